@@ -512,7 +512,6 @@ OFTEN_MADE = {
     "negative_limit": BID + "SELECT auction FROM bid LIMIT -1;",
     "lag_ahead": BID + "SELECT LAG(price, -1) OVER (ORDER BY ts) AS next FROM bid;",
     "no_tiles": BID + "SELECT NTILE(0) OVER (ORDER BY price) AS part FROM bid;",
-    "string_agg_without_separator": BID + "SELECT STRING_AGG(item) AS items FROM bid;",
     "filter_by_a_number": BID + "SELECT COUNT(*) FILTER (WHERE price) AS n FROM bid;",
     "insert_of_a_number_as_a_time": BID
     + "CREATE SINK o (at TIMESTAMP) WITH (connector = 'file', path = 'o.csv');\n"

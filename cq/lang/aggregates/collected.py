@@ -273,7 +273,7 @@ def _joined(_: Signature, tree: Tree) -> str:
 register(
     Aggregate(
         name="string_agg",
-        shape="string_agg(text, separator)",
+        shape="string_agg(text [, separator])",
         rule=_texts,
         zero=(),
         add=lambda _, state, _arrival, text, separator: (state, ((text, separator),)),
@@ -283,7 +283,8 @@ register(
         exact_merge=lambda _: False,
         by_position=True,
         keeps=Keeps.VALUES_IN_ORDER,
-        doc="The texts one after the other, by position, the separator before each but the first; NULL without any.",
+        doc="The texts one after the other, by position, the separator before each but the first; NULL without any. "
+        "Without a separator: a comma, or nothing for LISTAGG.",
         spark="if(count({0}){1} = 0, null, array_join(transform(sort_array(collect_list(case when {0} is not null then"
         " struct({2} as p, {0}.a as a, {0}.b as b) end){1}), (v, i) -> if(i = 0, v.a, concat(v.b, v.a))), ''))",
         native="string_agg",

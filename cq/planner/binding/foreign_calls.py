@@ -87,10 +87,11 @@ def _of_row(node: ast.Call) -> ast.Expr | None:
 
 @_named("string_agg", "listagg", "group_concat")
 def _texts(node: ast.Call) -> ast.Expr | None:
-    """MySQL's GROUP_CONCAT(x) has commas between the texts; what is no text is written as one."""
-    if node.name == "group_concat" and _count(node) == 1:
-        return replace(node, args=(*node.args, ast.StringLiteral(",", span=node.span)))
-    return None
+    """Add the separator that is left out: a comma, as in MySQL and DuckDB, or nothing for LISTAGG, as in Oracle."""
+    if _count(node) != 1 or node.star:
+        return None
+    separator = "" if node.name == "listagg" else ","
+    return replace(node, args=(*node.args, ast.StringLiteral(separator, span=node.span)))
 
 
 @_named("datepart", "date_part", "date_trunc", "time_trunc")
