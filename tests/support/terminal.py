@@ -56,11 +56,14 @@ class Typed:
         """Keys: \\n is Enter, \\t Tab, \\x03 Ctrl-C, \\x04 Ctrl-D."""
         os.write(self._master, text.encode())
 
-    def until(self, text: str) -> str:
-        """What was written since the last call, up to this text. AssertionError where it does not come."""
-        while text not in plain(self.raw[self._read_to :]):
+    def until(self, *texts: str) -> str:
+        """What was written since the last call, up to all of these texts in this order. AssertionError where they do
+        not come. Texts that may be written at once are asked for at once: what is behind the last one counts as seen.
+        """
+        wanted = re.compile(".*?".join(map(re.escape, texts)), re.DOTALL)
+        while not wanted.search(plain(self.raw[self._read_to :])):
             if not self._read():
-                raise AssertionError(f"{text!r} was not written, but {plain(self.raw[self._read_to :])!r}")
+                raise AssertionError(f"{texts} were not written, but {plain(self.raw[self._read_to :])!r}")
         found = plain(self.raw[self._read_to :])
         self._read_to = len(self.raw)
         return found
