@@ -68,6 +68,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.flow.admission",
     "cq.runtime.engine.stage",
     "cq.runtime.engine.schedule",
+    "cq.runtime.flow.rooms",
     "cq.runtime.flow.split",
     "cq.runtime.flow.merged_segments",
     "cq.runtime.flow.gather",

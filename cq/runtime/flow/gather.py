@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
-    alloc,
     copy,
     fill,
     ld_bit,
@@ -21,7 +20,6 @@ from cq.runtime.base.ops import (
     ld_i64,
     max_i64,
     min_i64,
-    release,
     shl,
     st_bit,
     st_i8,
@@ -40,6 +38,7 @@ from cq.runtime.flow.merged_segments import (
     segment_to_failure,
 )
 from cq.runtime.flow.parcel import DEPOT_LIMIT, PARCEL_PORT, parcel_get, parcel_return, port_make_bytes_room
+from cq.runtime.flow.rooms import room_for
 from cq.runtime.flow.split import (
     LANES_CHAINED,
     LANES_COUNT,
@@ -177,18 +176,6 @@ def _measure(lanes: int, split: int, port: int) -> tuple[int, int, int]:
             rows += ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS)
             parcel = _next_of_port(ld_i64(parcel, ITEM_LINK), port)
     return parcels, rows, giving
-
-
-@native("i64(i64, i64)")
-def _order_room(split: int, count: int) -> int:
-    """Address of `count` words, or 0 without memory."""
-    if count <= ld_i64(split, SPLIT_ORDER_ROOM):
-        return ld_i64(split, SPLIT_ORDER)
-    release(ld_i64(split, SPLIT_ORDER))
-    fresh = alloc(count * 8)
-    st_i64(split, SPLIT_ORDER, fresh)
-    st_i64(split, SPLIT_ORDER_ROOM, count if fresh != 0 else 0)
-    return fresh
 
 
 @native("void(i64, i64, i64, i64, i64)")
@@ -404,9 +391,9 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
         return 1
     width = ld_i64(lanes, LANES_COUNT)
     head = count * 4 + width * 3
-    room = _order_room(split, head + rows * WIDEST_SCATTER)
-    if room == 0:
+    if room_for(split, SPLIT_ORDER_ROOM, SPLIT_ORDER, head + rows * WIDEST_SCATTER, 8) == 0:
         return 0
+    room = ld_i64(split, SPLIT_ORDER)
     bases = room + count * 8
     cursors = bases + count * 24
     order = room + head * 8

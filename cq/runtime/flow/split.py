@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
-    alloc,
     call6,
     copy,
     fill,
@@ -25,6 +24,7 @@ from cq.runtime.base.ops import (
     st_u8,
     zalloc,
 )
+from cq.runtime.flow.rooms import room_for
 from cq.runtime.layout.abi import (
     BATCH_CAUSES,
     BATCH_ENDED,
@@ -83,9 +83,11 @@ SPLIT_NEXT = _split.word()  # next lane to be added to the hybrid queue
 SPLIT_FIRST = _split.word()  # list of merged parcels
 SPLIT_LAST = _split.word()
 _split.align()
-SPLIT_ROWS_ROOM = _split.word()  # rows, counted once a branch, the next three have room for
+SPLIT_HASHES_ROOM = _split.word()
 SPLIT_HASHES = _split.word()  # -> u32 a row of a segment
+SPLIT_LANE_OF_ROOM = _split.word()
 SPLIT_LANE_OF = _split.word()  # -> u8 a row, in ticket order, branch by branch; NO_LANE where the branch reads it not
+SPLIT_SELECTION_ROOM = _split.word()
 SPLIT_SELECTION = _split.word()  # -> i32 a row of a lane: its number, lane by lane
 SPLIT_SEGMENTS_ROOM = _split.word()
 SPLIT_SEGMENTS = _split.word()
@@ -134,37 +136,15 @@ def split_drop(split: int) -> None:
     release(split)
 
 
-@native("i64(i64, i64)")
-def _rows_room(split: int, rows: int) -> int:
-    """1 and the lists have room for so many rows; 0 without memory. Their content is lost."""
-    if rows <= ld_i64(split, SPLIT_ROWS_ROOM):
-        return 1
-    release(ld_i64(split, SPLIT_HASHES))
-    release(ld_i64(split, SPLIT_LANE_OF))
-    release(ld_i64(split, SPLIT_SELECTION))
-    hashes = alloc(rows * 4)
-    lane_of = alloc(rows)
-    selection = alloc(rows * 4)
-    st_i64(split, SPLIT_HASHES, hashes)
-    st_i64(split, SPLIT_LANE_OF, lane_of)
-    st_i64(split, SPLIT_SELECTION, selection)
-    if hashes == 0 or lane_of == 0 or selection == 0:
-        st_i64(split, SPLIT_ROWS_ROOM, 0)
-        return 0
-    st_i64(split, SPLIT_ROWS_ROOM, rows)
-    return 1
-
-
-@native("i64(i64, i64)")
-def _segments_room(split: int, segments: int) -> int:
-    """1 and there is room for so many segments; 0 without memory. Their content is lost."""
-    if segments <= ld_i64(split, SPLIT_SEGMENTS_ROOM):
-        return 1
-    release(ld_i64(split, SPLIT_SEGMENTS))
-    fresh = alloc(segments * SEGMENT_WORDS * 8)
-    st_i64(split, SPLIT_SEGMENTS, fresh)
-    st_i64(split, SPLIT_SEGMENTS_ROOM, segments if fresh != 0 else 0)
-    return 1 if fresh != 0 else 0
+@native("i64(i64, i64, i64)")
+def _rooms(split: int, rows: int, segments: int) -> int:
+    """1 and the lists have room for so many rows, counted once a branch, and segments; 0 without memory."""
+    return (
+        room_for(split, SPLIT_HASHES_ROOM, SPLIT_HASHES, rows, 4)
+        & room_for(split, SPLIT_LANE_OF_ROOM, SPLIT_LANE_OF, rows, 1)
+        & room_for(split, SPLIT_SELECTION_ROOM, SPLIT_SELECTION, rows, 4)
+        & room_for(split, SPLIT_SEGMENTS_ROOM, SPLIT_SEGMENTS, segments, SEGMENT_WORDS * 8)
+    )
 
 
 @native("i64(i64, i64, i64)")
@@ -336,7 +316,7 @@ def split_item(lanes: int, split: int, constants: int) -> int:
     segments = ld_i64(item, BATCH_SEGMENT_COUNT)
     count = ld_i64(lanes, LANES_COUNT)
     branches = ld_i64(lanes, LANES_BRANCHES)
-    if _rows_room(split, rows * branches) == 0 or _segments_room(split, (segments + 1) * count) == 0:
+    if _rooms(split, rows * branches, (segments + 1) * count) == 0:
         return -1
     events = _find_lanes(lanes, split, constants)
     _open_records(lanes, split, segments + 1)

@@ -8,7 +8,6 @@ are, and tests compare the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from cq.connectors.csv.rows import count_line_feeds
 from cq.connectors.json.names import Level
 from cq.connectors.json.rows import MAX_DEPTH
 from cq.connectors.json.source import Cells, Scan
+from cq.runtime.base.arrays import Address, Spare, real_address
 from cq.runtime.base.interpret import READERS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.readers import json_lines as j
@@ -24,17 +24,10 @@ from cq.runtime.readers.csv_scan import csv_scan as csv_scan
 
 FEWEST_PLACES = 64  # of fields that are remembered from line to line
 
-Address = Callable[[NDArray[Any]], int]
-
 
 def json_scan(levels: tuple[Level, ...], raw: tuple[bool, ...]) -> Scan:
     """What finds the cells of columns with these names. raw: whether a column takes JSON text, whatever it is."""
     return JsonScan(library_with(READERS).function("json_cells"), levels, raw).cells
-
-
-def _real(array: NDArray[Any]) -> int:
-    address: int = array.ctypes.data
-    return address
 
 
 class JsonScan:
@@ -44,11 +37,11 @@ class JsonScan:
     """
 
     def __init__(
-        self, run: Callable[..., int], levels: Sequence[Level], raw: Sequence[bool], address: Address = _real
+        self, run: Callable[..., int], levels: Sequence[Level], raw: Sequence[bool], address: Address = real_address
     ) -> None:
         self._run, self._columns, self._address = run, len(raw), address
         every = [name for level in levels for name in level.names]
-        self._spare: list[NDArray[np.uint8]] = []
+        self._spare = Spare()
         self._places = max(FEWEST_PLACES, 2 * len(every))
         self._texts = [np.frombuffer(name.text + bytes(1), np.uint8) for name in every]  # an empty one has an address
         self._names = np.zeros((len(every), j.NAME_WORDS), np.int64)
@@ -71,22 +64,14 @@ class JsonScan:
         start = self._address(padded)
         result, capacity = j.NO_ROOM, len(ended) + len(lines) * self._columns + j.SLACK_BYTES
         while result == j.NO_ROOM:
-            out = self._room(capacity)
+            out = self._spare.room(capacity)
             result = self._run(self._address(job), start, len(ended), self._address(out), len(out))
             capacity = 2 * len(out)
         del kept
         written = out[: job[j.JSON_WRITTEN]].tobytes()
-        self._spare.append(out)
+        self._spare.give_back(out)
         rows = int(job[j.JSON_ROWS])
         return Cells(written, lines[:rows], int(job[j.JSON_LINE]) - rows) if result == j.DONE else None
-
-    def _room(self, capacity: int) -> NDArray[np.uint8]:
-        """So many bytes, which were used before if such are there: fresh pages cost as much as writing into them."""
-        try:
-            spare = self._spare.pop()
-        except IndexError:
-            spare = np.empty(0, np.uint8)
-        return spare if len(spare) >= capacity else np.empty(capacity, np.uint8)
 
     def _job(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
         """The words of a job, and what they lead to, which must stay as long as it."""

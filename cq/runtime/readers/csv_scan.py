@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +12,12 @@ from cq.connectors.csv.plain import Plain, PlainColumns
 from cq.connectors.csv.rows import count_line_feeds
 from cq.lang.schema import Field
 from cq.lang.types import INT64_MAX, DataType, Kind, integer_range, to_arrow
+from cq.runtime.base.arrays import Address, Spare, real_address
 from cq.runtime.base.interpret import READERS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.readers import csv_columns as c
 from cq.runtime.values.doubles import SCAN_BYTES
 from cq.runtime.values.numerals import MOST_DIGITS
-
-Address = Callable[[NDArray[Any]], int]
 
 _KINDS = {
     Kind.TINYINT: (c.INTEGER, np.int8),
@@ -42,20 +40,15 @@ def csv_scan(plain: Plain) -> Callable[[bytes], PlainColumns | None] | None:
     return CsvScan(library_with(READERS).function("csv_columns"), plain).columns
 
 
-def _real(array: NDArray[Any]) -> int:
-    address: int = array.ctypes.data
-    return address
-
-
 class CsvScan:
     """The form of a file's rows, and the function that reads them. Several threads may use it at once.
 
     address: where an array is for `run`.
     """
 
-    def __init__(self, run: Callable[..., int], plain: Plain, address: Address = _real) -> None:
-        self._run, self._plain, self._address = run, plain, address
-        self._spare: list[NDArray[np.uint8]] = []
+    def __init__(self, run: Callable[..., int], plain: Plain, address: Address = real_address) -> None:
+        self._run, self._plain, self.address = run, plain, address
+        self.spare = Spare()
         self._nulls = [np.frombuffer(text + bytes(1), np.uint8) for text in plain.nulls]  # an empty one has an address
         self._fields = np.zeros((plain.width, c.FIELD_WORDS), np.int64)
         for place, field in zip(plain.places, plain.fields, strict=True):
@@ -82,35 +75,20 @@ class CsvScan:
                 for i in self._plain.wanted}  # fmt: skip
         digits = np.empty(c.MOST_NUMBER_BYTES + SCAN_BYTES, np.uint8)
         job = np.zeros(c.CSV_WORDS, np.int64)
-        job[c.CSV_FIELDS], job[c.CSV_WIDTH] = self._address(fields), self._plain.width
+        job[c.CSV_FIELDS], job[c.CSV_WIDTH] = self.address(fields), self._plain.width
         job[c.CSV_DELIMITER] = self._plain.dialect.delimiter[0]
         job[c.CSV_QUOTE] = self._plain.dialect.quote[0] if self._plain.dialect.quote else -1
-        nulls = np.array([(self._address(text), len(text) - 1) for text in self._nulls], np.int64)
-        job[c.CSV_NULLS] = self._address(nulls)
+        nulls = np.array([(self.address(text), len(text) - 1) for text in self._nulls], np.int64)
+        job[c.CSV_NULLS] = self.address(nulls)
         job[c.CSV_NULLS_END] = job[c.CSV_NULLS] + nulls.nbytes
-        job[c.CSV_DIGITS] = self._address(digits)
+        job[c.CSV_DIGITS] = self.address(digits)
         padded = np.frombuffer(ended + bytes(c.SLACK_BYTES), np.uint8)
-        result = self._run(self._address(job), self._address(padded), len(ended))
+        result = self._run(self.address(job), self.address(padded), len(ended))
         read = int(job[c.CSV_ROWS])
         columns = {i: column.array(read) for i, column in made.items()} if result == c.DONE else None
         for column in made.values():
             column.give_back()
         return None if columns is None else PlainColumns(read, columns)
-
-    def address(self, array: NDArray[Any]) -> int:
-        return self._address(array)
-
-    def room(self, size: int) -> NDArray[np.uint8]:
-        """So many bytes, which were used before if such are there: fresh pages cost as much as writing into them."""
-        try:
-            spare = self._spare.pop()
-        except IndexError:
-            spare = np.empty(0, np.uint8)
-        return spare if len(spare) >= size else np.empty(size, np.uint8)
-
-    def spare(self, room: NDArray[np.uint8]) -> None:
-        """The bytes may be used again."""
-        self._spare.append(room)
 
 
 class _Made:
@@ -122,7 +100,7 @@ class _Made:
         self._valid = np.full((rows + 7) // 8, 0xFF, np.uint8)
         self._letters: NDArray[np.uint8] | None = None
         if type_.kind is Kind.VARCHAR:
-            self._letters = scan.room(size + c.SLACK_BYTES)
+            self._letters = scan.spare.room(size + c.SLACK_BYTES)
             self._values = np.zeros(rows + 1, np.int32)
             row[c.FIELD_ENDS] = scan.address(self._values)
             row[c.FIELD_VALUES] = scan.address(self._letters)
@@ -144,4 +122,4 @@ class _Made:
     def give_back(self) -> None:
         """What it needed while it was read is free."""
         if self._letters is not None:
-            self._scan.spare(self._letters)
+            self._scan.spare.give_back(self._letters)

@@ -7,7 +7,6 @@ compare the two.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from cq.connectors.sinks.cell_text import column_text, csv_rows
 from cq.lang.types import WORD_DIGITS
+from cq.runtime.base.arrays import Address, real_address
 from cq.runtime.base.interpret import WRITERS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.writers import csv_lines as c
@@ -23,18 +23,12 @@ from cq.runtime.writers import csv_lines as c
 # of a DECIMAL: Arrow, whose text the definition takes, writes small values of larger ones with an exponent
 MOST_SCALE = 6
 
-Address = Callable[[NDArray[Any]], int]
 BufferAddress = Callable[[pa.Buffer], int]
 
 
 def csv_text(delimiter: str) -> Callable[[pa.RecordBatch], bytes]:
     """What makes lines of batches whose strings are readable for 7 bytes past their end, as the engine's are."""
     return CsvText(library_with(WRITERS).function("csv_lines"), delimiter).lines
-
-
-def _real(array: NDArray[Any]) -> int:
-    address: int = array.ctypes.data
-    return address
 
 
 def _real_buffer(buffer: pa.Buffer) -> int:
@@ -52,7 +46,7 @@ class CsvText:
         self,
         run: Callable[..., int],
         delimiter: str,
-        address: Address = _real,
+        address: Address = real_address,
         buffer_address: BufferAddress = _real_buffer,
     ) -> None:
         self._run, self._delimiter = run, delimiter

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
-    alloc,
     at_add,
     at_load,
     at_store,
@@ -92,6 +91,7 @@ from cq.runtime.engine.ways.parts import (
     PARTIALS_SLOTS,
 )
 from cq.runtime.flow.parcel import port_failed, port_segment
+from cq.runtime.flow.rooms import room_for
 from cq.runtime.flow.split import PARTITION_MASK
 from cq.runtime.layout.abi import (
     BATCH_ROWS,
@@ -141,21 +141,6 @@ def partials_drop(partials: int) -> None:
             release(ld_i64(deal, DEAL_PART_OF))
 
 
-@native("i64(i64, i64, i64, i64, i64)")
-def _room(struct: int, room: int, word: int, count: int, size: int) -> int:
-    """1 and the word leads to room for so many things of a size, their content lost if it grew; 0 without memory.
-
-    room: the word that says how many there is room for.
-    """
-    if count <= ld_i64(struct, room):
-        return 1
-    release(ld_i64(struct, word))
-    fresh = alloc(count * size)
-    st_i64(struct, word, fresh)
-    st_i64(struct, room, count if fresh != 0 else 0)
-    return 1 if fresh != 0 else 0
-
-
 # -- dealing ---------------------------------------------------------------------------------------------------------
 
 
@@ -174,9 +159,9 @@ def _note_parts(stage: int, task: int) -> int:
     item = ld_i64(task, TASK_ITEM)
     deal = ld_i64(task, TASK_DEAL)
     rows = ld_i64(item, BATCH_ROWS)
-    if _room(deal, DEAL_ROOM, DEAL_PART_OF, rows, 1) == 0:
+    if room_for(deal, DEAL_ROOM, DEAL_PART_OF, rows, 1) == 0:
         return 0
-    if _room(partials, PARTIALS_HASHES_ROOM, PARTIALS_HASHES, rows, 4) == 0:
+    if room_for(partials, PARTIALS_HASHES_ROOM, PARTIALS_HASHES, rows, 4) == 0:
         return 0
     hashes = ld_i64(partials, PARTIALS_HASHES)
     route = ld_i64(partials, PARTIALS_ROUTE)
@@ -226,9 +211,9 @@ def _select(part: int, task: int) -> int:
     """
     item = ld_i64(task, TASK_ITEM)
     count = ld_i64(item, BATCH_SEGMENT_COUNT)
-    if _room(part, PART_ROWS_ROOM, PART_SELECTION, ld_i64(item, BATCH_ROWS) + 1, 4) == 0:  # one is written too many
+    if room_for(part, PART_ROWS_ROOM, PART_SELECTION, ld_i64(item, BATCH_ROWS) + 1, 4) == 0:  # one is written too many
         return -1
-    if _room(part, PART_SEGMENTS_ROOM, PART_SEGMENTS, count, SEGMENT_WORDS * 8) == 0:
+    if room_for(part, PART_SEGMENTS_ROOM, PART_SEGMENTS, count, SEGMENT_WORDS * 8) == 0:
         return -1
     selection = ld_i64(part, PART_SELECTION)
     mine = ld_i64(part, PART_NUMBER)
