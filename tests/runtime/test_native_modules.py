@@ -1,7 +1,7 @@
 """One object a module: keys that say what an object was made from, and objects that came with the package."""
 
 import shutil
-import sys
+from importlib import import_module
 
 import pytest
 from both_ways import small_library
@@ -59,7 +59,7 @@ def test_a_change_of_a_small_function_is_compiled_wherever_it_is_copied(monkeypa
 
 def test_a_change_of_a_constant_declared_elsewhere_is_compiled(monkeypatch):
     """Word offsets come from cq/runtime/layout, whose source is no part of any object's."""
-    reports = sys.modules["cq.runtime.generators.reports"]
+    reports = import_module("cq.runtime.generators.reports")
 
     def change():
         monkeypatch.setattr(reports, "EXIT_LANE", reports.EXIT_LANE + 1)
