@@ -143,9 +143,12 @@ def _optimise_a_little(module: Any, machine: Any) -> None:
 # Code finds its constants and its table of addresses at most 2 GiB away. LLVM maps memory for each kind where there is
 # room: once a process had put a table of some GB between two of them, LLVM aborted it. So the first object of an engine
 # asks for so large an alignment of a section of each kind that LLVM maps twice as much for it, into one hole that is
-# made for the three (`_hole`), and all that is loaded later has room there. 16 MiB are for 2,000 stages, of which the
-# average takes 8 KB. What is not used takes no memory.
+# made for the three (`_hole`), and all that is loaded later has room there. Memory that is given back meanwhile, by
+# another thread or by Python's collector, may be a gap that the kernel prefers: then the room is made anew. 16 MiB are
+# for 2,000 stages, of which the average takes 8 KB. What is not used takes no memory.
 ROOM_BYTES = 16 << 20
+REACH_BYTES = 1 << 30  # half of what code reaches
+MOST_ROOMS = 16  # that are tried, though one is nearly always enough
 KINDS = 3  # code, constants, variables
 MOST_GAPS = 100  # between the mappings of a process that are tried before the hole is given up
 _ROOM = """
@@ -153,7 +156,9 @@ _ROOM = """
 @cq_room_constant = constant i64 1
 define void @cq_room_code() nounwind { ret void }
 """
+_ROOM_SYMBOLS = ("cq_room_variable", "cq_room_constant", "cq_room_code")
 
+_ABANDONED: list[Any] = []  # rooms whose kinds lie apart: freeing one ended the process
 _ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays
 
 
@@ -161,7 +166,7 @@ class Engine:
     """Holds loaded object code for the life of the process; code that was loaded is never unloaded."""
 
     def __init__(self) -> None:
-        self._jit = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+        self._jit = _jit()
         self._kept: list[Any] = []
         self.addresses: dict[str, int] = {}
         _ENGINES.append(self)
@@ -182,14 +187,28 @@ class Engine:
             if symbol not in known and not (symbol in LIBC and llvm.address_of_symbol(symbol)):
                 raise LinkError(f"no {symbol} to link with")
         if not self._kept:
-            with _hole():
-                self._add([_room()])
+            self._settle()
         self._add([made.code for made in objects])
         found = {name: int(self._jit.get_function_address(symbol)) for name, symbol in entries.items()}
         if missing := [name for name, address in found.items() if not address]:
             raise LinkError(f"object code lacks {', '.join(missing)}")
         self.addresses.update({symbol: found[name] for name, symbol in entries.items()})
         return found
+
+    def _settle(self) -> None:
+        """There is room for all that will be loaded, the kinds near each other."""
+        for left in reversed(range(MOST_ROOMS)):
+            with _hole():
+                self._add([_room()])
+            if left == 0 or self._apart() < REACH_BYTES:
+                return
+            _ABANDONED.append((self._jit, self._kept))
+            self._jit, self._kept = _jit(), []
+
+    def _apart(self) -> int:
+        """How far from each other the kinds of the room are."""
+        places = [self._jit.get_global_value_address(symbol) for symbol in _ROOM_SYMBOLS]
+        return int(max(places) - min(places))
 
     def _add(self, codes: Iterable[bytes]) -> None:
         """The objects are in memory, ready to run."""
@@ -198,6 +217,11 @@ class Engine:
             self._kept.append((file, code))
             self._jit.add_object_file(file)
         self._jit.finalize_object()
+
+
+def _jit() -> Any:
+    """What loads objects, with none loaded."""
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
 
 
 @contextmanager
