@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -41,9 +41,9 @@ KNOBS: list[tuple[str, dict[str, Any]]] = [
 
 
 class Application:
-    """A query of queries/transactions/ over generated rows, whose outputs are those of the oracle."""
+    """A query of queries/transactions/ over generated rows, whose outputs are those of the oracle, and `more`."""
 
-    def __init__(self, name: str, knobs: Mapping[str, Any], events: int) -> None:
+    def __init__(self, name: str, knobs: Mapping[str, Any], events: int, more: Sequence[str] = ()) -> None:
         self.streams = {}
         tables = {}
         for stream, workload in STREAMS[name].items():
@@ -55,7 +55,7 @@ class Application:
             self.streams[stream] = list(zip(*(c.to_pylist() for c in columns), strict=True))
         self.expected = getattr(transaction_oracles, name)(self.streams)
         text = (QUERIES / "transactions" / f"{name}.cq").read_text(encoding="utf-8")
-        shown = "".join(f"SELECT * FROM {output};\n" for output in self.expected)
+        shown = "".join(f"SELECT * FROM {output};\n" for output in (*self.expected, *more))
         self.prepared = Prepared(re.sub(r"\nSELECT \*\nFROM \w+;\n$", "\n" + shown, text))
         self.prepared.give_tables(tables)
 
