@@ -21,6 +21,7 @@ from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, 
 
 if TYPE_CHECKING:
     from cq.connectors.natives import Natives
+    from cq.lang.event_time import SeenTimes
     from cq.lang.schema import Field
 
 
@@ -196,7 +197,8 @@ def _replace(path: Path, text: str) -> None:
 @click.option("--delimiter", help="CSV: set the field separator.")
 @click.option("--no-header", is_flag=True, help="CSV: read the first line as data, not as column names.")
 def schema(file: str, name: str | None, format_: str | None, delimiter: str | None, no_header: bool) -> int:
-    """Print a CREATE STREAM statement that reads FILE, with its columns and their types."""
+    """Print a CREATE STREAM statement that reads FILE, with its columns and their types, its event time, and the delay
+    that its rows need. Where no column is a TIMESTAMP, one is computed from a DATE, a text or a number."""
     from cq.connectors.inference import infer_file
     from cq.lang.schema import Field, Unheld
 
@@ -228,35 +230,55 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
         )
         raise DataError(Diagnostic("CQ0603", cause, help=ways))
     lines = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
-    times = [f.name for f in fields if f.type.is_timestamp]
-    if times:
-        lines.append("  " + _watermark(times[0], tuple(fields), options))
+    marked, without = _event_time(tuple(fields), options)
+    lines += marked
+    options |= {"on_error": "skip"} if without else {}
     options["path"] = _from_where_it_goes(file)
     written = ", ".join(f"{k} = {_literal(v)}" for k, v in options.items())
     stream = name or re.sub(r"\W+", "_", Path(file).name.split(".")[0].lower()).strip("_") or "stream"
     body = ",\n".join(lines)
-    text = f"CREATE STREAM {_identifier(stream)} (\n{body}\n) WITH (connector = 'file', {written});"
+    # Comments stand inside: a text that begins with -- is an option on the command line.
+    said = "".join(f"  -- {line}\n" for line in [*(f"left out: {printable(str(u))}" for u in left_out), *without])
+    text = f"CREATE STREAM {_identifier(stream)} (\n{said}{body}\n) WITH (connector = 'file', {written});"
     try:
         formatted_text(text, "<schema>")
     except CqError as error:
         raise AssertionError(f"the printed statement does not parse: {error.first.message}") from error
-    click.echo("".join(f"-- left out: {printable(str(what))}\n" for what in left_out) + text)
+    click.echo(text)
     return DONE
 
 
-def _watermark(column: str, fields: tuple[Field, ...], options: dict[str, str]) -> str:
-    """The WATERMARK with the delay that the first rows need, and a comment that says so."""
-    from cq.connectors.lateness import LOOK_ROWS, greatest_delay_us
+def _event_time(fields: tuple[Field, ...], options: dict[str, str]) -> tuple[list[str], list[str]]:
+    """The WATERMARK with the delay that the first rows need, after the column that computes it where none is a
+    TIMESTAMP; and what to say of rows that have no time, which no stream takes. Nothing where no column holds times."""
+    from cq.connectors.lateness import seen_times
+    from cq.connectors.proposed_times import first_proposed_time
+    from cq.lang.event_time import free_name
 
-    named = _identifier(column)
-    place = next(i for i, f in enumerate(fields) if f.name == column)
-    delay_us, rows = greatest_delay_us(fields, place, options, natives=_natives())
-    seen = f"all {rows:,} rows" if rows < LOOK_ROWS else f"the first {rows:,} rows"
-    if not delay_us:
-        return f"WATERMARK FOR {named}  -- {seen} are in order of {printable(column)}"
-    seconds = -(-delay_us // 1_000_000)
-    said = f"-- in {seen} some are as late as {delay_us / 1e6:g} s"
-    return f"WATERMARK FOR {named} AS {named} - INTERVAL '{seconds}' SECOND  {said}"
+    natives = _natives()
+    places = [place for place, f in enumerate(fields) if f.type.is_timestamp]
+    if places:
+        found = ((place, seen_times(fields, place, options, natives=natives)) for place in places)
+        first = next(found)
+        place, seen = next((f for f in (first, *found) if not f[1].without), first) if first[1].without else first
+        name, computed = _identifier(fields[place].name), []
+    else:
+        time = first_proposed_time(fields, _identifier, options, natives)
+        if time is None:
+            return [], []
+        name, seen = free_name(f.name for f in fields), time.seen
+        computed = [f"  {name} AS {time.expression}"]
+    without = [f"rows without {printable(name)} are left out: {seen.without:,} of {seen}"] if seen.without else []
+    return [*computed, "  " + _commented(name, seen)], without
+
+
+def _commented(column: str, seen: SeenTimes) -> str:
+    """The WATERMARK with a comment on the rows that tell its delay."""
+    from cq.lang.event_time import seconds, watermark_text
+
+    late = f"in {seen} some are as late as {seconds(seen.delay_us)} s"
+    why = late if seen.delay_us else f"{seen} are in order of {printable(column)}"
+    return f"{watermark_text(column, seen.delay_us)}  -- {why}"
 
 
 def _natives() -> Natives:

@@ -24,6 +24,7 @@ from cq.ways import SCHEMES, UNCHECKED
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
     from cq.lang.aggregates.user import UserFold
+    from cq.lang.event_time import ProposedTime
     from cq.lang.functions.user import UserFunction
     from cq.lang.schema import Field, Unheld
     from cq.lang.types import DataType
@@ -88,7 +89,7 @@ def _bind(request: Request, script: Script) -> BoundScript:
     from cq.planner.binding.catalog import Environment
 
     inputs = request.inputs
-    asked = partial(_infer, inputs), partial(_lateness, inputs.access)
+    asked = partial(_infer, inputs), partial(_lateness, inputs.access), partial(_proposes, inputs.access)
     zone = str(request.settings.get("time_zone", ""))
     environment = Environment(request.variables, inputs.options(), inputs.extra, *asked, zone)
     from cq.planner.plan.verify import verify
@@ -125,15 +126,32 @@ def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field
 
 def _lateness(access: Access, options: Mapping[str, str], fields: tuple[Field, ...], column: int) -> int | None:
     """How far a time of a file lies behind an earlier one, at most. None for what can be read only once."""
+    from cq.connectors.lateness import seen_times
+
+    if not _can_be_read_twice(access, options):
+        return None
+    return seen_times(fields, column, options, access, most_rows=None).delay_us
+
+
+def _proposes(
+    access: Access, options: Mapping[str, str], fields: tuple[Field, ...], column: int
+) -> ProposedTime | None:
+    """What would make a time of a column of a file. None for what can be read only once."""
+    from cq.connectors.proposed_times import proposed_time
+    from cq.grammar.inline import name
+
+    if not _can_be_read_twice(access, options):
+        return None
+    return proposed_time(name(fields[column].name), fields, column, options, access)
+
+
+def _can_be_read_twice(access: Access, options: Mapping[str, str]) -> bool:
     from cq.connectors.inputs import is_special
-    from cq.connectors.lateness import greatest_delay_us
 
     path = options.get("path")
     if options.get("connector", "file") != "file" or path is None or options.get("follow") == "true":
-        return None
-    if any(is_special(access.base / p) for p in access.expand(path)):
-        return None
-    return greatest_delay_us(fields, column, options, access, most_rows=None)[0]
+        return False
+    return not any(is_special(access.base / p) for p in access.expand(path))
 
 
 def _rewrite(request: Request, bound: BoundScript) -> LogicalPlan:

@@ -1,6 +1,8 @@
-"""How a stream's event time is found in its rows: in one column, or by computing an expression."""
+"""How a stream's event time is found in its rows, or proposed: in one column, or by computing an expression."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Call, Cast, Column, Expr
@@ -46,3 +48,49 @@ def column_time(event_time: Expr | None) -> ColumnTime | None:
 def is_computed(event_time: Expr | None) -> bool:
     """Whether there is an event time and no single column gives it."""
     return event_time is not None and column_time(event_time) is None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTimes:
+    """What the rows of a file say of its times.
+
+    delay_us: how far one lies behind the greatest before it, at most.  rows: how many were looked at.
+    all_rows: whether these are all.  without: how many of them have none.
+    """
+
+    delay_us: int
+    rows: int
+    all_rows: bool
+    without: int
+
+    def __str__(self) -> str:
+        """`all 3 rows`."""
+        return f"all {self.rows:,} rows" if self.all_rows else f"the first {self.rows:,} rows"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedTime:
+    """What makes a TIMESTAMP of a column, as the text of an expression: "" where its values are times in no known form;
+    and what was seen of these times."""
+
+    expression: str
+    seen: SeenTimes
+
+
+def watermark_text(column: str, delay_us: int) -> str:
+    """The WATERMARK of a column whose rows come so late, in whole seconds."""
+    if not delay_us:
+        return f"WATERMARK FOR {column}"
+    return f"WATERMARK FOR {column} AS {column} - INTERVAL '{-(-delay_us // 1_000_000)}' SECOND"
+
+
+def seconds(micros: int) -> str:
+    """`3540`, `0.25`."""
+    return f"{micros / 1e6:.6f}".rstrip("0").rstrip(".")
+
+
+def free_name(names: Iterable[str]) -> str:
+    """A name for a computed time that hides no column of these."""
+    taken = {name.lower() for name in names}
+    tried = ("at", "event_time", *(f"event_time_{n}" for n in range(2, len(taken) + 3)))
+    return next(name for name in tried if name not in taken)

@@ -17,6 +17,7 @@ from cq.errors import (
     did_you_mean,
 )
 from cq.grammar import ast
+from cq.lang.event_time import ProposedTime
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field, Unheld
 from cq.lang.types import BIGINT, NULL, DataType, Kind
@@ -54,6 +55,7 @@ CONSTANTS = "values"
 Infer = Callable[[str, Options], tuple[Field | Unheld, ...]]
 """(stream, options) -> the columns its connector delivers; raises a CqError when it cannot tell."""
 Lateness = Callable[[Options, tuple[Field, ...], int], int | None]
+Proposes = Callable[[Options, tuple[Field, ...], int], ProposedTime | None]
 """(options, fields, column) -> how far a time of a file lies behind an earlier one, at most, in microseconds; None for
 what cannot be looked at before it is read."""
 
@@ -75,8 +77,9 @@ class Environment:
 
     parameters: values for `:name`.  inputs: options that replace those of a stream's WITH, or stand for a stream the
     text does not declare (`bid=path`, a table in memory).  extra: further options by stream, those under "" for every
-    stream whose connector has them.  infer: asks a connector for columns that are not declared.  lateness: looks at the
-    rows of a file.  time_zone: that of the query, whatever it SETs; "" for none.
+    stream whose connector has them.  infer: asks a connector for columns that are not declared.  lateness, proposes:
+    look at the rows of a file, for a column that is an event time, or is taken for one.  time_zone: that of the query,
+    whatever it SETs; "" for none.
     """
 
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
@@ -84,6 +87,7 @@ class Environment:
     extra: Mapping[str, Options] = field(default_factory=dict)
     infer: Infer = infer_nothing
     lateness: Lateness = lambda options, fields, column: None
+    proposes: Proposes = lambda options, fields, column: None
     time_zone: str = ""
 
 
@@ -210,9 +214,10 @@ class Catalog:
     def undeclared(self, name: str, options: Options, span: Span, time: str | None = None) -> Relation:
         fields, unheld = infer_fields(self.environment, name, options, span)
         source = SourceDef(name, fields, as_pairs(options), bounded=is_bounded(options), span=span)
-        at = next((i for i, f in enumerate(fields) if time in {f.name, f.name.lower()} and f.type.is_timestamp), None)
-        delay_us = None if at is None else self.environment.lateness(options, fields, at)
-        if at is not None and delay_us is not None:
+        at = next((i for i, f in enumerate(fields) if time in {f.name, f.name.lower()}), None)
+        if at is not None and not fields[at].type.is_timestamp:
+            source = replace(source, proposed=self.environment.proposes(options, fields, at))
+        elif at is not None and (delay_us := self.environment.lateness(options, fields, at)) is not None:
             column = Column(fields[at].type, fields[at].nullable, at, fields[at].name)
             source = replace(source, event_time=column, delay_us=delay_us)
         self.undeclared_names.add(name)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 
-from cq.errors import CompileError, Span, compile_error
+from cq.errors import CompileError, Span, amount, compile_error
 from cq.grammar import ast
 from cq.grammar.inline import name as column_name
 from cq.grammar.inline import string
+from cq.lang.event_time import ProposedTime, free_name, seconds, watermark_text
 from cq.lang.expressions import Column
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import DataType, Kind
@@ -111,21 +112,26 @@ def _declaring_time(source: SourceDef, column: str, meant: str, type_: DataType 
     meant: the column that was named; where a time can be computed of its type, that is how.
     """
     mark = f"WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
-    computed = None if type_ is None else computed_time(column_name(meant), type_)
+    computed, at = None if type_ is None else computed_time(source, column_name(meant), type_), "at"
     if source.inferred and computed is not None:
-        mark = f"at AS {computed}, WATERMARK FOR at AS at - INTERVAL '5' SECOND"
+        at = free_name(f.name for f in source.fields)
+        looked = source.proposed is not None and source.proposed.expression
+        delay_us = source.proposed.seen.delay_us if source.proposed is not None and looked else 5_000_000
+        mark = f"{at} AS {computed}, {watermark_text(at, delay_us)}"
     options = dict(source.options)
     path, connector = options.get("path"), options.get("connector", "memory")
     if not source.inferred or (path is None and connector not in {"stdin", "memory"}):
         return f"add to CREATE STREAM {source.name}: {mark}"
     whence = f" WITH (path = {string(path)})" if path is not None else " WITH (connector = 'stdin')"
-    by = " by at" if computed is not None else ""
+    by = f" by {at}" if computed is not None else ""
     given = path is None and connector == "memory"  # from Python, which the text need not say
     return f"CREATE STREAM {source.name} ({mark}){'' if given else whence}; then read FROM {source.name}{by}"
 
 
 def _beside_declaring(source: SourceDef, meant: str, type_: DataType | None) -> str:
-    """The unit of a time that is a number; else what tells the delay of the rows: 5 seconds are only an example."""
+    """What the rows say of the time; where nobody looked, the unit of a number, and what tells their delay."""
+    if source.proposed is not None:
+        return _seen(source.proposed, column_name(meant))
     if type_ is not None and type_.is_integer:
         column = column_name(meant)
         return f"if {column} counts milliseconds, its time is TIMESTAMP_MILLIS({column})"
@@ -137,8 +143,23 @@ def _beside_declaring(source: SourceDef, meant: str, type_: DataType | None) -> 
     return "cq schema FILE prints the CREATE STREAM of a file"
 
 
-def computed_time(column: str, type_: DataType) -> str | None:
-    """The expression that most probably makes a TIMESTAMP of a column of another type; None where there is none."""
+def _seen(time: ProposedTime, column: str) -> str:
+    if not time.expression:
+        return f"the values of {column} are times in no form that is known: say how they are written, or counted"
+    seen = time.seen
+    without = f"; {amount(seen.without, 'row')} without one: on_error = 'skip' leaves them out" if seen.without else ""
+    if not seen.delay_us:
+        return f"{seen} are in this order{without}"
+    return f"the delay is that of {seen}: some are as late as {seconds(seen.delay_us)} s{without}"
+
+
+def computed_time(source: SourceDef, column: str, type_: DataType) -> str | None:
+    """The expression that makes a TIMESTAMP of a column of another type: as its rows say, or else most probably; None
+    where there is none."""
+    if source.proposed is not None and source.proposed.expression:
+        return source.proposed.expression
     if type_.is_integer:
         return f"TIMESTAMP '1970-01-01' + {column} * INTERVAL '1' SECOND"
+    if source.proposed is not None and type_.kind is Kind.VARCHAR:
+        return f"TO_TIMESTAMP({column}, 'dd.MM.yyyy HH:mm')"
     return f"CAST({column} AS TIMESTAMP)" if type_.kind in {Kind.VARCHAR, Kind.DATE} else None

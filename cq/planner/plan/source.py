@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from cq.connectors.options import option
 from cq.errors import NOWHERE, Span
+from cq.lang.event_time import ProposedTime
 from cq.lang.expressions import Expr
 from cq.lang.schema import Field, Unheld
 from cq.records import dataclass, field
@@ -20,6 +21,7 @@ class SourceDef:
     it has no WATERMARK.  delay_us: the watermark is the running maximum of the event time minus this.
     idle_us: after so long without rows no other source waits for it; None: they always do.
     inferred: whether nobody declared the fields, so that they may be a guess.  unheld: columns of no SQL type.
+    proposed: what would make an event time of the column that the query takes for one, where its rows were looked at.
     position: its place among the sources of the file, which breaks ties when sources are merged.
     rows: all its rows, as physical values, where the query says them itself; else None.
     """
@@ -33,6 +35,7 @@ class SourceDef:
     bounded: bool = True
     inferred: bool = field(default=False, compare=False)
     unheld: tuple[Unheld, ...] = field(default=(), compare=False)
+    proposed: ProposedTime | None = field(default=None, compare=False)
     position: int = 0
     rows: tuple[tuple[Any, ...], ...] | None = field(default=None, compare=False, repr=False)
     span: Span = field(default=NOWHERE, compare=False)
