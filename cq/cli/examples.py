@@ -12,7 +12,8 @@ import click
 import cq
 from cq.cli import DONE, INTERRUPTED, say
 from cq.cli.progress import summary_text
-from cq.cli.running import progress_shown, stopping
+from cq.cli.running import progress_shown
+from cq.cli.signals import stopping
 from cq.compiler.passes import compile
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs

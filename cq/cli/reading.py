@@ -119,7 +119,8 @@ def explain(stage: str | None, format_: str, threads: int | None, verbose: bool,
 
 def _analyzed(compiled: Compiled, format: str, threads: int | None) -> str:
     """The stages of the query with what they did when it was run."""
-    from cq.cli.running import progress_shown, stopping
+    from cq.cli.running import progress_shown
+    from cq.cli.signals import stopping
     from cq.connectors.sinks.terminal import Screen
     from cq.engines.analysis import analyze, drawn
     from cq.engines.protocol import Progress

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
-from cq.cli import DONE, ENDING_SIGNALS, INTERRUPTED, say
+from cq.cli import DONE, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
 from cq.cli.paging import PagedScreen, paged
 from cq.cli.progress import ProgressLine, ProgressNotes, late_note, summary_json, summary_text
+from cq.cli.signals import stopping
 from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.protocol import Sink
@@ -238,27 +238,6 @@ def _target(given: str, names: Sequence[str]) -> tuple[str, str]:
     help = (guess, f"outputs: {', '.join(names)}", "write -o NAME=PATH")
     cause = f'there is no output "{name}"' if equals else f"the query has {len(names)} outputs"
     raise UsageError(Diagnostic("CQ0606", cause, help=tuple(h for h in help if h)))
-
-
-@contextlib.contextmanager
-def stopping(progress: Progress) -> Iterator[None]:
-    """The first Ctrl-C, SIGTERM or SIGHUP lets the run drain and say what it did; the second one ends it.
-
-    A signal that whoever started us ignores (`nohup`, `&` in a script) stays ignored.
-    """
-
-    def on_signal(*_: object) -> None:
-        if progress.stop:
-            raise KeyboardInterrupt
-        progress.interrupt()
-
-    heeded = [n for n in (signal.SIGINT, *ENDING_SIGNALS) if signal.getsignal(n) != signal.SIG_IGN]
-    before = {number: signal.signal(number, on_signal) for number in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,8 @@ from cq.cli.entries import Entry
 from cq.cli.functions import all_entries
 from cq.cli.progress import summary_text
 from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, interposed
-from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown, stopping
+from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown
+from cq.cli.signals import Ended, Interrupts, stopping
 from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
@@ -47,18 +48,26 @@ class Shell:
     expanded: bool = False
     last: str = ""  # the statements that were run last, for .all
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by what is asked for and declared
+    interrupts: Interrupts = field(default_factory=Interrupts)
 
     def loop(self, read: Callable[[str], str]) -> int:
-        """Read and run until the input ends. KeyboardInterrupt if a signal ends the process at the prompt.
+        """Read and run until the input ends. Ended if a signal ends the process.
 
         read: given the text that a statement begins with already, gives what was typed.
         """
-        say(WELCOME)
+        with self.interrupts:
+            say(WELCOME)
+            return self.goes_on(read)
+
+    def goes_on(self, read: Callable[[str], str]) -> int:
+        """The same, where Ctrl-C does not end the shell."""
         begun = ""
         while True:
             try:
                 typed = read(begun)
-            except Cancelled:
+            except Ended:
+                raise
+            except (Cancelled, KeyboardInterrupt):  # the latter while the prompt gives the keys back
                 begun = ""
                 continue
             except EOFError:
@@ -87,9 +96,12 @@ class Shell:
     def guarded(self, work: Callable[[str], None], text: str) -> None:
         """Do it; what goes wrong is said, and the shell goes on."""
         try:
-            work(text)
+            with self.interrupts.work():
+                work(text)
         except CqError as error:
             say("\n".join(render(_in_own_text(d, text)) for d in error.diagnostics))
+        except Ended:
+            raise
         except KeyboardInterrupt:
             say("interrupted")
         except Exception as error:  # a mistake of ours must not cost what was declared

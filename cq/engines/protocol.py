@@ -102,7 +102,9 @@ class Progress:
         self.compiling = (what, done, total)
 
     def interrupt(self) -> None:
-        """Ask the run to stop. Safe in a signal handler: it sets flags and takes no lock."""
+        """Ask the run to stop. Safe in a signal handler and in any thread; asking again changes nothing."""
+        if self.stop:
+            return
         self.stop = True
         for stop in self.on_stop:
             stop()
@@ -245,7 +247,7 @@ class Delivery:
         self._progress.waiting_for = what
 
     def on_interrupt(self, stop: Callable[[], None]) -> None:
-        """`stop` is called, by a signal handler, when somebody asks the run to stop."""
+        """`stop` is called, by a signal handler or another thread, when somebody asks the run to stop."""
         self._progress.on_stop.append(stop)
 
     def full(self, outputs: Iterable[str] | None = None, counts: Mapping[str, int] | None = None) -> bool:

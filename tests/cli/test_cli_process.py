@@ -87,6 +87,21 @@ def test_signal_drains_and_leaves_with_130_even_while_input_is_awaited(number: s
         assert running.returncode == 130 and b"interrupted" in said
 
 
+@pytest.mark.parametrize("threads", ["0", "2"])
+def test_first_signal_ends_a_run_inside_a_row_that_tests_many_pairs(threads: str) -> None:
+    Path("many.csv").write_text("v\n" + "".join(f"{v}\n" for v in range(400_000)))  # for minutes
+    query = "CREATE STREAM a WITH (path = 'many.csv'); SELECT COUNT(*) AS n FROM a JOIN a AS b ON a.v + b.v < 0"
+    command = [sys.executable, "-m", "cq", "run", "-j", threads, query, "-o", "out.csv"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as running:
+        assert running.stderr is not None
+        while b"rows/s" not in (line := running.stderr.readline()):  # the first note on its progress
+            assert line, "it has ended"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130 and b"wrote 0 rows" in said and said.endswith(b" interrupted\n"), said
+    assert sorted(os.listdir()) == ["bids.csv", "many.csv", "q.cq"]
+
+
 @pytest.mark.parametrize("ignored", ["INT", "HUP"])
 def test_signal_that_our_parent_ignores_stays_ignored(ignored: str) -> None:
     run = f"{sys.executable} -m cq run -c 'CREATE STREAM b (id BIGINT); SELECT id FROM b' b=-"

@@ -8,7 +8,8 @@ the calling thread; otherwise that many daemon threads stay inside one native lo
 drain. They wait in slices, so Ctrl-C is seen within SLICE_NS; closing waits for
 the tickets that workers have in hand.
 
-Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/runtime/engine/worker.py).
+Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/runtime/engine/worker.py).  With
+          threads=0, after `interrupt`, a thread that stores STATE_STOPPING as the feeder does, before `close` or never.
 Order     the feeder calls native functions for all that it shares with workers but two words: it stores
           ADMISSION_PAUSED and STATE_STOPPING plainly, whole and aligned, which workers load at every ticket, and where
           they test many pairs for one row. What it does next (`engine_idle`) takes ADMISSION_BUSY by CAS, so that a
@@ -145,6 +146,7 @@ class Engine:
         self._held: list[deque[Callable[[], bool]]] = [deque() for _ in job.sources]
         self._silent = [False] * len(job.sources)
         self._interrupted_ns = 0  # when somebody asked the run to stop, until the kernels are told
+        self._ending = threading.Lock()  # between a thread that tells the kernels and one that frees their states
         self._settles = False  # a source has just spoken: admission has to know before anything else is given
         self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
         self._threads: list[threading.Thread] = []
@@ -350,8 +352,7 @@ class Engine:
         feed = _Feed(sources)
         while True:
             if self._interrupted_ns and time.monotonic_ns() - self._interrupted_ns > GRACE_NS:
-                self._interrupted_ns = 0
-                _stop_kernels(self._host, self._plant)
+                self._hasten()
             with self._host.active():
                 seen = self._signal()
                 over = self.finished
@@ -372,8 +373,24 @@ class Engine:
 
     def interrupt(self) -> None:
         """Somebody has asked the run to stop. Sources are expected to end; after GRACE_NS, rows that test many pairs
-        or ask Python stop where they are, and the run fails with STOPPED. Safe in a signal handler."""
+        or ask Python stop where they are, and the run fails with STOPPED. Safe in a signal handler and in any thread.
+
+        With threads=0 a kernel may keep the calling thread from looking at the time: then a thread of its own does.
+        """
+        if self._interrupted_ns:
+            return
         self._interrupted_ns = time.monotonic_ns()
+        if self._inline:
+            timer = threading.Timer(max(GRACE_NS, 0) / 1e9, self._hasten)
+            timer.daemon = True
+            timer.start()
+
+    def _hasten(self) -> None:
+        """The time for the rows in hand is over; once a request, and not after the end: the states are gone then."""
+        with self._ending:
+            if self._interrupted_ns and self._end.alive:
+                self._interrupted_ns = 0
+                _stop_kernels(self._host, self._plant)
 
     def _deciding(self, broken: Mapping[int, Exception]) -> Exception:
         """The error of the source whose next row admission waits for."""
@@ -516,7 +533,8 @@ class Engine:
 
     def close(self) -> None:
         """Workers have stopped and everything is freed; results handed out stay good. May be called again."""
-        self._end()
+        with self._ending:
+            self._end()
 
 
 def _stop_kernels(host: Host, plant: Plant) -> None:
