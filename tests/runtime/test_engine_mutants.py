@@ -15,7 +15,7 @@ SCHEDULES = "of_one_worker and 4-tumble"
 BRANCHES = ("test_chains.py",)
 BRANCHED = "branches_interpreted"
 
-WORKERS = ("test_engine_workers.py",)
+STAGE, WORKERS = "cq.runtime.engine.stage", ("test_engine_workers.py",)
 PARCEL, DEPOTS = "cq.runtime.flow.parcel", ("test_depot_schedules.py",)
 
 CHAINS, CHAINED = "cq.runtime.engine.ways.chains", "cq.runtime.flow.chained"
@@ -227,7 +227,7 @@ MUTANTS = {
         "is_idle_again",
     ),
     "the signal moves before results are unheard of": Mutant(
-        "cq.runtime.engine.stage",
+        STAGE,
         "    at_add(engine + ENGINE_SIGNAL * 8, 1)\n    if",
         "    if",
         WORKERS,
@@ -238,6 +238,52 @@ MUTANTS = {
                 "    at_add(engine + ENGINE_SIGNAL * 8, 1)\n    at_store(engine + ENGINE_UNHEARD * 8, 0)  # second",
             ),
         ),
+    ),
+    "workers are woken before the rows are in the ring": Mutant(
+        STAGE,
+        "        ring_push(ld_i64(following, STAGE_INPUT), parcel)\n        wake_workers(engine, 1)\n",
+        "        wake_workers(engine, 1)\n        ring_push(ld_i64(following, STAGE_INPUT), parcel)\n",
+        WORKERS,
+        "falls_asleep",
+    ),
+    "workers are woken before the failure is in the ring": Mutant(
+        STAGE,
+        """        ring_push(ld_i64(following, STAGE_INPUT), item)
+        wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
+""",
+        """        wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
+        ring_push(ld_i64(following, STAGE_INPUT), item)
+""",
+        WORKERS,
+        "falls_asleep",
+    ),
+    "the signal moves before the run is over": Mutant(
+        STAGE,
+        """    if at_load(engine + ENGINE_OUTCOME * 8) == RUNNING:
+        at_store(engine + ENGINE_OUTCOME * 8, outcome)
+    signal_feeder(engine)
+""",
+        """    signal_feeder(engine)
+    if at_load(engine + ENGINE_OUTCOME * 8) == RUNNING:
+        at_store(engine + ENGINE_OUTCOME * 8, outcome)
+""",
+        WORKERS,
+        "told_that_the_run_is_over",
+    ),
+    "the run is over before its last row is in a ring": Mutant(
+        STAGE,
+        """    ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
+    announce_results(engine, ring_size(ld_i64(sink, SINK_RING)))
+    if left >= 0 and left == rows:
+        conclude_if_satisfied(engine)
+""",
+        """    if left >= 0 and left == rows:
+        conclude_if_satisfied(engine)
+    ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
+    announce_results(engine, ring_size(ld_i64(sink, SINK_RING)))
+""",
+        WORKERS,
+        "finds_its_last_row",
     ),
     "sources are looked at when others may admit": Mutant(
         "cq.runtime.engine.worker",
@@ -481,7 +527,7 @@ MUTANTS = {
         SAFE,
     ),
     "a limit lets one row more through": Mutant(
-        "cq.runtime.engine.stage",
+        STAGE,
         "        rows = parcel_truncate(parcel, left)\n",
         "        rows = parcel_truncate(parcel, left + 1)\n",
         ENGINE,

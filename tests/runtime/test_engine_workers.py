@@ -277,6 +277,89 @@ def test_a_feeder_that_waits_is_told_of_every_result(monkeypatch):
     assert explore(setup, [tell, send, feed], lambda *_: None, preemptions=3).complete
 
 
+def stage_before_another(stage, queue):
+    """A stage of an engine whose rows go to the queue of the stage behind it."""
+    engine, sender, following = (zalloc(n * 8) for n in (stage.ENGINE_WORDS, stage.STAGE_WORDS, stage.STAGE_WORDS))
+    st_i64(sender, stage.STAGE_ENGINE, engine)
+    st_i64(sender, stage.STAGE_NEXT, following)
+    st_i64(following, stage.STAGE_INPUT, queue)
+    return engine, sender
+
+
+@pytest.mark.parametrize("what", ["rows", "a failure"])
+def test_a_worker_that_falls_asleep_is_woken_for_what_a_stage_sends(what, monkeypatch):
+    """I3 of stages: nobody but the sender would wake it."""
+    worker, stage = original(WORKER), original(STAGE)
+    monkeypatch.setitem(stage.send.__globals__, "parcel_to_batch", lambda *_: None)
+    for patience in ("SPINS", "YIELDS"):
+        monkeypatch.setitem(worker.worker_loop.__globals__, patience, 0)
+
+    def setup():
+        queue = ring_new(2)
+        engine, sender = stage_before_another(stage, queue)
+
+        def work_once(*_):
+            if ring_pop(queue) == 0:
+                return 0
+            at_store(engine + stage.ENGINE_STOP * 8, 1)
+            return 1
+
+        monkeypatch.setitem(worker.worker_loop.__globals__, "work_once", work_once)
+        return engine, sender, zalloc(stage.ITEM_WORDS * 8)
+
+    def send(shared):
+        _, sender, item = shared
+        if what == "rows":
+            stage.send(sender, 0, item)
+        else:
+            stage.send_failure(sender, item)
+
+    threads = [send, lambda shared: worker.worker_loop(shared[0], 0)]
+    assert explore(setup, threads, lambda *_: None, preemptions=2, delays=True).complete
+
+
+def test_a_feeder_that_waits_is_told_that_the_run_is_over():
+    """I4 of stages: the signal for the outcome is the last one there is."""
+    worker, stage = original(WORKER), original(STAGE)
+
+    def feed(engine):
+        seen = at_load(engine + stage.ENGINE_SIGNAL * 8)
+        while at_load(engine + stage.ENGINE_OUTCOME * 8) == stage.RUNNING:
+            seen = worker.feeder_wait(engine, seen, 1)
+
+    threads = [lambda engine: stage.conclude(engine, stage.FINISHED), feed]
+    assert explore(
+        lambda: zalloc(stage.ENGINE_WORDS * 8), threads, lambda *_: None, preemptions=2, delays=True
+    ).complete
+
+
+def test_who_knows_that_the_run_is_over_finds_its_last_row(monkeypatch):
+    """I4 of stages: a sink that has all rows it takes ends the run after the last of them is in its ring."""
+    stage = original(STAGE)
+    for name, stand_in in (("parcel_truncate", lambda *_: 1), ("parcel_compact", lambda parcel: parcel)):
+        monkeypatch.setitem(stage.send.__globals__, name, stand_in)
+
+    def setup():
+        engine, sender, sink, table = (
+            zalloc(n * 8) for n in (stage.ENGINE_WORDS, stage.STAGE_WORDS, stage.SINK_WORDS, 1)
+        )
+        st_i64(engine, stage.ENGINE_SINKS, 1)
+        st_i64(engine, stage.ENGINE_SINK_TABLE, table)
+        st_i64(table, 0, sink)
+        st_i64(sink, stage.SINK_RING, ring_new(2))
+        st_i64(sink, stage.SINK_LEFT, 1)
+        st_i64(sender, stage.STAGE_ENGINE, engine)
+        return engine, sender, sink, zalloc((stage.PARCEL_PORT + stage.PORT_WORDS) * 8)
+
+    def take(shared):
+        engine, _, sink, parcel = shared
+        if at_load(engine + stage.ENGINE_OUTCOME * 8) != stage.RUNNING:
+            assert ring_pop(ld_i64(sink, stage.SINK_RING)) == parcel
+
+    threads = [lambda shared: stage.send(shared[1], 0, shared[3]), take]
+    assert explore(setup, threads, lambda *_: None, preemptions=2, delays=True).complete
+
+
 def test_what_a_worker_learns_of_sources_it_learns_before_another_one_admits(monkeypatch):
     """The words of a source are written by who admits: a look at them behind the lock is a race."""
     worker, stage = original(WORKER), original(STAGE)

@@ -9,14 +9,17 @@ Sending   only the one who is in turn sends: the holder of STAGE_BUSY, or the re
 Shared    STAGE_BUSY (try-lock); the metrics, added to and never read by the stage; ENGINE_OUTCOME; rings.
 I1        can_send == 1, found by the one in turn, holds until it sends.      tests: test_a_sink_that_is_not_drained_*
 I2        after a failure or the last row nothing is sent.                          tests: test_rows_before_a_failure_*
+I3        an item is in the ring of the next stage before workers are woken for it.
+                                                                          tests: test_a_worker_that_falls_asleep_*
+I4        ENGINE_OUTCOME is stored after the last row is in its ring, and before the signal that tells of it moves: no
+          other signal follows.      tests: test_who_knows_that_the_run_is_over_*, test_a_feeder_that_waits_is_told_*
 Order     send: the parcel, then the ring's cell (ring.py); then a fence, then ENGINE_WAITERS: a worker that is not in
           WAITERS yet looks at the rings again after it is. Moving EPOCH by an atomic add before the futex wake makes a
           sleeper that read it earlier return.  Results: into the ring, then UNHEARD is loaded; who signals stores
           UNHEARD = 0, then adds to SIGNAL, then loads LISTENERS (all seq_cst): a result that counts on an UNHEARD
           already set is in the ring before SIGNAL moves.       tests: test_a_feeder_that_waits_is_told_of_every_result
           STAGE_FAILED: stored by the one in turn before the failure is sent; others load it only to save work.
-          ENGINE_OUTCOME: stored once, after all rows before it are in rings and before SIGNAL moves. Metrics: added to
-          (seq_cst, whole); nothing is concluded from one about another.
+          ENGINE_OUTCOME: stored once. Metrics: added to (seq_cst, whole); nothing is concluded from one about another.
 """
 
 from __future__ import annotations
