@@ -65,7 +65,7 @@ def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified) ->
             {"column": node.schema.names[t.column], "shift_us": t.shift_us, "lag_us": t.lag_us}
             for t in node.schema.times
         ],
-        "emits": node.output_kind.value,
+        "emits": "append",  # no operator takes back a row that it gave
         "ends": node.bounded,
         "state": node.state.text,
         "state_bounded": node.state.bounded,

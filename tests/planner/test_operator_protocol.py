@@ -12,6 +12,7 @@ from cq.codegen import operators as written
 from cq.codegen.flow import CLOSE, CONSUME, COPIES_TEXT, DUE_BY_DATA, DUE_ON_GRID, FINISH, consumes
 from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
+from cq.planner.operators.grouped import Grouped
 from cq.planner.plan import node as protocol
 from cq.planner.plan.node import DECLARATIONS, BadOperator, LogicalNode, OpClass, Stateless, check_answers, operator
 from cq.records import dataclass
@@ -43,10 +44,35 @@ def test_an_operator_that_leaves_a_declaration_out_is_refused_by_its_name(name: 
         operator("probe")(probe(leave_out=name))
 
 
-def test_an_operator_without_state_says_whether_it_looks_at_time() -> None:
-    """AssignWindows does, and keeps nothing: a default would have been right for all others by luck."""
-    with pytest.raises(BadOperator, match=r"does not declare .*uses_time"):
-        operator("probe")(type("Probe", (Stateless,), {"__doc__": "A probe.", "__slots__": ()}))
+def complete(base: type[LogicalNode], *, leave_out: str = "") -> type[LogicalNode]:
+    """A class that declares what its base leaves open, but one."""
+    kept = [n for n in DECLARATIONS if n != leave_out and getattr(base, n) is DECLARED[n]]
+    body = {name: (lambda self, *_: None) for name in kept}
+    made = {"__doc__": "A probe.", "__slots__": (), "__post_init__": lambda self: self._set_schema(Schema(()))}
+    return type("Probe", (base,), {**body, **made})
+
+
+OPEN = {
+    Stateless: "fails_itself vouched groups check meaning uses_time fan_out may_drop cost_ns",
+    Grouped: "fan_out may_drop holds_back waits_on closes emits_at_end uses_time merge_pays cost_ns state check",
+}
+"""What is not the same for all that keep nothing, or count rows into groups."""
+
+
+@pytest.mark.parametrize(("base", "name"), [(base, n) for base, names in OPEN.items() for n in names.split()])
+def test_a_base_does_not_answer_for_an_operator_what_another_one_may_answer_differently(base, name: str) -> None:
+    """AssignWindows looks at time, and keeps nothing: a default would have been right for all others by luck."""
+    assert operator("probe")(complete(base)).operator == "probe"
+    del protocol.OPERATORS["probe"]
+    with pytest.raises(BadOperator, match=rf"^operator probe: does not declare {name}$"):
+        operator("probe")(complete(base, leave_out=name))
+
+
+def test_an_operator_that_answers_otherwise_than_its_base_is_refused() -> None:
+    """The base's answer was a default then: the next operator would be taken for harmless."""
+    answers = {"input_keys": property(lambda self: ((),)), "__doc__": "A probe.", "__slots__": ()}
+    with pytest.raises(BadOperator, match=r"^operator probe: answers input_keys again over Grouped$"):
+        operator("probe")(type("Probe", (complete(Grouped),), answers))
 
 
 def test_an_operator_that_says_everything_is_registered() -> None:
@@ -91,7 +117,7 @@ def test_an_operator_that_contradicts_itself_is_refused() -> None:
         ("cost_ns", 1.5),
         ("closes", None),
         ("waits_on", None),
-        ("output_kind", "append"),
+        ("vouched", None),
     ],
 )
 def test_an_answer_of_the_wrong_kind_is_refused_by_its_name(name: str, answer: object) -> None:

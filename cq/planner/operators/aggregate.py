@@ -23,6 +23,9 @@ class Aggregate(Grouped):
     closes = False
     emits_at_end = True
     uses_time = False
+    waits_on = (None,)  # rows are counted as they come
+    fan_out = 1
+    may_drop = False
 
     def __post_init__(self) -> None:
         assert self.input.bounded, "an aggregate without a window over an unbounded input"
@@ -30,6 +33,9 @@ class Aggregate(Grouped):
 
     def moved(self, places: Places) -> dict[str, Any]:
         return {}
+
+    def holds_back(self, port: int) -> bool:
+        return True
 
     @property
     def merge_pays(self) -> bool:
@@ -39,6 +45,10 @@ class Aggregate(Grouped):
     @property
     def closes_one_pane(self) -> bool:
         return True
+
+    @property
+    def cost_ns(self) -> int:
+        return self.counting_ns
 
     @property
     def state(self) -> StateBound:

@@ -26,6 +26,9 @@ class AssignWindows(AddsColumns, Stateless):
     window: Window
 
     uses_time = True
+    fails_itself = False
+    cost_ns = 0
+    vouched = ()
 
     def __post_init__(self) -> None:
         below = self.input.schema
@@ -64,6 +67,10 @@ class AssignWindows(AddsColumns, Stateless):
     def may_drop(self) -> bool:
         return self.window.slide > self.window.size
 
+    @property
+    def groups(self) -> LogicalNode | None:
+        return self.input.groups
+
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         return iter(())
 
@@ -78,6 +85,9 @@ class AssignWindows(AddsColumns, Stateless):
         time = replace(self.window.time, column=below.places[self.window.time.column])
         new = replace(self, input=below.node, window=replace(self.window, time=time))
         return Pruned(unless_same(self, new), self.places_over(below))
+
+    def check(self) -> None:
+        """Nothing more: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return self.window.parameters(text)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from cq.lang.expressions import Expr, columns_of, remap, substitute
-from cq.lang.schema import Field, TimeAttribute
+from cq.lang.schema import Field
 from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import DISTINCT_NS, GROUP_NS, key_ns
-from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text, label
+from cq.planner.plan.node import Inputs, LogicalNode, OpClass, Places, Pruned, Pulled, Text, label
 from cq.records import dataclass, replace
 
 
@@ -26,9 +26,7 @@ class Grouped(OneInput):
 
     first_key: ClassVar[int]
     op_class = OpClass.PARTITIONED
-    fan_out = 1
-    may_drop = False
-    output_kind = OutputKind.APPEND
+    vouched = ()
 
     def columns(self) -> list[Field]:
         """The columns of the keys and the aggregates."""
@@ -89,14 +87,6 @@ class Grouped(OneInput):
         """The operator's own fields that hold positions of columns, with the new ones."""
         raise NotImplementedError
 
-    def holds_back(self, port: int) -> bool:
-        return True
-
-    @property
-    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
-        """Rows are counted as they come."""
-        return (None,)
-
     @property
     def merges_exactly(self) -> bool:
         return all(a.merges_exactly for a in self.aggregates)
@@ -112,7 +102,8 @@ class Grouped(OneInput):
         return any(a.distinct for a in self.aggregates)
 
     @property
-    def cost_ns(self) -> int:
+    def counting_ns(self) -> int:
+        """`cost_ns` where the entry of a group is found by its key."""
         return GROUP_NS + DISTINCT_NS * sum(a.distinct for a in self.aggregates) + key_ns(self.keys)
 
     def describe_calls(self) -> str:

@@ -11,7 +11,7 @@ from cq.lang.value_text import write_duration
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import JOIN_NS, key_ns
-from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text, topological
+from cq.planner.plan.node import Inputs, LogicalNode, OpClass, Places, Pruned, Pulled, Text, topological
 from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
 
@@ -38,7 +38,7 @@ class Joined(LogicalNode):
     groups = None
     merge_pays = False
     closes_one_pane = False
-    output_kind = OutputKind.APPEND
+    vouched = ()
 
     def columns(self, right_outer: bool = False) -> tuple[Field, ...]:
         """The columns of both inputs; those of one may be missing where rows of the other without a match are kept."""

@@ -24,12 +24,19 @@ class LateRows(OneInput, Stateless):
     fan_out = 1
     may_drop = True
     uses_time = False
+    fails_itself = False
+    cost_ns = 0
+    vouched = ()
     depends_on_time = True
 
     def __post_init__(self) -> None:
         source = self.input.source
         assert source is not None and source.event_time is not None, "late rows of what is no source with event times"
         self._set_schema(Schema(self.input.schema.fields))
+
+    @property
+    def groups(self) -> LogicalNode | None:
+        return self.input.groups
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         return iter(())
@@ -47,8 +54,14 @@ class LateRows(OneInput, Stateless):
         ((below, places),) = inputs
         return Pruned(unless_same(self, replace(self, input=below)), places)
 
+    def check(self) -> None:
+        """Nothing more: it was checked when it was built."""
+
     def parameters(self, text: Text) -> tuple[object, ...]:
         return ()
+
+    def meaning(self, column: int, text: Text) -> str:
+        raise AssertionError("every column is computed from the input")
 
     def describe(self) -> str:
         return f"of {self.input.describe()}"

@@ -16,7 +16,6 @@ from cq.planner.plan.node import (
     Inputs,
     LogicalNode,
     OpClass,
-    OutputKind,
     Pruned,
     StateBound,
     Text,
@@ -79,7 +78,7 @@ class OverCalls(AddsColumns):
     groups = None
     merge_pays = False
     closes_one_pane = False
-    output_kind = OutputKind.APPEND
+    vouched = ()
 
     def __post_init__(self) -> None:
         assert self.calls and len(self.calls) == len(self.names)
@@ -158,10 +157,6 @@ class OverCalls(AddsColumns):
     def uses_time(self) -> bool:
         return self.order is not None
 
-    @property
-    def cost_ns(self) -> int:
-        return PARTITION_NS + key_ns(self.partition)
-
     def check(self) -> None:
         known = self.order is None or self.order in self.input.schema.times
         assert known, "ordered by a column that is no event time"
@@ -199,6 +194,10 @@ class Over(OverCalls):
 
     def holds_back(self, port: int) -> bool:
         return False
+
+    @property
+    def cost_ns(self) -> int:
+        return PARTITION_NS + key_ns(self.partition)
 
     @property
     def state(self) -> StateBound:

@@ -28,6 +28,8 @@ class Project(OneInput, Stateless):
     fan_out = 1
     may_drop = False
     uses_time = False
+    fails_itself = False
+    cost_ns = 0
 
     def __post_init__(self) -> None:
         assert len(self.exprs) == len(self.names), "a projection with more names than columns, or fewer"
@@ -41,6 +43,10 @@ class Project(OneInput, Stateless):
             times.append(TimeAttribute(self.time_column))
         named = zip(self.names, self.exprs, strict=True)
         self._set_schema(Schema(tuple(Field(n, e.type, e.nullable) for n, e in named), tuple(times)))
+
+    @property
+    def groups(self) -> LogicalNode | None:
+        return self.input.groups
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         for e in self.exprs:
@@ -81,6 +87,9 @@ class Project(OneInput, Stateless):
     def parameters(self, text: Text) -> tuple[object, ...]:
         """None: its columns are what their expressions are."""
         return ()
+
+    def meaning(self, column: int, text: Text) -> str:
+        raise AssertionError("every column is computed from the input")
 
     def describe(self) -> str:
         names = self.input.schema.names

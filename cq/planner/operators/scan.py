@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Text, operator
+from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Pruned, Text, operator
 from cq.planner.plan.source import SourceDef
 from cq.records import dataclass, replace
 
@@ -22,6 +22,9 @@ class Scan(Leaf):
     fan_out = 1
     may_drop = False
     uses_time = False
+    fails_itself = False
+    cost_ns = 0
+    vouched = ()
 
     def __post_init__(self) -> None:
         time = self.source.event_time
@@ -43,6 +46,13 @@ class Scan(Leaf):
     def map_expressions(self, change: Change) -> LogicalNode:
         """Itself: how a source gives a row its time is the source's, not the plan's."""
         return self
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        """All its columns: sources deliver them, so that what cannot be read there is noticed."""
+        return Pruned(self, {i: i for i in range(len(self.schema))})
+
+    def check(self) -> None:
+        """Nothing more: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.source.name,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.lang.schema import Schema
-from cq.planner.operators.joined import Joined, UntimedJoin
+from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.node import Pruned, StateBound, Text, operator
 from cq.records import dataclass, field
 
@@ -47,7 +47,7 @@ class SemiJoin(UntimedJoin):
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         """Its columns are those of the left input alone."""
-        made = Joined.pruned(self, inputs, needed, read)
+        made = super().pruned(inputs, needed, read)
         return Pruned(made.node, {c: p for c, p in made.places.items() if c < len(self.left.schema)})
 
     def parameters(self, text: Text) -> tuple[object, ...]:

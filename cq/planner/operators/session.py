@@ -32,6 +32,9 @@ class SessionAggregate(Windowed):
     closes = True
     emits_at_end = False
     uses_time = True
+    waits_on = (None,)  # rows are counted as they come
+    fan_out = 1
+    may_drop = False
     merge_pays = False
     closes_one_pane = False
 
@@ -55,6 +58,9 @@ class SessionAggregate(Windowed):
 
     def moved(self, places: Places) -> dict[str, Any]:
         return {"time": replace(self.time, column=places[self.time.column])}
+
+    def holds_back(self, port: int) -> bool:
+        return True
 
     @property
     def cost_ns(self) -> int:

@@ -16,7 +16,6 @@ from cq.planner.plan.node import (
     Inputs,
     LogicalNode,
     OpClass,
-    OutputKind,
     Pruned,
     StateBound,
     Text,
@@ -50,7 +49,7 @@ class SessionRows(AddsColumns):
     closes = True
     emits_at_end = False
     uses_time = True
-    output_kind = OutputKind.APPEND
+    vouched = ()
 
     def __post_init__(self) -> None:
         assert self.gap_us > 0, "a session without a gap"

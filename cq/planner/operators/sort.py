@@ -14,7 +14,6 @@ from cq.planner.plan.node import (
     Inputs,
     LogicalNode,
     OpClass,
-    OutputKind,
     Pruned,
     Pulled,
     StateBound,
@@ -69,7 +68,7 @@ class Sort(OneInput):
     merge_pays = False
     closes_one_pane = False
     groups = None
-    output_kind = OutputKind.APPEND
+    vouched = ()
 
     def __post_init__(self) -> None:
         assert self.order, "sorted by nothing"

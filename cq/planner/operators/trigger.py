@@ -16,7 +16,6 @@ from cq.planner.plan.node import (
     Inputs,
     LogicalNode,
     OpClass,
-    OutputKind,
     Pruned,
     Pulled,
     StateBound,
@@ -66,7 +65,7 @@ class Trigger(OneInput):
     merges_exactly = False
     merge_pays = False
     closes_one_pane = False
-    output_kind = OutputKind.APPEND
+    vouched = ()
 
     def __post_init__(self) -> None:
         which = Field("which", BIGINT, False)

@@ -26,6 +26,10 @@ class UnionAll(Stateless):
     fan_out = 1
     may_drop = False
     uses_time = False
+    groups = None
+    fails_itself = False
+    cost_ns = 0
+    vouched = ()
     source = None
 
     def __post_init__(self) -> None:
@@ -67,6 +71,9 @@ class UnionAll(Stateless):
         kept = sorted(needed)
         branches = tuple(only(below, [places[c] for c in kept]) for below, places in inputs)
         return Pruned(unless_same(self, replace(self, branches=branches)), {old: n for n, old in enumerate(kept)})
+
+    def check(self) -> None:
+        """Nothing more: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return ()

@@ -136,6 +136,9 @@ class WindowAggregate(Windowed):
     closes = True
     emits_at_end = False
     uses_time = True
+    waits_on = (None,)  # rows are counted as they come
+    fan_out = 1
+    may_drop = False
 
     def __post_init__(self) -> None:
         self._set_schema(self.window_schema(self.window.time))
@@ -159,6 +162,9 @@ class WindowAggregate(Windowed):
         time = replace(self.window.time, column=places[self.window.time.column])
         return {"window": replace(self.window, time=time, start_column=places[start] if start >= 0 else -1)}
 
+    def holds_back(self, port: int) -> bool:
+        return True
+
     @property
     def merge_pays(self) -> bool:
         """Not with DISTINCT: merging sets takes about as long as making them (segment statistics gained nothing). Panes
@@ -168,6 +174,10 @@ class WindowAggregate(Windowed):
     @property
     def closes_one_pane(self) -> bool:
         return self.window.kind in {WindowKind.TUMBLE, WindowKind.HOP} and self.window.size == self.window.pane
+
+    @property
+    def cost_ns(self) -> int:
+        return self.counting_ns
 
     @property
     def state(self) -> StateBound:

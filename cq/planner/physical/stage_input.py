@@ -22,6 +22,9 @@ class StageInput(Leaf):
     fan_out = None
     may_drop = False
     uses_time = False
+    fails_itself = False
+    cost_ns = 0
+    vouched = ()
 
     def __post_init__(self) -> None:
         self._set_schema(self.node.schema)
@@ -40,6 +43,9 @@ class StageInput(Leaf):
         """The rows with the columns that are read: no others cross."""
         kept = sorted(needed)
         return Pruned(replace(self, node=only(self.node, kept)), {c: n for n, c in enumerate(kept)})
+
+    def check(self) -> None:
+        """Nothing more: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.node.identity,)

@@ -35,6 +35,10 @@ class RowsOf(OneInput, Stateless):
     fan_out = 1
     may_drop = True
     uses_time = False
+    groups = None
+    fails_itself = False
+    cost_ns = 0
+    vouched = ()
 
     def __post_init__(self) -> None:
         assert self.input.schema.fields[self.chosen].type == BOOLEAN, "no column that says whose row it is"
@@ -45,10 +49,6 @@ class RowsOf(OneInput, Stateless):
     def condition(self) -> Expr:
         """TRUE for its rows, over those of `input`."""
         return Column(BOOLEAN, False, self.chosen)
-
-    @property
-    def groups(self) -> LogicalNode | None:
-        return None
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         yield self.condition, (0,)
@@ -66,8 +66,14 @@ class RowsOf(OneInput, Stateless):
         """Itself: the physical plan reads from a leaf what it uses."""
         return Pruned(self, {i: i for i in range(len(self.places))})
 
+    def check(self) -> None:
+        """Nothing more: it was checked when it was built."""
+
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.node.identity,)
+
+    def meaning(self, column: int, text: Text) -> str:
+        raise AssertionError("every column is computed from the input")
 
     def describe(self) -> str:
         return f"{self.node.operator}  {self.node.describe()}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from cq.errors import NOWHERE, Span
@@ -26,13 +27,6 @@ class OpClass(Enum):
     STATELESS = "stateless"  # any worker, any batch
     PARTITIONED = "partitioned"  # one worker at a time for each key
     STATEFUL = "stateful"  # one worker at a time
-
-
-class OutputKind(Enum):
-    """What the rows of an operator are to those before them."""
-
-    APPEND = "append"  # each row is final
-    CHANGELOG = "changelog"  # a row may take back or replace an earlier one
 
 
 Fields = tuple[Field, ...]
@@ -103,7 +97,7 @@ DECLARATIONS = (
     "closes_one_pane",
     "state",
     "cost_ns",
-    "output_kind",
+    "vouched",
     "check",
     "parameters",
     "meaning",
@@ -251,12 +245,13 @@ class LogicalNode:
         """About how long it keeps a worker busy for each row it takes, expressions not counted."""
         raise NotImplementedError
 
-    @property
-    def output_kind(self) -> OutputKind:
-        """Whether its rows are final."""
-        raise NotImplementedError
-
     # -- for checks and people ----------------------------------------------------------------------------------------
+
+    @property
+    def vouched(self) -> tuple[Expr, ...]:
+        """Expressions known not to be NULL although their form does not show it: rows without an event time are not
+        accepted."""
+        raise NotImplementedError
 
     def check(self) -> None:
         """Fail with an AssertionError where the node does not fit its inputs."""
@@ -288,12 +283,6 @@ class LogicalNode:
         return self.op_class is not OpClass.STATELESS
 
     @property
-    def vouched(self) -> tuple[Expr, ...]:
-        """Expressions known not to be NULL although their form does not show it: rows without an event time are not
-        accepted."""
-        return ()
-
-    @property
     def bounded(self) -> bool:
         """Whether its output ends: that of every leaf below does."""
         return all(n.ends for n in topological((self,)) if isinstance(n, Leaf))
@@ -319,41 +308,30 @@ class LogicalNode:
 
 @dataclass(frozen=True, slots=True)
 class Stateless(LogicalNode):
-    """An operator that keeps nothing and treats every row alone."""
+    """An operator that keeps nothing and treats every row alone, when it comes."""
 
     op_class: ClassVar[OpClass] = OpClass.STATELESS
     input_keys = None
-    fails_itself = False
     closes = False
     emits_at_end = False
     merges_exactly = False
     merge_pays = False
     closes_one_pane = False
     state = NO_STATE
-    cost_ns = 0
-    output_kind = OutputKind.APPEND
 
     def holds_back(self, port: int) -> bool:
         return False
 
     @property
-    def groups(self) -> LogicalNode | None:
-        return self.inputs[0].groups if len(self.inputs) == 1 else None
-
-    @property
     def waits_on(self) -> tuple[TimeAttribute | None, ...]:
         return (None,) * len(self.inputs)
-
-    def check(self) -> None:
-        """What such a node demands of its inputs it checks when it is built."""
-
-    def meaning(self, column: int, text: Text) -> str:
-        raise AssertionError("every column of such an operator is computed from its inputs")
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Stateless):
     """A stateless node without inputs: its rows come from outside the plan."""
+
+    groups = None
 
     @property
     def ends(self) -> bool:
@@ -373,10 +351,6 @@ class Leaf(Stateless):
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
         return ()
-
-    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        """All its columns: sources deliver them, so that what cannot be read there is noticed."""
-        return Pruned(self, {i: i for i in range(len(self.schema))})
 
 
 def topological(roots: Iterable[LogicalNode]) -> tuple[LogicalNode, ...]:
@@ -455,8 +429,22 @@ def _problems(cls: type[LogicalNode]) -> Iterator[str]:
             yield f"is stateless and declares {', '.join(stateful)}"
     constants = ((n, getattr(cls, n)) for n in ANSWERS)
     yield from (f"{n} is {a!r}" for n, a in constants if not _computed(a) and not ANSWERS[n](a))
+    yield from (f"answers {n} again over {base.__name__}" for n, base in _answered_again(cls))
     if not cls.__doc__:
         yield "has no docstring"
+
+
+def _answered_again(cls: type[LogicalNode]) -> Iterator[tuple[str, type]]:
+    """What it, or a base, declares otherwise than a base of that: there the answer was a default.
+
+    A base answers what is true of all that derive from it. A method that asks `super()` adds to such an answer.
+    """
+    for name in (n for n in DECLARATIONS if n not in STATEFUL_ONLY or not issubclass(cls, Stateless)):
+        answers = [(base, vars(base)[name]) for base in cls.__mro__ if base is not LogicalNode and name in vars(base)]
+        for (_, answer), (base, _) in pairwise(answers):
+            method = answer.fget if isinstance(answer, property) else answer
+            if "super" not in getattr(getattr(method, "__code__", None), "co_names", ()):
+                yield name, base
 
 
 def _sets_schema(cls: type[LogicalNode]) -> bool:
@@ -506,7 +494,7 @@ ANSWERS: dict[str, Callable[[object], bool]] = {
     "closes_one_pane": _is(bool),
     "state": _is(StateBound),
     "cost_ns": _is_count,
-    "output_kind": _is(OutputKind),
+    "vouched": _is(tuple),
 }
 """What each declaration that is not a method answers with: None and 0 are answers only where they mean something."""
 
