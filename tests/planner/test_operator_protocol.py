@@ -14,7 +14,16 @@ from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
 from cq.planner.operators.grouped import Grouped
 from cq.planner.plan import node as protocol
-from cq.planner.plan.node import DECLARATIONS, BadOperator, LogicalNode, OpClass, Stateless, check_answers, operator
+from cq.planner.plan.node import (
+    DECLARATIONS,
+    BadOperator,
+    LogicalNode,
+    OpClass,
+    Stateless,
+    check_answers,
+    complete,
+    operator,
+)
 from cq.records import dataclass
 from cq.reference.operator import Clock, RowOperator
 from cq.reference.operators import OPERATORS as REFERENCE
@@ -44,7 +53,7 @@ def test_an_operator_that_leaves_a_declaration_out_is_refused_by_its_name(name: 
         operator("probe")(probe(leave_out=name))
 
 
-def complete(base: type[LogicalNode], *, leave_out: str = "") -> type[LogicalNode]:
+def declared(base: type[LogicalNode], *, leave_out: str = "") -> type[LogicalNode]:
     """A class that declares what its base leaves open, but one."""
     kept = [n for n in DECLARATIONS if n != leave_out and getattr(base, n) is DECLARED[n]]
     body = {name: (lambda self, *_: None) for name in kept}
@@ -62,17 +71,17 @@ OPEN = {
 @pytest.mark.parametrize(("base", "name"), [(base, n) for base, names in OPEN.items() for n in names.split()])
 def test_a_base_does_not_answer_for_an_operator_what_another_one_may_answer_differently(base, name: str) -> None:
     """AssignWindows looks at time, and keeps nothing: a default would have been right for all others by luck."""
-    assert operator("probe")(complete(base)).operator == "probe"
+    assert operator("probe")(declared(base)).operator == "probe"
     del protocol.OPERATORS["probe"]
     with pytest.raises(BadOperator, match=rf"^operator probe: does not declare {name}$"):
-        operator("probe")(complete(base, leave_out=name))
+        operator("probe")(declared(base, leave_out=name))
 
 
 def test_an_operator_that_answers_otherwise_than_its_base_is_refused() -> None:
     """The base's answer was a default then: the next operator would be taken for harmless."""
     answers = {"input_keys": property(lambda self: ((),)), "__doc__": "A probe.", "__slots__": ()}
     with pytest.raises(BadOperator, match=r"^operator probe: answers input_keys again over Grouped$"):
-        operator("probe")(type("Probe", (complete(Grouped),), answers))
+        operator("probe")(type("Probe", (declared(Grouped),), answers))
 
 
 def test_an_operator_that_says_everything_is_registered() -> None:
@@ -151,6 +160,15 @@ def rooms() -> Iterator[str]:
 @pytest.mark.parametrize("name", sorted(rooms()))
 def test_every_operator_is_in_every_room(name: str) -> None:
     assert name in REFERENCE and name in SPARK and name in CONSUME
+
+
+@pytest.mark.parametrize(("room", "known"), [("the reference", REFERENCE), ("Spark", SPARK)])
+def test_a_room_without_an_operator_is_refused_by_its_name(room: str, known: dict[str, object]) -> None:
+    """As when it is imported: with the files as they are, nothing is missing."""
+    complete(room, known)
+    for name in known:
+        with pytest.raises(BadOperator, match=f"^{room} does not know operator {name}$"):
+            complete(room, known.keys() - {name})
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from both_ways import Compiled, Interpreted
 from cq.runtime.engine import schedule as h
 from cq.runtime.engine import stage as s
 from cq.runtime.queues.ring import ring_drop, ring_new, ring_push
+from cq.ways import HEURISTICS
 
 FUNCTIONS = (h.score_et, h.score_ct, h.score_lp, h.score_qst, h.choose_stage, ring_new, ring_push, ring_drop)
 
@@ -87,6 +88,19 @@ def test_qst_pushes_from_the_front_until_the_next_queue_has_its_share(run):
     assert run.choose_stage(engine, h.QST) == 0
     engine = chain(run, (5, 0, 1000, 100, SHARED), (40, 0, 1000, 100, SHARED))
     assert run.choose_stage(engine, h.QST) == 1
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_every_heuristic_chooses_by_a_score_of_its_own(run, name):
+    """One without a branch in `choose_stage` used to run as LP; the assertion is there when it is interpreted."""
+    assert run.choose_stage(chain(run, (1, 0, 0, 0, SHARED)), HEURISTICS.index(name)) == 0
+    with Interpreted(*FUNCTIONS, leaks_allowed=True) as made, pytest.raises(AssertionError, match="without a score"):
+        made.choose_stage(chain(made, (1, 0, 0, 0, SHARED)), len(HEURISTICS))
+
+
+def test_a_heuristic_without_a_score_is_named(monkeypatch):
+    monkeypatch.setattr(h, "HEURISTICS", (*HEURISTICS, "probe"))
+    assert h._unscored() == ["probe"]
 
 
 def test_scores_are_the_formulas_of_the_paper(run):

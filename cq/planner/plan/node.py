@@ -8,7 +8,7 @@ node does to rows is defined in `cq/reference/operators/<name>.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -445,6 +445,14 @@ def _answered_again(cls: type[LogicalNode]) -> Iterator[tuple[str, type]]:
             method = answer.fget if isinstance(answer, property) else answer
             if "super" not in getattr(getattr(method, "__code__", None), "co_names", ()):
                 yield name, base
+
+
+def complete(room: str, known: Collection[str]) -> None:
+    """Raise BadOperator, with the names, where an operator of queries is not among those that a room knows."""
+    ours = (n for n, c in OPERATORS.items() if c.__module__.startswith("cq.planner.operators."))
+    missing = [n for n in ours if n not in known]
+    if missing:
+        raise BadOperator(f"{room} does not know operator {', '.join(missing)}")
 
 
 def _sets_schema(cls: type[LogicalNode]) -> bool:

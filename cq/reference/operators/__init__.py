@@ -1,4 +1,6 @@
-"""The operators of the reference, by the names of `cq.planner.operators`. A file registers what it defines."""
+"""The operators of the reference, by the names of `cq.planner.operators`. A file registers what it defines.
+
+Importing this fails with the names of what is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import pkgutil
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-from cq.planner.plan.node import LogicalNode  # noqa: E402
+from cq.planner.plan.node import LogicalNode, complete  # noqa: E402
 from cq.reference.operator import OPERATORS, Clock, RowOperator  # noqa: E402  they register themselves first
 
 __all__ = ["OPERATORS", "operator_of"]
@@ -27,3 +29,6 @@ def operator_of(node: LogicalNode, clock: Clock) -> RowOperator:
     missing = [method for method, declared in demanded.items() if declared and not made.defines(method)]
     assert not missing, f"operator {node.operator}: the reference does not define {', '.join(missing)}"
     return made
+
+
+complete("the reference", OPERATORS)

@@ -33,7 +33,7 @@ class Container:
     arrivals(container, target): how many arrival numbers its entries hold; target: 0, or where `put_arrival` puts each.
     taken(container): what it took of others, entry by entry (cq/codegen/moving.py), is in order; 0 without memory.
     held_bytes(container): memory it holds.
-    hand_over: whether workers may fill containers apart that one collects (cq/runtime/engine/ways/parts.py).
+    hand_over: what workers have filled apart is collected by it (cq/runtime/engine/ways/parts.py); None: they may not.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Container:
     arrivals: Native
     taken: Native
     held_bytes: Native
-    hand_over: Native | None = None
+    hand_over: Native | None
 
 
 _arrival = Struct("ARRIVAL")

@@ -163,5 +163,6 @@ register(
         arrivals=ranks_arrivals,
         taken=ranks_taken,
         held_bytes=ranks_held_bytes,
+        hand_over=None,
     )
 )

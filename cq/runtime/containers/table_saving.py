@@ -156,5 +156,6 @@ register(
         arrivals=no_arrivals,
         taken=all_taken,
         held_bytes=table_held_bytes,
+        hand_over=None,
     )
 )

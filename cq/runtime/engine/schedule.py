@@ -33,6 +33,7 @@ from cq.runtime.engine.stage import (
     STAGE_WINDOW_NS,
 )
 from cq.runtime.queues.ring import ring_size
+from cq.ways import HEURISTICS
 
 CT, LP, ET, QST = 0, 1, 2, 3  # their places in cq.ways.HEURISTICS
 
@@ -92,6 +93,24 @@ def _new_window(engine: int) -> int:
     return 1
 
 
+@native("f64(i64, i64, i64, i64, i64, f64)")
+def _score(engine: int, heuristic: int, number: int, queue: int, workers: int, total: float) -> float:
+    """What the heuristic thinks of a stage that can be chosen. total: the reach of all stages, for QST."""
+    stage = ld_i64(ld_i64(engine, ENGINE_STAGE_TABLE), number)
+    if heuristic == CT:
+        spent = at_load(stage + STAGE_BUSY_NS * 8) - at_load(stage + STAGE_WINDOW_NS * 8)
+        return score_ct(spent, workers, _cost_ns(stage), _reach(engine, stage))
+    if heuristic == LP:
+        return score_lp(number)
+    if heuristic == ET:
+        return score_et(queue, _cost_ns(stage), workers)
+    assert heuristic == QST, "a heuristic without a score"
+    waiting = 0
+    if ld_i64(stage, STAGE_NEXT) != 0:
+        waiting = ring_size(ld_i64(ld_i64(stage, STAGE_NEXT), STAGE_INPUT))
+    return score_qst(number, waiting, _reach(engine, stage), total)
+
+
 @native("i64(i64, i64)")
 def choose_stage(engine: int, heuristic: int) -> int:
     """The number of the stage to serve, or -1 when none can be chosen."""
@@ -116,18 +135,18 @@ def choose_stage(engine: int, heuristic: int) -> int:
         queue = ring_size(ld_i64(stage, STAGE_INPUT))
         workers = at_load(stage + STAGE_ACTIVE * 8)
         if queue > 0 and workers < most:
-            score = score_lp(number)
-            if heuristic == CT:
-                spent = at_load(stage + STAGE_BUSY_NS * 8) - at_load(stage + STAGE_WINDOW_NS * 8)
-                score = score_ct(spent, workers, _cost_ns(stage), _reach(engine, stage))
-            elif heuristic == ET:
-                score = score_et(queue, _cost_ns(stage), workers)
-            elif heuristic == QST:
-                waiting = 0
-                if ld_i64(stage, STAGE_NEXT) != 0:
-                    waiting = ring_size(ld_i64(ld_i64(stage, STAGE_NEXT), STAGE_INPUT))
-                score = score_qst(number, waiting, _reach(engine, stage), total)
+            score = _score(engine, heuristic, number, queue, workers, total)
             if best < 0 or score >= best_score:
                 best = number
                 best_score = score
     return best
+
+
+def _unscored() -> list[str]:
+    """The heuristics that have no number or no score here."""
+    return [
+        n for place, n in enumerate(HEURISTICS) if globals().get(n.upper()) != place or f"score_{n}" not in globals()
+    ]
+
+
+assert not _unscored(), f"heuristic {', '.join(_unscored())} has no number or no score"

@@ -77,4 +77,6 @@ def register(runner: Runner) -> None:
 def runners() -> dict[Way, Runner]:
     """One for each way."""
     load_modules(WAYS)
+    missing = [way.name for way in Way if way not in _REGISTERED]
+    assert not missing, f"no runner for {', '.join(missing)}"
     return _REGISTERED
