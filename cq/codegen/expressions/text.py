@@ -81,6 +81,14 @@ def _substring(scope: Scope, call: Strict) -> None:
     _give_part(scope, call, first, end)
 
 
+@form("text_slice")
+def _text_slice(scope: Scope, call: Strict) -> None:
+    address, length = call.args[0].parts
+    first = scope.let(expr("substring_start(T, L, N)", T=address, L=length, N=call.args[1].it), "first")
+    end = scope.let(expr("slice_end(T, L, N, F)", T=address, L=length, N=call.args[2].it, F=first), "end")
+    _give_part(scope, call, first, end)
+
+
 @form("left")
 def _left(scope: Scope, call: Strict) -> None:
     address, length = call.args[0].parts

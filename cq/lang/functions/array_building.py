@@ -11,7 +11,7 @@ from typing import Any
 from cq.lang.functions.arrays import array_and_element, element_of, one_array
 from cq.lang.functions.comparison import equals
 from cq.lang.functions.registry import OVERLOADS, Constants, Failure, Refusal, Signature, scalar
-from cq.lang.functions.spark_text import cast_to, clamped_int
+from cq.lang.functions.spark_text import cast_to, spark_slice
 from cq.lang.types import (
     BIGINT,
     DOUBLE,
@@ -68,20 +68,11 @@ def array_concat(x: Array, y: Array) -> Array:
 OVERLOADS["concat"] = ("array_concat",)
 
 
-def _spark_slice(_: Signature, texts: tuple[str, ...]) -> str:
-    items, first, last = texts
-    first, last = (f"cast({clamped_int(n)} as BIGINT)" for n in (first, last))
-    begin = f"greatest(if({first} < 0, {first} + size({items}) + 1, {first}), 1)"
-    end = f"least(if({last} < 0, {last} + size({items}) + 1, {last}), size({items}))"
-    length = f"cast(greatest({end} - {begin} + 1, 0) as INT)"
-    return f"if({first} is null or {last} is null, null, slice({items}, cast({begin} as INT), {length}))"
-
-
 @scalar(
     "array_slice",
     "array_slice(array, first, last)",
     one_array(_same, BIGINT, BIGINT),
-    spark=_spark_slice,
+    spark=lambda _, args: spark_slice("size", "slice", args),
     native="array_slice",
     aliases=("list_slice",),
     examples=[
@@ -97,6 +88,9 @@ def array_slice(x: Array, first: int, last: int) -> Array:
     """The elements from one number to another; negative numbers count from the end."""
     begin, end = (n + len(x) + 1 if n < 0 else n for n in (first, last))
     return x[max(begin, 1) - 1 : max(end, 0)]
+
+
+OVERLOADS["array_slice"] = ("text_slice",)
 
 
 @scalar(

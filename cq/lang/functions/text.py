@@ -7,7 +7,7 @@ from typing import Any
 
 from cq.lang.functions.registry import Failure, Signature, scalar
 from cq.lang.functions.signatures import as_text, fixed, overloaded, with_optional
-from cq.lang.functions.spark_text import clamped_int
+from cq.lang.functions.spark_text import clamped_int, spark_slice
 from cq.lang.types import BIGINT, BOOLEAN, INT64_MAX, INTEGER, VARCHAR, array
 
 _ONE_TEXT = fixed(VARCHAR, returns=VARCHAR)
@@ -106,6 +106,35 @@ def substring(x: str, start: int, count: int = INT64_MAX) -> str:
     """`count` code points from `start`, or all that follow. 0 counts as 1; a negative start counts from the end."""
     first = start - 1 if start > 0 else len(x) + start if start < 0 else 0
     return x[max(0, first) :] if count == INT64_MAX else x[max(0, first) : max(0, first + count)]
+
+
+@scalar(
+    "text_slice",
+    "array_slice(text, first, last), text[first:last]",
+    fixed(VARCHAR, BIGINT, BIGINT, returns=VARCHAR),
+    spark=lambda _, args: spark_slice("char_length", "substring", args),
+    native="text_slice",
+    examples=[
+        "array_slice('hello', 2, 3) = 'el'",
+        "array_slice('hello', -3, -2) = 'll'",
+        "array_slice('abc', 0, 2) = 'ab'",
+        "array_slice('abc', -9, 2) = 'ab'",
+        "array_slice('abc', 2, 9223372036854775807) = 'bc'",
+        "array_slice('abc', 3, 1) = ''",
+        "array_slice('abc', 4, 4) = ''",
+        "array_slice('abc', 0, 0) = ''",
+        "array_slice('abc', -9, -4) = ''",
+        "array_slice('abc', -9223372036854775807 - 1, -9223372036854775807 - 1) = ''",
+        "array_slice('', 1, 1) = ''",
+        "array_slice('añb', 2, 2) = 'ñ'",
+        "array_slice('abc', null, 1) = null",
+        "array_slice(null, 1, 1) = null",
+    ],
+)
+def text_slice(x: str, first: int, last: int) -> str:
+    """The code points from one number to another; negative numbers count from the end."""
+    begin, end = (n + len(x) + 1 if n < 0 else n for n in (first, last))
+    return x[max(begin, 1) - 1 : max(end, 0)]
 
 
 @scalar(

@@ -18,7 +18,7 @@ from cq.lang.casts import castable
 from cq.lang.expressions import And, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, extract_parts, lookup, trunc_units
-from cq.lang.types import BIGINT, BOOLEAN, INTEGER, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
+from cq.lang.types import BIGINT, BOOLEAN, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.applying import apply, resolve_function
 from cq.planner.binding.call_names import COALESCE_NAMES, TRUNC_NAMES, unknown_function
 from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
@@ -130,8 +130,7 @@ class ExprBinder:
                 operands = (node.operand, node.index)
                 args = each(self.bind, operands)
                 if args[0].type == VARCHAR:  # a code point, as in DuckDB
-                    one = Literal(INTEGER, False, 1, span=node.span)
-                    return self.call("substring", [*args, one], node.span, operands)
+                    return self.call("text_slice", [*args, args[1]], node.span, (*operands, node.index))
                 return self.call("element_at", args, node.span, operands)
             case ast.Parameter():
                 return self.parameter(node)

@@ -81,6 +81,15 @@ def substring_end(text: int, length: int, start: int, count: int, first: int) ->
 
 
 @native("i64(i64, i64, i64, i64)", export=True)
+def slice_end(text: int, length: int, last: int, first: int) -> int:
+    """Where a slice that begins at `first` ends, with the code point of number `last`: below 0 from the end."""
+    if last < -length:
+        return first
+    end = text_last(text, length, -last - 1) if last < 0 else text_forward(text, length, 0, last)
+    return end if end > first else first
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
 def trim_start(text: int, length: int, characters: int, characters_length: int) -> int:
     """The offset of the first code point that is none of the characters."""
     at = 0
