@@ -109,7 +109,7 @@ def compiled_query(
     base = path.parent if path is not None else Path()
     access = Access(base.absolute(), tuple(Path(d).absolute() for d in restrict) or None)
     letters = path.stem if path is not None else "query"
-    inputs = Inputs(access, given, letters, _input_options(options))
+    inputs = Inputs(access, given, letters, input_options(options))
     values = {k: Untyped(v) for k, v in (_pair(x, "--var", "NAME=VALUE") for x in variables)}
     numbers = {k: _setting(k, v) for k, v in (_pair(x, "-s", "NAME=VALUE") for x in settings)}
     with told_of_waiting(lambda waits: None if quiet else say(f"note: {waits}")):
@@ -121,7 +121,7 @@ def is_query_text(argument: str) -> bool:
     return _BEGINNING.match(argument) is not None and not os.path.exists(argument)
 
 
-def _input_options(given: Sequence[str]) -> dict[str, dict[str, str]]:
+def input_options(given: Sequence[str]) -> dict[str, dict[str, str]]:
     """Options by stream, those of every stream under ""; CQ0207 for one that no input has."""
     known = {key for connector in ("file", "stdin") for key in SOURCE_OPTIONS[connector]} - {"path"}
     found: dict[str, dict[str, str]] = {}

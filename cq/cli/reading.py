@@ -14,10 +14,10 @@ import click
 
 from cq.cli import AT_FAULT, DONE, say
 from cq.cli.completion import complete_files
-from cq.cli.options import compiled_query, query_options, stdin_text
+from cq.cli.options import compiled_query, input_options, query_options, stdin_text
 from cq.compiler.passes import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
-from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
+from cq.errors import NOWHERE, CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
 
 if TYPE_CHECKING:
     from cq.connectors.natives import Natives
@@ -197,10 +197,21 @@ def _replace(path: Path, text: str) -> None:
 )
 @click.option("--delimiter", help="CSV: set the field separator.")
 @click.option("--no-header", is_flag=True, help="CSV: read the first line as data, not as column names.")
-def schema(file: str, name: str | None, format_: str | None, delimiter: str | None, no_header: bool) -> int:
+@click.option(
+    "-w",
+    "--with",
+    "given",
+    multiple=True,
+    metavar="OPTION=VALUE",
+    help="Set another option of the file, as WITH does: -w union_by_name=true.",
+)
+def schema(
+    file: str, name: str | None, format_: str | None, delimiter: str | None, no_header: bool, given: Sequence[str]
+) -> int:
     """Print a CREATE STREAM statement that reads FILE, with its columns and their types, its event time, and the delay
     that its rows need. Where no column is a TIMESTAMP, one is computed from a DATE, a text or a number."""
     from cq.connectors.inference import infer_file
+    from cq.grammar.inline import option_key
     from cq.lang.schema import Field, Unheld
 
     try:
@@ -219,6 +230,7 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
     options |= {"format": format_} if format_ else {}
     options |= {"delimiter": delimiter} if delimiter else {}
     options |= {"header": "false"} if no_header else {}
+    options |= _of_the_file(given)
     found = infer_file(file, options, Access(Path.cwd()))
     fields = [f for f in found if isinstance(f, Field)]
     left_out = [f for f in found if isinstance(f, Unheld)]
@@ -233,9 +245,9 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
     lines = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
     marked, without = _event_time(tuple(fields), options)
     lines += marked
-    options |= {"on_error": "skip"} if without else {}
+    options |= {"on_error": "skip"} if without and "on_error" not in options else {}
     options["path"] = _from_where_it_goes(file)
-    written = ", ".join(f"{k} = {_literal(v)}" for k, v in options.items())
+    written = ", ".join(f"{option_key(k)} = {_literal(v)}" for k, v in options.items())
     stream = name or re.sub(r"\W+", "_", Path(file).name.split(".")[0].lower()).strip("_") or "stream"
     body = ",\n".join(lines)
     # Comments stand inside: a text that begins with -- is an option on the command line.
@@ -247,6 +259,24 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
         raise AssertionError(f"the printed statement does not parse: {error.first.message}") from error
     click.echo(text)
     return DONE
+
+
+def _of_the_file(given: Sequence[str]) -> dict[str, str]:
+    """The options of -w. CQ0207 and CQ0208 for what a file does not take."""
+    from cq.connectors.options import SOURCE_OPTIONS
+    from cq.planner.binding.stream_options import check_options
+
+    by_stream = input_options(given)
+    for stream in by_stream:
+        if stream:
+            cause = f'cq schema reads one file, and no stream "{stream}"'
+            raise UsageError(Diagnostic("CQ0207", cause, help=("leave the name out: -w OPTION=VALUE",)))
+    options = {"connector": "file", **by_stream.get("", {})}
+    if options.pop("follow", "false") == "true":
+        cause = "cq schema reads what a file has now, and does not follow it"
+        raise UsageError(Diagnostic("CQ0207", cause, help=("leave the option out, and add it to what is printed",)))
+    check_options({**options, "path": "-"}, (), SOURCE_OPTIONS, NOWHERE, "file")
+    return {key: value for key, value in options.items() if key != "connector"}
 
 
 def _event_time(fields: tuple[Field, ...], options: dict[str, str]) -> tuple[list[str], list[str]]:

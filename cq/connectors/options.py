@@ -205,7 +205,7 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
     "discard": {},
 }
 
-BY_NAME = "union_by_name = 'true' in WITH; to cq run: -w union_by_name=true"
+BY_NAME = "union_by_name = 'true' in WITH; to cq run and cq schema: -w union_by_name=true"
 
 OPEN_CONNECTORS = frozenset({"generator"})
 """Connectors with options of their own beyond the table: they check those themselves, when the schema is asked for."""

@@ -93,3 +93,28 @@ def test_directory_is_told_with_the_files_that_are_in_it(
     code, _, err = cq(capfd, *command)
     assert code in {1, 2} and "is a directory" in err and "name its files: days/*.parquet" in err
     assert cq(capfd, command[0], command[1].replace("days/", "days").replace("days", "days/*.parquet"))[0] == 0
+
+
+def test_schema_of_several_files_has_the_options_that_are_given(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("1.csv").write_text("a;b\n1;-\n")
+    Path("2.csv").write_text("a;c\n2;5\n")
+    code, _, err = cq(capfd, "schema", "[12].csv", "-w", "delimiter=;")
+    assert code == 1 and "to cq run and cq schema: -w union_by_name=true" in err
+    given = ("-w", "delimiter=;", "-w", "union_by_name=true", "-w", "null=-")
+    code, out, _ = cq(capfd, "schema", "[12].csv", "--name", "x", *given)
+    assert code == 0 and "union_by_name = 'true', 'null' = '-'" in out
+    assert ref(capfd, "-q", f"{out}SELECT a, b, c FROM x")[1] == "a,b,c\n1,,\n2,,5\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("union_by_nam=true", 'did you mean "union_by_name"?'),
+        ("union_by_name=maybe", "union_by_name cannot be 'maybe'"),
+        ("x.null=-", 'cq schema reads one file, and no stream "x"'),
+        ("follow=true", "add it to what is printed"),
+    ],
+)
+def test_option_that_a_file_does_not_take_is_told(capfd: pytest.CaptureFixture[str], option: str, said: str) -> None:
+    code, out, err = cq(capfd, "schema", "bids.csv", "-w", option)
+    assert code in {1, 2} and not out and said in err and "Traceback" not in err
