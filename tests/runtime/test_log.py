@@ -456,6 +456,25 @@ def test_one_row_far_in_the_future_holds_back_its_chunk_only(run):
     run.log_drop(model.log)
 
 
+def test_a_chunk_whose_rows_are_gone_is_filled_again(run):
+    """As when rows expire as fast as they come: its number, its memory and that of its texts stay as they were."""
+    model, chunks = Model(run, [x.hash_word(n) for n in range(64)]), set()
+    for n in range(60):
+        for place in range(3):
+            model.append(n % 64, n + 1, n, 3 * n + place, b"more than twelve bytes", 0)
+        model.forget(n)
+        model.check()
+        model.forget(n + 1)
+        model.check()
+        assert model.rows == []
+        words = run.words(model.log, w.LOG_WORDS)
+        assert (words[w.LOG_NUMBERS], words[w.LOG_OPEN], words[w.LOG_NEXT]) == (1, 1, NEVER)
+        (chunk,) = run.words(words[w.LOG_CHUNKS] + 8, 1)
+        chunks.add((chunk, run.words(chunk, t.TABLE_WORDS)[t.TABLE_ARENA_CAPACITY]))
+    assert len(chunks) == 1
+    run.log_drop(model.log)
+
+
 @pytest.mark.parametrize("width", [1, 50, 2000])
 def test_memory_stays_flat_however_many_keys_pass(run, width):
     rounds = 1_000_000 if run.compiled else 3000

@@ -94,6 +94,7 @@ from cq.runtime.containers.table_words import (
     NUMBER_MASK,
     TABLE_ARENA,
     TABLE_ARENA_CAPACITY,
+    TABLE_ARENA_USED,
     TABLE_ENTRIES,
     TABLE_INDEX,
     TABLE_MASK,
@@ -274,7 +275,9 @@ def log_set_next(log: int) -> None:
     due = min_i64(ld_i64(ld_i64(log, LOG_CLOSED), HEAP_NEXT), ld_i64(ld_i64(log, LOG_PROOFS), HEAP_NEXT))
     number = ld_i64(log, LOG_OPEN)
     if number != 0:
-        due = min_i64(due, ld_i64(log_chunk(log, shl(number, PLACE_BITS)), CHUNK_LATEST))
+        chunk = log_chunk(log, shl(number, PLACE_BITS))
+        if ld_i64(chunk, CHUNK_COUNT) != 0:
+            due = min_i64(due, ld_i64(chunk, CHUNK_LATEST))
     st_i64(log, LOG_NEXT, due)
 
 
@@ -347,21 +350,34 @@ def log_forget(log: int, instant: int) -> int:
         _free_chunk(log, number)
     number = ld_i64(log, LOG_OPEN)
     if number != 0 and ld_i64(log_chunk(log, shl(number, PLACE_BITS)), CHUNK_LATEST) <= instant:
-        st_i64(log, LOG_OPEN, 0)
-        _free_chunk(log, number)
+        _empty_chunk(log, number)
     log_set_next(log)
     return 0
 
 
 @native("void(i64, i64)")
-def _free_chunk(log: int, number: int) -> None:
-    """The chunk is gone, and its records from their lists; its number is free."""
+def _empty_chunk(log: int, number: int) -> None:
+    """The chunk's records are in no list, and it begins anew.
+
+    The open one is filled again: where rows expire as fast as they come, giving it back and taking another took a
+    quarter of a join's time.
+    """
     reference = shl(number, PLACE_BITS)
     chunk = log_chunk(log, reference)
     count = ld_i64(chunk, CHUNK_COUNT)
     for place in range(count):
         _unlink(log, reference | place, log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES)))
     st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - count)
+    st_i64(chunk, CHUNK_COUNT, 0)
+    st_i64(chunk, CHUNK_LATEST, -NEVER)
+    st_i64(chunk, TABLE_ARENA_USED, 0)
+
+
+@native("void(i64, i64)")
+def _free_chunk(log: int, number: int) -> None:
+    """The chunk is gone, and its records from their lists; its number is free."""
+    _empty_chunk(log, number)
+    chunk = log_chunk(log, shl(number, PLACE_BITS))
     block_drop(ld_i64(chunk, TABLE_ARENA))
     block_drop(chunk)
     st_i64(ld_i64(log, LOG_CHUNKS), number, ld_i64(log, LOG_FREE))
