@@ -211,12 +211,16 @@ LIST_ENTRY_ROWS = Word(1, "LIST_ENTRY_ROWS")
 
 
 def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, turns: int) -> Row:
-    """The row so many turns later, or the last one of the call."""
+    """The row so many turns later: of its port, whose rows go on behind those of the call, or the last there is.
 
-    def later() -> ast.expr:  # anew for each column: the first use may stand in a branch that the next is not in
-        at = expr("min(S + N, end - 1)", S=step_of(flow.stage), N=turns)
+    Where a selection says which rows a lane takes, the last one of the call: what is behind may be of another port.
+    """
+
+    def later(column: int) -> ast.expr:  # anew for each: the first use may stand in a branch that the next is not in
         if not flow.stage.lanes and not flow.stage.by_key:
-            return flow.scope.let(at, "ahead")
+            rows = _column_word(flow.scope, port, column, abi.COLUMN_ROWS, "rows")
+            return flow.scope.let(expr("min(S + N, ROWS - 1)", S=step_of(flow.stage), N=turns, ROWS=rows), "ahead")
+        at = expr("min(S + N, end - 1)", S=step_of(flow.stage), N=turns)
         selection = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         if flow.stage.lanes:
             return flow.scope.let(expr("ld_i32(SEL, AT)", SEL=selection, AT=at), "ahead")
@@ -225,7 +229,11 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
         return ast.Name(ahead, ast.Load())
 
     def loader(index: int, column: Field) -> Callable[[], Val]:
-        return lambda: _load(flow.scope, places.setdefault(index, len(places)), column, port, later())
+        def load() -> Val:
+            place = places.setdefault(index, len(places))
+            return _load(flow.scope, place, column, port, later(place))
+
+        return load
 
     return Row(flow.scope, [loader(i, f) for i, f in enumerate(schema.fields)])
 

@@ -81,6 +81,7 @@ class Admission:
                 table = word(word(ticket, abi.BATCH_PORTS), port)
                 values = word(table, abi.COLUMN_DATA)
                 rows += hi - lo
+                assert hi <= word(table, abi.COLUMN_ROWS), "rows that a column does not have"
                 name = ROW if kind == abi.SEGMENT_ROWS else LATE
                 found += [(name, port, word(values, row), serial + row - lo) for row in range(lo, hi)]
                 if marks := word(ticket, abi.BATCH_WATERMARKS):

@@ -16,7 +16,7 @@ from cq.runtime.containers.state import words
 from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.batch import LOAN_COLUMNS
 from cq.runtime.flow.lists import array_of_lists, lists_of_array
-from cq.runtime.layout.abi import COLUMN_BIT, COLUMN_DATA, COLUMN_OFFSETS, COLUMN_VALIDITY, Storage
+from cq.runtime.layout.abi import COLUMN_BIT, COLUMN_DATA, COLUMN_OFFSETS, COLUMN_ROWS, COLUMN_VALIDITY, Storage
 
 VALUES: dict[pa.DataType, list[Any]] = {
     pa.int8(): [-128, 127, None],
@@ -63,6 +63,7 @@ def packed(host, column: pa.ListArray) -> list[bytes | None]:
         offsets, data, validity, bit = (
             host.word(table, w) for w in (COLUMN_OFFSETS, COLUMN_DATA, COLUMN_VALIDITY, COLUMN_BIT)
         )
+        assert host.word(table, COLUMN_ROWS) == len(column)
         found: list[bytes | None] = []
         for row in range(len(column)):
             begin, end = np.frombuffer(host.read(offsets + 4 * row, 8), np.int32).tolist()

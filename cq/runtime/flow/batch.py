@@ -47,6 +47,7 @@ from cq.runtime.layout.abi import (
     COLUMN_CODES,
     COLUMN_DATA,
     COLUMN_OFFSETS,
+    COLUMN_ROWS,
     COLUMN_TEXTS,
     COLUMN_VALIDITY,
     COLUMN_WORDS,
@@ -134,6 +135,7 @@ def loan_open(loan: int, storages: int) -> int:
         table = ld_i64(loan, LOAN_COLUMNS) + column * COLUMN_WORDS * 8
         copied = ld_i64(loan, LOAN_COPIES) + column * 8
         offset = ld_i64(array, ARROW_OFFSET) + ld_i64(child, ARROW_OFFSET)
+        st_i64(table, COLUMN_ROWS, rows)
         if rows > 0:
             layout = ld_i64(ld_i64(loan, LOAN_ELEMENTS), column)
             status = _open_column(child, table, copied, offset, rows, ld_i64(storages, column), layout)

@@ -46,6 +46,7 @@ from cq.runtime.layout.abi import (
     BATCH_WATERMARKS,
     COLUMN_DATA,
     COLUMN_OFFSETS,
+    COLUMN_ROWS,
     COLUMN_VALIDITY,
     COLUMN_WORDS,
     NEVER,
@@ -474,6 +475,7 @@ def parcel_to_batch(parcel: int, first: int) -> None:
         st_i64(entry, COLUMN_DATA, ld_i64(out, OUT_DATA))
         st_i64(entry, COLUMN_VALIDITY, ld_i64(out, OUT_VALIDITY))
         st_i64(entry, COLUMN_OFFSETS, ld_i64(out, OUT_OFFSETS))
+        st_i64(entry, COLUMN_ROWS, ld_i64(port, PORT_ROWS))
     st_i64(parcel, BATCH_ROWS, ld_i64(port, PORT_ROWS))
     st_i64(parcel, BATCH_SEGMENTS, ld_i64(port, PORT_SEGMENTS))
     st_i64(parcel, BATCH_SEGMENT_COUNT, ld_i64(port, PORT_SEGMENT_COUNT))

@@ -76,6 +76,7 @@ COLUMN_BIT = _column.word()  # the array offset, to add to a row number when loo
 COLUMN_CODES = _column.word()
 COLUMN_TEXTS = _column.word()  # how many texts the dictionary has
 COLUMN_DICTIONARY = _column.word()  # its number: in one run no other dictionary has it; 0: without codes, or not known
+COLUMN_ROWS = _column.word()  # rows it has, whether or not the batch takes them: those ahead may be looked at
 COLUMN_WORDS = _column.size()
 
 # Bytes of VARCHAR buffers are readable for this many bytes past the last value, so that kernels may load whole words.

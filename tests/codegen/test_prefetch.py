@@ -1,0 +1,35 @@
+"""What later rows need is fetched for the rows of a port, whether or not they are in the same segment."""
+
+import re
+
+import pytest
+
+from cq.compiler.passes import compile as compile_query
+
+JOIN = """
+CREATE STREAM bid (auction BIGINT, price BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 'bid.csv');
+CREATE STREAM ask (auction BIGINT, asked BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 'ask.csv');
+SELECT b.auction, price, asked FROM bid AS b JOIN ask AS a
+  ON b.auction = a.auction AND a.ts BETWEEN b.ts + INTERVAL '20' SECOND AND b.ts + INTERVAL '21' SECOND;
+"""
+
+
+def module(workers):
+    (job,) = compile_query(JOIN).for_workers(workers).after("emit")
+    (stage,) = job.stages
+    return stage.module
+
+
+@pytest.mark.parametrize("port", [0, 1])
+def test_what_is_fetched_ahead_is_that_of_rows_behind_the_segment_too(port):
+    """Rows of two inputs take turns: segments of few rows, behind which that of the other begins."""
+    body = module(1).split(f"def rows_{port}")[1].split("\ndef ")[0]
+    ahead = re.findall(r"ahead\d+ = (.*)", body)
+    rows = re.findall(r"(rows\d+) = ld_i64\(columns\d+, .*COLUMN_ROWS\)", body)
+    assert ahead and all(re.fullmatch(rf"min\(i \+ [A-Z_]+, (?:{'|'.join(rows)}) - 1\)", a) for a in ahead)
+
+
+def test_in_lanes_it_stays_within_the_segment():
+    """What a selection has behind a segment is a row of another port."""
+    ahead = re.findall(r"ahead\d+ = ld_i32\(sel\d+, (.*)\)", module(4))
+    assert ahead and all(re.fullmatch(r"min\(j \+ [A-Z_]+, end - 1\)", a) for a in ahead)
