@@ -73,6 +73,16 @@ def over(flow: Flow) -> ast.expr:
     return expr("min(W, I - 1)", W=watermark, I=flow.position.instant)
 
 
+def over_next(flow: Flow) -> ast.expr:
+    """Every instant up to it is over when the next row of the batch is taken, if there is one."""
+    if not flow.has_batch:
+        return over(flow)
+    marks = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
+    last = expr("ld_i64(batch, F) + ld_i64(batch, R) - 1", F=abi.BATCH_FIRST, R=abi.BATCH_ROWS)
+    following = expr("min(S + 1, L)", S=flow.serial, L=flow.writer.hoist(last, "last"))
+    return expr("max(O, ld_i64(M, F))", O=over(flow), M=marks, F=following)
+
+
 def _when(flow: Flow, node: LogicalNode, port: int, row: Row, reached: ast.expr, take: Take) -> None:
     scope, at = flow.scope, _due(flow, node, port, row)
     with scope.when(expr("T <= R", T=at, R=reached)):

@@ -414,6 +414,15 @@ MUTANTS = {
     "a left row that no match can come for stays": seen_by(
         "interval_join", JOIN, '"pick(X > OVER, 1, 0)"', '"pick(X + 9000000 > OVER, 1, 0)"'
     ),
+    "rows of one source are not kept for the other side of a join": seen_by(
+        "interval_join", "planner.operators.interval_join", "sources[0].isdisjoint(sources[1])", "len(sources) == 2"
+    ),
+    "rows are not kept for what comes at closing times": seen_by(
+        "interval_join", "planner.operators.interval_join", "not any(n.keeps_state for n in others)", "len(others) > 0"
+    ),
+    "rows are not kept for others of their time": seen_by(
+        "interval_join", BUFFER, '"max(O, ld_i64(M, F))"', '"max(O, ld_i64(M, F) + 1)"'
+    ),
     "an instant is over before its rows have come": seen_by("interval_join", BUFFER, '"min(W, I - 1)"', '"min(W, I)"'),
     "a row overtakes what a full port has stopped": seen_by(
         "interval_join", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='

@@ -24,7 +24,7 @@ from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val
-from cq.codegen.waiting import over
+from cq.codegen.waiting import over, over_next
 from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
 from cq.planner.operators import IntervalJoin
@@ -107,7 +107,8 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
                 T=time, LOWER=_lower(partner), SIZE=other.record_bytes,
             )  # fmt: skip
             writer.set(reference, since)
-        writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=over(flow)))
+        gone = over if _outer(node, port) or not node.meets_later_rows(port) else over_next
+        writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=gone(flow)))
     if _outer(node, port):
         _meet_or_leave(flow, node, port, reference, time, values, matched, kept)
     else:

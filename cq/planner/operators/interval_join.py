@@ -9,7 +9,8 @@ from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, held, later
 from cq.planner.plan.costs import AHEAD_NS, INTERVAL_NS, PROOF_NS, key_ns
-from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
+from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator, topological
+from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
 
 LEFT, RIGHT = 0, 1  # inputs: within one event left rows come first
@@ -62,6 +63,14 @@ class IntervalJoin(Joined):
     def right_expiry_us(self) -> int:
         """No left row matches a right row once the watermark is more than this past its time."""
         return -self.lower_us + self.left_time.lag_us
+
+    def meets_later_rows(self, port: int) -> bool:
+        """Whether what a kept row of the port may still meet are rows of sources that it is not from itself: they come
+        one by one, each with the watermark that is in force by then."""
+        mine, others = (topological((self.inputs[p],)) for p in (port, 1 - port))
+        sources = [{s.name for s in sources_of(nodes)} for nodes in (mine, others)]
+        read = all(n.source is not None for n in (*mine, *others) if not n.inputs)
+        return read and sources[0].isdisjoint(sources[1]) and not any(n.keeps_state for n in others)
 
     def pull(self, expr: Expr) -> Pulled | None:
         """Nothing: a row has two causes, of which either may be the later one."""
