@@ -266,7 +266,8 @@ OVER_AND_JOINS = {
     + "SELECT item AT TIME ZONE 'UTC', ts AT TIME ZONE 'CET', TO_UTC_TIMESTAMP(TIMESTAMPTZ '2024-01-01', 'UTC'),\n"
     + "  TIMESTAMPTZ '2024-01-32', TIMESTAMPTZ '2024-02-01' > '25:00',\n"
     + "  CAST(TIMESTAMPTZ '2024-01-31' AS BIGINT) FROM bid;",
-    "months_of_instants": "CREATE STREAM s (ts TIMESTAMPTZ, WATERMARK FOR ts) WITH (path = 's.csv');\n"
+    "months_of_instants": "SET time_zone = 'America/New_York'; "
+    + "CREATE STREAM s (ts TIMESTAMPTZ, WATERMARK FOR ts) WITH (path = 's.csv');\n"
     + "SELECT COUNT(*) AS n FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MONTH) GROUP BY window_start;",
     "zone_of_setting": "SET time_zone = 'CET';\nSELECT TIMESTAMPTZ '2024-01-31';",
     "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
+from cq.grammar.inline import name as name_of
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import Kind
+from cq.lang.types import DataType, Kind
 from cq.lang.value_text import write_duration
+from cq.lang.zones import zone_of, zone_of_session
 from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
@@ -265,13 +267,16 @@ def _rows_of(name: str, node: ast.RowCount, binder: ExprBinder) -> int:
     return rows
 
 
-def _months_of_instants(arguments: WindowArguments) -> CompileError:
-    return compile_error(
-        "CQ0502",
-        "windows of months over a TIMESTAMP_LTZ are not supported yet",
-        arguments.values["size"].span,
-        help="make the local time the event time: t AS ts AT TIME ZONE 'Europe/Berlin', WATERMARK FOR t",
-    )
+def _check_months(arguments: WindowArguments, type_: DataType, column: str) -> None:
+    """CQ0502 for months of instants in a zone other than UTC: they begin at its midnight. column: the event time."""
+    zone = zone_of_session()
+    if type_.kind is Kind.TIMESTAMP_LTZ and zone_of(zone).offsets != (0,):
+        raise compile_error(
+            "CQ0502",
+            f"windows of months over a TIMESTAMP_LTZ are supported in UTC only, and time_zone is {zone}",
+            arguments.values["size"].span,
+            help=f"make the local time the event time: t AS {name_of(column)} AT TIME ZONE '{zone}', WATERMARK FOR t",
+        )
 
 
 def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> Window | SessionWindow:
@@ -298,8 +303,9 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
         return SessionWindow(time, gap_us, keys, arguments.span)
     kind = WindowKind(arguments.kind)
     by_calendar = _in_months(arguments, values)
-    if by_calendar and relation.node.schema.type_of(time).kind is Kind.TIMESTAMP_LTZ:
-        raise _months_of_instants(arguments)
+    if by_calendar:
+        schema = relation.node.schema
+        _check_months(arguments, schema.type_of(time), schema.names[time.column])
     lengths = {n: v.value for n, v in values.items()}
     size = lengths["size"]
     moves = "step" if kind is WindowKind.CUMULATE else "slide"
