@@ -213,11 +213,16 @@ def _timestamp(text: bytes) -> int:
     return (((days * 24 + hour) * 60 + minute) * 60 + second - ahead) * 1_000_000 + micros
 
 
+def names_a_zone(text: bytes) -> bool:
+    """Whether it is a time with a zone."""
+    match = _TIMESTAMP.match(text)
+    return match is not None and bool(match[6] or match[7])
+
+
 def _instant(text: bytes, zone: str) -> int:
     """Microseconds since 1970 in UTC; a time without a zone is of this one."""
     time = _timestamp(text)
-    match = _TIMESTAMP.match(text)
-    if match is not None and (match[6] or match[7]):
+    if names_a_zone(text):
         return time
     instant = time - zone_of(zone).offset_of(time)
     if not INT64_MIN <= instant <= INT64_MAX:

@@ -93,3 +93,24 @@ def test_zeros_of_a_text_column_say_nothing_about_the_numbers_beside_it(tmp_path
     path.write_text("zip,x,y\n" + f"00501,7,{WIDE}\n" * 2 * BEYOND)
     result = sql("SELECT MIN(zip) AS z, SUM(x) AS s FROM t", t=str(path)).run(engine="reference")["result"]
     assert result.to_pylist() == [{"z": "00501", "s": 14 * BEYOND}]
+
+
+@pytest.mark.parametrize(
+    ("times", "type_"),
+    [
+        (["2024-01-01T00:00:00Z", "2024-01-01 02:00:00+02:00", "2023-12-31 19:00-0500"], "TIMESTAMP_LTZ"),
+        (["2024-01-01T00:00:00Z", "2024-01-01T00:00:00"], "TIMESTAMP"),
+        (["2024-01-01T00:00:00Z", "2024-01-01"], "TIMESTAMP"),
+        (["2024-01-01T00:00:00", "2024-01-01"], "TIMESTAMP"),
+        (["2024-01-01T00:00:00Z", "soon"], "VARCHAR"),
+    ],
+)
+def test_times_of_json_that_all_name_a_zone_are_instants(tmp_path: Path, times: list[str], type_: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(f'{{"at": "{time}", "all": ["{time}"]}}\n' for time in times))
+    assert [str(f.type) for f in infer({"path": str(path)})] == [type_, f"{type_} ARRAY"]
+    if type_ != "VARCHAR":
+        query = sql('SELECT UNIX_SECONDS(at) AS s, UNIX_SECONDS("all"[1]) AS e FROM t', t=str(path))
+        for engine in ("reference", "native"):
+            rows = query.run(engine=engine)["result"].to_pylist()
+            assert rows == [{"s": 1_704_067_200, "e": 1_704_067_200}] * len(times)

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 
-from cq.connectors.cells import Unreadable, scanner
+from cq.connectors.cells import Unreadable, names_a_zone, scanner
 from cq.connectors.csv.source import MAX_FILE_COLUMNS
 from cq.connectors.json.rows import NoObject, Value, elements, members
 from cq.connectors.protocol import damaged
 from cq.errors import DataError, Diagnostic
 from cq.lang.schema import Field
-from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, DataType, array
+from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, UTC_INSTANT, VARCHAR, DataType, array
 
 
 class Shape(Enum):
@@ -25,6 +25,7 @@ class Shape(Enum):
     FRACTION = auto()
     DAY = auto()
     TIME = auto()
+    INSTANT = auto()  # a time with a zone
     TEXT = auto()
     LIST = auto()
     OBJECT = auto()
@@ -37,6 +38,11 @@ _TYPES = {
     frozenset({Shape.DAY}): DATE,
     frozenset({Shape.TIME}): TIMESTAMP,
     frozenset({Shape.DAY, Shape.TIME}): TIMESTAMP,
+    frozenset({Shape.INSTANT}): UTC_INSTANT,
+    # where some have no zone, a zone is taken away: as a TIMESTAMP a time is that in UTC
+    frozenset({Shape.INSTANT, Shape.TIME}): TIMESTAMP,
+    frozenset({Shape.INSTANT, Shape.DAY}): TIMESTAMP,
+    frozenset({Shape.INSTANT, Shape.DAY, Shape.TIME}): TIMESTAMP,
 }
 _NUMBERS = {Shape.WHOLE, Shape.LONG_WHOLE, Shape.FRACTION}
 
@@ -123,7 +129,8 @@ def _shape(value: Value) -> Shape:
     if value.is_nested:
         return Shape.LIST if value.json[:1] == b"[" else Shape.OBJECT
     if value.is_text:
-        return next((shape for shape, type_ in _TIMES if _is(value, type_)), Shape.TEXT)
+        found = next((shape for shape, type_ in _TIMES if _is(value, type_)), Shape.TEXT)
+        return Shape.INSTANT if found is Shape.TIME and names_a_zone(value.text) else found
     if value.json in {b"true", b"false"}:
         return Shape.WORD
     if value.json.lstrip(b"-").isdigit():
@@ -144,7 +151,9 @@ def _is(value: Value, type_: DataType) -> bool:
 
 def _column_type(seen: Column) -> DataType:
     element = _type(seen.elements)
-    alike = seen.elements and (element != VARCHAR or seen.elements <= {Shape.TEXT, Shape.DAY, Shape.TIME})
+    alike = seen.elements and (
+        element != VARCHAR or seen.elements <= {Shape.TEXT, Shape.DAY, Shape.TIME, Shape.INSTANT}
+    )
     return array(element) if alike and seen.values == {Shape.LIST} else _type(seen.values)
 
 
