@@ -17,7 +17,7 @@ from cq.codegen.state.hash_tables import (
     store_nulls,
     string_words,
 )
-from cq.codegen.values import Val, null_of
+from cq.codegen.values import Row, Scope, Val, null_of
 from cq.codegen.writer import Fill, expr
 from cq.lang.expressions import Expr
 from cq.planner.operators.joined import Joined
@@ -33,8 +33,19 @@ LEFT, RIGHT = 0, 1  # ports
 
 
 @dataclass(frozen=True, slots=True)
+class KeptTime:
+    """A column that a record says with its expiry, which is so much later: a record has no word for it."""
+
+    column: int
+    behind_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
-    """One input. An entry of its log: the key, then the words of its list (log_words.py). A record: the row."""
+    """One input. An entry of its log: the key, then the words of its list (log_words.py). A record: the row.
+
+    fields: of its columns, but for that of `time`.
+    """
 
     name: str
     input: LogicalNode
@@ -42,20 +53,22 @@ class Side:
     keys: Keys
     fields: tuple[Field, ...]
     shapes: tuple[TableShape, TableShape]
+    time: KeptTime | None
 
     @staticmethod
-    def of(node: Joined, port: int, keeps_null_keys: bool = False) -> Side:
+    def of(node: Joined, port: int, keeps_null_keys: bool = False, time: KeptTime | None = None) -> Side:
         """The side of a port. keeps_null_keys: rows are kept although nothing can match them."""
         exprs = (node.left_keys, node.right_keys)[port]
         input = node.inputs[port]
         keys = Keys.of([(k.type, keeps_null_keys and k.nullable) for k in exprs], ordered=False, name="LOG_KEY")
-        columns = [(f.type, f.nullable) for f in input.schema.fields]
+        told = -1 if time is None else time.column
+        columns = [(f.type, f.nullable) for n, f in enumerate(input.schema.fields) if n != told]
         fields, end = lay_out(columns, words.RECORD_VALUES, ("LEFT_VALUE", "RIGHT_VALUE")[port])
         shapes = (
             TableShape(keys.next_word + words.LIST_WORDS, keys.next_word - ENTRY_FIRST, string_words(keys.fields)),
             TableShape(end, 0, string_words(fields)),
         )
-        return Side(("left", "right")[port], input, exprs, keys, fields, shapes)
+        return Side(("left", "right")[port], input, exprs, keys, fields, shapes, time)
 
     @property
     def record_bytes(self) -> int:
@@ -98,9 +111,27 @@ class Side:
         with scope.when(expr("R == 0", R=reference)):
             flow.no_memory("rows that may match")
         record, chunk = self.record(flow, node, reference)
-        for f, value in zip(self.fields, values, strict=True):
+        stored = [v for n, v in enumerate(values) if self.time is None or n != self.time.column]
+        for f, value in zip(self.fields, stored, strict=True):
             store_field(scope, f, record, chunk, value)
-        store_nulls(scope, self.fields, record, values)
+        store_nulls(scope, self.fields, record, stored)
+
+    def columns_of(self, row: Row) -> list[Val]:
+        """The values of a row of the input."""
+        return [row.column(i) for i in range(len(self.input.schema))]
+
+    def load(self, scope: Scope, record: ast.expr, chunk: ast.expr) -> list[Val]:
+        """The values of the row in a record."""
+        values = load_fields(scope, self.fields, record, chunk)
+        if self.time is not None:
+            at = expr("ld_i64(R, W) - N", R=record, W=words.RECORD_EXPIRY, N=self.time.behind_us)
+            type_ = self.input.schema.fields[self.time.column].type
+            values.insert(self.time.column, Val(type_, (scope.let(at, "time"),), None))
+        return values
+
+    def variables(self, scope: Scope) -> list[Val]:
+        """Variables for the values of a row, which may be NULL."""
+        return [scope.variables(f.type, True) for f in self.input.schema.fields]
 
     def first_record(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], reference: str) -> None:
         """The reference becomes that of the first row with these keys; it stays 0 where there is none."""
@@ -116,7 +147,7 @@ class Side:
         reference = flow.writer.let(expr("log_proof(L, NEVER)", L=self.log(flow, node), NEVER=abi.NEVER), "ref")
         record, chunk = self.record(flow, node, reference)
         flow.writer.code("arrival = ld_i64(R, W)", R=record, W=words.RECORD_SERIAL)
-        return load_fields(flow.scope, self.fields, record, chunk)
+        return self.load(flow.scope, record, chunk)
 
 
 Alone = Callable[[Flow, str], list[Val]]
@@ -151,9 +182,9 @@ def alone(flow: Flow, node: LogicalNode, sides: Sequence[Side], both: bool, log:
     """The first row that waits in the log beside NULLs. both: rows of either side may, of one event left ones first."""
     left, right = sides
     if not both:
-        return [*left.first_unmatched(flow, node), *(null_of(f.type) for f in right.fields)]
+        return [*left.first_unmatched(flow, node), *(null_of(f.type) for f in right.input.schema.fields)]
     scope = flow.scope
-    values = [[scope.variables(f.type, True) for f in side.fields] for side in sides]
+    values = [side.variables(scope) for side in sides]
     with scope.when(expr("L == LEFT", L=log, LEFT=left.log(flow, node))):
         assign_all(flow, values[LEFT], left.first_unmatched(flow, node))
         flow.writer.code("arrival = arrival * 2")

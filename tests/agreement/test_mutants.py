@@ -414,6 +414,9 @@ MUTANTS = {
     "a left row that no match can come for stays": seen_by(
         "interval_join", JOIN, '"pick(X > OVER, 1, 0)"', '"pick(X + 9000000 > OVER, 1, 0)"'
     ),
+    "a kept row is one microsecond later": seen_by(
+        "interval_join", JOIN, "time.shift_us + expiry_us + 1)", "time.shift_us + expiry_us)"
+    ),
     "rows of one source are not kept for the other side of a join": seen_by(
         "interval_join", "planner.operators.interval_join", "sources[0].isdisjoint(sources[1])", "len(sources) == 2"
     ),

@@ -15,7 +15,6 @@ from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, 
 from cq.codegen.flow import function as stage_function
 from cq.codegen.keeping import Side
 from cq.codegen.matching import Matches, deliver_match, where_not_null
-from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, entries, holds, log_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.versions import layout_of, look_up_version, replace_version
@@ -79,7 +78,7 @@ def _keep(flow: Flow, row: Row, node: AsofJoin) -> None:
     scope, right = flow.scope, Side.of(node, RIGHT)
     table = right.key_table(flow, node)
     keys = [emit(scope, row, k) for k in right.exprs]
-    values = [row.column(i) for i in range(len(right.fields))]
+    values = right.columns_of(row)
     with where_not_null(flow, keys) as known:
         entry = right.keys.probe(table, known, flow.serial, lambda e: None)
         behind_us = node.right_time.shift_us + node.right_expiry_us
@@ -128,6 +127,6 @@ def _look_ahead(flow: Flow, node: AsofJoin, row: Row, matches: Matches) -> None:
 
     def load() -> list[Val]:
         record, chunk = right.record(flow, node, reference)
-        return load_fields(scope, right.fields, record, chunk)
+        return right.load(scope, record, chunk)
 
     deliver_match(flow, node, row, expr("R != 0", R=reference), load, matches)

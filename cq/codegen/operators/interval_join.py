@@ -18,10 +18,9 @@ from cq.codegen.flow import (
     function,
     row_of,
 )
-from cq.codegen.keeping import LEFT, RIGHT, Side, alone, leave_unmatched
+from cq.codegen.keeping import LEFT, RIGHT, KeptTime, Side, alone, leave_unmatched
 from cq.codegen.matching import assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
-from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting import over, over_next
@@ -56,8 +55,17 @@ def timed_side(node: IntervalJoin, port: int) -> TimedSide:
     expiry = _in_reach((node.left_expiry_us, node.right_expiry_us)[port])
     lower, upper = _in_reach(node.lower_us), _in_reach(node.upper_us)
     if port == LEFT:
-        return TimedSide(Side.of(node, LEFT), node.left_time, expiry, lower, upper)
-    return TimedSide(Side.of(node, RIGHT), node.right_time, expiry, -upper, -lower)
+        return TimedSide(_side(node, LEFT, node.left_time, expiry), node.left_time, expiry, lower, upper)
+    return TimedSide(_side(node, RIGHT, node.right_time, expiry), node.right_time, expiry, -upper, -lower)
+
+
+def _side(node: IntervalJoin, port: int, time: TimeAttribute, expiry_us: int) -> Side:
+    """The side of a port, whose records say their time with their expiry."""
+    return Side.of(node, port, time=KeptTime(time.column, time.shift_us + expiry_us + 1))
+
+
+def _sides(node: IntervalJoin) -> tuple[Side, Side]:
+    return timed_side(node, LEFT).side, timed_side(node, RIGHT).side
 
 
 def _in_reach(distance_us: int) -> int:
@@ -69,14 +77,14 @@ def _in_reach(distance_us: int) -> int:
 def held_interval_join(node: LogicalNode) -> tuple[Held, ...]:
     """The kept rows of both sides."""
     assert isinstance(node, IntervalJoin)
-    return tuple(log_entries(side.name, side.keys) for side in (Side.of(node, port) for port in (LEFT, RIGHT)))
+    return tuple(log_entries(side.name, side.keys) for side in _sides(node))
 
 
 @due_by_data("interval_join")
 def due_words(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
     """Rows expire, and left rows may leave, as the watermark advances."""
     assert isinstance(node, IntervalJoin)
-    return tuple(DueWord(Side.of(node, port).slot(stage, node), words.LOG_NEXT) for port in (LEFT, RIGHT))
+    return tuple(DueWord(side.slot(stage, node), words.LOG_NEXT) for side in _sides(node))
 
 
 @consumes("interval_join", copies_text=False)
@@ -94,7 +102,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     own, others = mine.key_table(flow, node), other.key_table(flow, node)
     prefetch_records(flow, node, mine, other)
     prefetch(flow, mine.input, mine.keys, own, mine.exprs)
-    values = [row.column(i) for i in range(len(mine.fields))]
+    values = mine.columns_of(row)
     time = scope.let(expr("T + S", T=values[timed.time.column].it, S=timed.time.shift_us), "t")
     expiry = scope.let(expr("T + N", T=time, N=timed.expiry_us + 1), "expiry")
     keys = [emit(scope, row, k) for k in mine.exprs]
@@ -164,7 +172,7 @@ def _meet(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
         stops_when_asked(flow, node)
         record, chunk, then, inside = _next_record(flow, node, other, reference, time)
         with scope.when(inside):
-            theirs = load_fields(scope, other.side.fields, record, chunk)
+            theirs = other.side.load(scope, record, chunk)
             joined = row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
             with where_passes(flow, node.residual, joined, flow.beside(other.side.name, then)):
                 _has_match(flow, node, 1 - port, record)
@@ -180,7 +188,7 @@ def _meet_or_leave(
     One turn a match and one without, so that what is downstream is written once.
     """
     scope, writer, other = flow.scope, flow.writer, timed_side(node, 1 - port)
-    partner = [scope.variables(f.type, True) for f in other.side.fields]
+    partner = other.side.variables(scope)
 
     def beside(theirs: list[Val]) -> Row:
         return row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
@@ -191,7 +199,7 @@ def _meet_or_leave(
         with writer.while_(expr("R != 0 and F == 0", R=reference, F=found)), scope.block():
             record, chunk, then, inside = _next_record(flow, node, other, reference, time)
             with scope.when(inside):
-                theirs = load_fields(scope, other.side.fields, record, chunk)
+                theirs = other.side.load(scope, record, chunk)
                 with where_passes(flow, node.residual, beside(theirs), flow.beside(other.side.name, then)):
                     _has_match(flow, node, 1 - port, record)
                     assign_all(flow, partner, theirs)
@@ -205,7 +213,7 @@ def _meet_or_leave(
 def close_interval_join(stage: StagePlan, node: LogicalNode) -> None:
     """A function that emits the rows now known to have no match, by arrival, then frees the rows nothing can match."""
     assert isinstance(node, IntervalJoin)
-    sides = (Side.of(node, LEFT), Side.of(node, RIGHT))
+    sides = _sides(node)
     name = f"expire_{sides[LEFT].slot(stage, node).offset}"
     first, second = due_words(stage, node)
     due = expr("min(A, B)", A=first.next_end, B=second.next_end)

@@ -17,7 +17,6 @@ from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
 from cq.codegen.keeping import LEFT, RIGHT, Side, alone, write_unmatched
 from cq.codegen.matching import assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
-from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val, null_of
 from cq.codegen.writer import expr
@@ -62,7 +61,7 @@ def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     prefetch_records(flow, node, mine, other)
     with scope.when(expr("E == 0", E=ended)) if ended is not None else nullcontext():
         prefetch(flow, mine.input, mine.keys, own, mine.exprs)
-    values = [row.column(i) for i in range(len(mine.fields))]
+    values = mine.columns_of(row)
     keys = [emit(scope, row, k) for k in mine.exprs]
     kept, matched, reference = (writer.let(ast.Constant(0), hint) for hint in ("kept", "matched", "ref"))
     with where_not_null(flow, keys) as known:
@@ -81,7 +80,7 @@ def _learn(flow: Flow, node: Join, row: Row) -> None:
     """A right row is kept: left ones come later."""
     mine = side_of(node, RIGHT)
     prefetch(flow, mine.input, mine.keys, mine.key_table(flow, node), mine.exprs)
-    values = [row.column(i) for i in range(len(mine.fields))]
+    values = mine.columns_of(row)
     keys = [emit(flow.scope, row, k) for k in mine.exprs]
     if node.right_outer:
         _keep(flow, node, RIGHT, keys, ast.Constant(1), values)
@@ -94,7 +93,7 @@ def _look_up(flow: Flow, node: Join, row: Row) -> None:
     """A left row meets all right rows there are; in an outer join it leaves beside NULLs if none matches."""
     mine, other = side_of(node, LEFT), side_of(node, RIGHT)
     prefetch_records(flow, node, mine, other)
-    values = [row.column(i) for i in range(len(mine.fields))]
+    values = mine.columns_of(row)
     keys = [emit(flow.scope, row, k) for k in mine.exprs]
     reference = flow.writer.let(ast.Constant(0), "ref")
     with where_not_null(flow, keys) as known:
@@ -114,7 +113,7 @@ def _meet_or_alone(flow: Flow, node: Join, reference: str, values: list[Val]) ->
     alone = writer.let(ast.Constant(1), "alone")
     with writer.while_(expr("R | A != 0", R=reference, A=alone)), scope.block():
         passes = writer.let(ast.Constant(0), "passes")
-        theirs = [scope.variables(f.type, True) for f in other.fields]
+        theirs = other.variables(scope)
         with scope.when(expr("R != 0", R=reference)):
             record, loaded = _next(flow, node, other, reference)
             assign_all(flow, theirs, loaded)
@@ -146,7 +145,7 @@ def _next(flow: Flow, node: Join, side: Side, reference: str) -> tuple[ast.expr,
     stops_when_asked(flow, node)
     record, chunk = side.record(flow, node, reference)
     flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
-    return record, load_fields(flow.scope, side.fields, record, chunk)
+    return record, side.load(flow.scope, record, chunk)
 
 
 def _matched(flow: Flow, node: Join, port: int, record: ast.expr) -> None:

@@ -14,7 +14,7 @@ from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
 from cq.codegen.keeping import LEFT, RIGHT, Side, write_unmatched
 from cq.codegen.matching import stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.hash_tables import Keys, TableLocals, load_fields, string_words
+from cq.codegen.state.hash_tables import Keys, TableLocals, string_words
 from cq.codegen.state.moving import Held, entries, holds, log_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
@@ -72,7 +72,7 @@ def _table(flow: Flow, node: SemiJoin) -> TableLocals:
 
 def _look_up(flow: Flow, node: SemiJoin, row: Row) -> None:
     scope, writer, left = flow.scope, flow.writer, left_side(node)
-    values = [row.column(i) for i in range(len(left.fields))]
+    values = left.columns_of(row)
     keys = [emit(scope, row, k) for k in left.exprs]
     matched = writer.let(ast.Constant(0), "matched")
     kept = "" if node.right_first else writer.let(ast.Constant(0), "kept")
@@ -110,7 +110,7 @@ def _match(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val], match
         stops_when_asked(flow, node)
         record, chunk = right.record(flow, node, reference)
         writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
-        theirs = load_fields(scope, right.fields, record, chunk)
+        theirs = right.load(scope, record, chunk)
         with where_passes(flow, node.residual, row_of(scope, [*values, *theirs])):
             writer.set(matched, 1)
             writer.set(reference, 0)
@@ -127,7 +127,7 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
     """The right row is kept, or its key if there was none, and the left rows it is the first match of wait no more."""
     scope, writer = flow.scope, flow.writer
     left, right = left_side(node), Side.of(node, RIGHT)
-    values = [] if node.residual is None else [row.column(i) for i in range(len(right.fields))]
+    values = [] if node.residual is None else right.columns_of(row)
     keys = [emit(scope, row, k) for k in right.exprs]
     reference = "" if node.right_first else writer.let(ast.Constant(0), "ref")
     with where_not_null(flow, keys) as known:
@@ -151,7 +151,7 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
         record, chunk = left.record(flow, node, reference)
         writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
         with scope.when(expr("ld_i64(R, W) != 0", R=record, W=words.RECORD_PROOF)):
-            mine = load_fields(scope, left.fields, record, chunk)
+            mine = left.load(scope, record, chunk)
             with where_passes(flow, node.residual, row_of(scope, [*mine, *values])):
                 writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
                 if not node.anti:

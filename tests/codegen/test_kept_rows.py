@@ -1,0 +1,27 @@
+"""What a row takes that a join keeps."""
+
+import pytest
+
+from cq.compiler.passes import compile as compile_query
+from cq.runtime.containers.log_words import RECORD_VALUES
+
+STREAMS = """
+CREATE STREAM bid (ts TIMESTAMP, auction BIGINT NOT NULL, price BIGINT NOT NULL, WATERMARK FOR ts)
+WITH (path = 'bid.csv');
+CREATE STREAM ask (auction BIGINT NOT NULL, asked BIGINT NOT NULL, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (path = 'ask.csv');
+SELECT price, asked, b.ts AS at, a.ts AS its FROM
+"""
+TIMED = "bid AS b JOIN ask AS a ON b.auction = a.auction AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' SECOND"
+WINDOWED = """
+TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND) AS b JOIN TUMBLE(TABLE ask, DESCRIPTOR(ts), INTERVAL '1' SECOND)
+AS a ON b.window_end = a.window_end AND b.auction = a.auction
+"""
+
+
+@pytest.mark.parametrize(("join", "words"), [(TIMED, 2), (WINDOWED, 3)])
+def test_a_kept_row_has_no_word_for_the_time_that_its_expiry_says(join, words):
+    """In a window that is the end of the window; when the row was is a column like others."""
+    (job,) = compile_query(STREAMS + join + ";").after("emit")
+    logs = [slot for slot in job.stages[0].slots if slot.container == "log"]
+    assert [slot.shapes[1].entry_words - RECORD_VALUES for slot in logs] == [words, words]
