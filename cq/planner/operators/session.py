@@ -32,10 +32,10 @@ class SessionAggregate(Windowed):
     closes = True
     emits_at_end = False
     uses_time = True
+    merge_pays = False
     waits_on = (None,)  # rows are counted as they come
     fan_out = 1
     may_drop = False
-    merge_pays = False
     closes_one_pane = False
 
     def __post_init__(self) -> None:
