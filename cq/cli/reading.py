@@ -17,6 +17,7 @@ from cq.cli.completion import complete_files
 from cq.cli.options import compiled_query, input_options, query_options, stdin_text
 from cq.compiler.passes import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
+from cq.connectors.formats import FORMATS
 from cq.errors import NOWHERE, CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _replace(path: Path, text: str) -> None:
     "-f",
     "--format",
     "format_",
-    type=click.Choice(("csv", "json", "parquet", "arrow")),
+    type=click.Choice(tuple(FORMATS)),
     help="Set the format of the file.",
 )
 @click.option("--delimiter", help="CSV: set the field separator.")

@@ -16,6 +16,7 @@ from cq.cli.progress import ProgressLine, ProgressNotes, late_note, summary_json
 from cq.cli.signals import stopping
 from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
+from cq.connectors.formats import FORMATS
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.terminal import FIRST_ROWS, HOW_TO_SEE_ALL, Screen, Table
 from cq.connectors.sinks.writers import open_sink, writes_stdout
@@ -27,15 +28,13 @@ from cq.planner.binding.binder import Explained
 from cq.records import dataclass
 from cq.runtime.base.notices import listening
 
-FORMATS = ("table", "csv", "json", "arrow", "parquet")
-
 
 @click.command()
 @query_options
 @click.option(
     "-o", "--output", "outputs", multiple=True, metavar="[NAME=]PATH", help="Write rows to PATH; - is standard output."
 )
-@click.option("-f", "--format", "format_", type=click.Choice(FORMATS), help="Set the output format.")
+@click.option("-f", "--format", "format_", type=click.Choice(("table", *FORMATS)), help="Set the output format.")
 @click.option("--partition-by", metavar="COLUMNS", help="Write a file for each value of COLUMNS: -o DIR/ -f parquet.")
 @click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers; 0 runs in one thread.")
 @click.option(

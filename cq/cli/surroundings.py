@@ -13,6 +13,7 @@ import click
 from cq.cli import DONE, say
 from cq.cli.completion import complete_files
 from cq.connectors.access import STDIN, Access
+from cq.connectors.formats import FORMATS
 from cq.errors import Diagnostic, UsageError
 
 
@@ -24,7 +25,7 @@ from cq.errors import Diagnostic, UsageError
     "-f",
     "--format",
     "format_",
-    type=click.Choice(("csv", "json", "parquet", "arrow")),
+    type=click.Choice(tuple(FORMATS)),
     help="Set the output format. Default: that of the file's extension; CSV on standard output.",
 )
 def gen(workload: str | None, parameters: Sequence[str], output: str, format_: str | None) -> int:

@@ -10,12 +10,8 @@ from functools import partial
 from typing import BinaryIO
 
 from cq.connectors.access import Access
-from cq.connectors.arrow.source import read_arrow
-from cq.connectors.csv.blocks import Reads
-from cq.connectors.csv.source import CsvOptions, read_csv
-from cq.connectors.formats import TEXT_FORMATS, codec_of, format_of, tabbed
+from cq.connectors.formats import FORMATS, codec_of, format_of, with_ending
 from cq.connectors.headers import columns_said
-from cq.connectors.json.source import read_json
 from cq.connectors.narrow import spread
 from cq.connectors.native_file import native
 from cq.connectors.natives import NONE, Natives
@@ -24,6 +20,7 @@ from cq.connectors.options import option
 from cq.connectors.packed import unpacked
 from cq.connectors.pipes import read_pipe
 from cq.connectors.protocol import Piece, Report, damaged
+from cq.connectors.readings.protocol import TextReading, reading_of
 from cq.connectors.rules import Rules
 from cq.connectors.several import Lacking, lacking
 from cq.records import replace
@@ -43,10 +40,12 @@ class Files:
         self.paths = access.expand(pattern)
         access.refuse_directory(self.paths[0])
         self._options, self._rules, self._access = dict(options), rules, access
-        self._options = tabbed(self._options, self.paths[0])
+        self._options = with_ending(self._options, self.paths[0])
         self._kinds = [self._kind_of(p) for p in self.paths]
-        self._csv = CsvOptions.of(self._options)
         self._natives = natives
+        for reading in (reading_of(kind) for kind, _ in self._kinds if kind):
+            if isinstance(reading, TextReading):
+                reading.check(self._options)
         # the first is opened now so that a missing file is said before anything runs
         self._next: BinaryIO | None = access.open(self.paths[0])
         self._sizes = [_size(access, p) for p in self.paths]
@@ -72,7 +71,7 @@ class Files:
         """How those of several files are read that lack columns; CQ0603 where they must not, before anything runs."""
         files = zip(self.paths, self._kinds, self._sizes, strict=True)
         said = (
-            (path, columns_said(self._access, path, kind, codec, self._csv))
+            (path, columns_said(self._access, path, kind, codec, self._options))
             for path, (kind, codec), size in files
             if kind and size
         )
@@ -94,21 +93,17 @@ class Files:
         if isinstance(file, Once):
             yield from read_pipe(file, path, self._options, rules, self._natives)
             return
-        if kind in TEXT_FORMATS:
-            yield from self._read_text(file, path, kind, codec, report, rules)
+        reading = reading_of(kind)
+        if isinstance(reading, TextReading):
+            yield from self._read_text(file, path, reading, codec, report, rules)
             return
         if os.fstat(file.fileno()).st_size == 0:
-            raise damaged(path, f"the file is empty, so it is no {kind.capitalize()} file")
+            raise damaged(path, f"the file is empty, so it is no {FORMATS[kind].title} file")
         with native(file) as its_own:
-            if kind == "arrow":
-                yield from read_arrow(its_own, path, rules, report)
-                return
-            from cq.connectors.parquet.source import read_parquet  # imports 20 ms that other formats do not need
-
-            yield from read_parquet(its_own, path, rules, report)
+            yield from reading.read(its_own, path, rules, report)
 
     def _read_text(
-        self, file: BinaryIO, path: str, kind: str, codec: str, report: Report, rules: Rules
+        self, file: BinaryIO, path: str, reading: TextReading, codec: str, report: Report, rules: Rules
     ) -> Iterator[Piece]:
         status = os.fstat(file.fileno())
         size = status.st_size
@@ -116,7 +111,7 @@ class Files:
             return  # of several files one may have no rows, and no header then, nor what a packed file begins with
         try:
             text = unpacked(file, path, codec)
-            for piece in self._parsed(text, path, kind, rules):
+            for piece in reading.read(text, path, self._options, rules, self._natives, len(self.paths) > 1):
                 if size:  # what is special has none
                     report(file.tell() / size)
                 yield piece
@@ -125,11 +120,6 @@ class Files:
                 raise damaged(path, "it became shorter while it was read", "run again when nobody changes it")
         except OSError as e:
             raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
-
-    def _parsed(self, text: Reads, path: str, kind: str, rules: Rules) -> Iterator[Piece]:
-        if kind == "json":
-            return read_json(text, path, rules, self._natives.json_scan, self._natives.csv_scan)
-        return read_csv(text, path, self._csv, rules, self._natives.csv_scan, len(self.paths) > 1)
 
     def share_done(self) -> float | None:
         """Bytes read over bytes there are."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from cq.connectors.formats import FORMATS
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ARROW_FILE = b"ARROW1"  # before a footer is read; a stream of Arrow is only read on
-FORMATS = {b"PAR1": "parquet", ARROW_FILE: "arrow", b"\xff\xff\xff\xff": "arrow"}
+MAGICS = {magic: format_.name for format_ in FORMATS.values() for magic in format_.magics}
 CODECS = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -20,8 +22,8 @@ MOST_BLANK_BYTES = 4096  # before the first row of JSON lines
 
 
 def format_of_bytes(head: bytes) -> str:
-    """parquet or arrow; empty for anything else."""
-    return next((format_ for magic, format_ in FORMATS.items() if head.startswith(magic)), "")
+    """The format that is told by these bytes; empty for any other."""
+    return next((format_ for magic, format_ in MAGICS.items() if head.startswith(magic)), "")
 
 
 def codec_of_bytes(head: bytes) -> str:
@@ -31,7 +33,7 @@ def codec_of_bytes(head: bytes) -> str:
 
 def is_told(head: bytes) -> bool:
     """Whether more bytes would tell nothing else about format and codec."""
-    return not _is_part(head, (*FORMATS, *CODECS))
+    return not _is_part(head, (*MAGICS, *CODECS))
 
 
 def is_json(head: bytes) -> bool:

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cq.connectors.access import Access, is_pattern, is_written
-from cq.connectors.csv.source import CsvOptions, read_csv
-from cq.connectors.formats import TEXT_FORMATS, codec_of, format_of, tabbed
-from cq.connectors.json.source import read_json
+from cq.connectors.formats import FORMATS, codec_of, format_of, with_ending
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
 from cq.connectors.protocol import RECORD_BYTES, Piece, Place, damaged
+from cq.connectors.readings.protocol import TextReading, reading_of
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError
 
@@ -44,8 +43,10 @@ def check_followed(options: Mapping[str, str]) -> None:
     if is_pattern(path):
         raise _cannot(f'"{path}" names several files', "declare a stream for each file, and read them with UNION ALL")
     kind = format_of(path, option(options, "format"))
-    if kind not in TEXT_FORMATS:
-        raise _cannot(f'"{path}" is a {kind.capitalize()} file, which is whole when it is closed', "write CSV or JSON")
+    if not FORMATS[kind].grows:
+        raise _cannot(
+            f'"{path}" is a {FORMATS[kind].title} file, which is whole when it is closed', "write CSV or JSON"
+        )
     codec = codec_of(path, option(options, "compression"), kind)
     if codec:
         raise _cannot(f'"{path}" is packed ({codec})', "follow the plain file")
@@ -86,8 +87,8 @@ class Followed:
         check_followed({**options, "path": path})
         access.resolve(path)
         self._path, self._rules, self._access, self._natives = path, rules, access, natives
-        self._kind = format_of(path, option(options, "format"))
-        self._csv = CsvOptions.of(tabbed(options, path))
+        self._reading = reading_of(format_of(path, option(options, "format")))
+        self._options = with_ending(options, path)
         self._over = threading.Event()
         self._pause = pause or self._over.wait
         self._next: BinaryIO | None = self._opened()
@@ -117,8 +118,9 @@ class Followed:
             number += 1
             name = self._path if number == 1 else f"{self._path}#{number}"
             growing = _Growing(file, self._access.base / self._path, self._wait)
+            assert isinstance(self._reading, TextReading), "a format that grows and is no text"
             try:
-                yield from self._parsed(growing, name)
+                yield from self._reading.read(growing, name, self._options, self._rules, self._natives, True)
             except OSError as e:
                 raise damaged(name, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
             finally:
@@ -147,11 +149,6 @@ class Followed:
                 break
             wait = _longer(wait)
         return None
-
-    def _parsed(self, text: _Growing, name: str) -> Iterator[Piece]:
-        if self._kind == "json":
-            return read_json(text, name, self._rules, self._natives.json_scan, self._natives.csv_scan)
-        return read_csv(text, name, self._csv, self._rules, self._natives.csv_scan, may_be_blank=True)
 
     def share_done(self) -> float | None:
         """Nobody knows how much will come."""

@@ -1,65 +1,199 @@
-"""Which format a file has, and how it is packed, as is written or by its name."""
+"""The formats of files, and how files are packed: one entry for each format says all that others ask about it.
+
+To add a format, register it here and write what reads it (`readings/`) and what writes it (`sinks/writers.py`). This
+file is loaded where only names are looked at, so an entry names its code by module and attribute.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping
+from typing import Any
 
+from cq.connectors.option_kinds import OptionDef, OptionKind
 from cq.errors import Diagnostic, UsageError
+from cq.records import dataclass
 
-ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
-
-TEXT_FORMATS = ("csv", "json")
 CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 WRITTEN = ("gzip", "zstd")
 PLAIN = "none"
-TABBED = (".tsv", ".tsv.gz", ".tsv.zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format.
+
+    name: as options and -f say it.  title: as people do.
+    endings: of the names of its files, each with the options that it stands for.
+    magics: what inputs of it begin with; none: it is told by its rows.
+    packs: whether a file of it may be packed as a whole; otherwise its parts are packed.
+    grows: whether what is there of a file is good before its end is: then it can be followed, and written for ever.
+    pipes: whether it can be written to a pipe.
+    months: whether a reader can tell an INTERVAL of months.
+    options, sink_options: of a WITH clause, for this format alone.
+    reading: the TextReading or TypedReading (readings/protocol.py).  sink: what opens a sink (sinks/writers.py).
+    """
+
+    name: str
+    title: str
+    endings: Mapping[str, Mapping[str, str]]
+    magics: tuple[bytes, ...]
+    packs: bool
+    grows: bool
+    pipes: bool
+    months: bool
+    options: Mapping[str, OptionDef]
+    sink_options: Mapping[str, OptionDef]
+    reading: str
+    sink: str
+
+
+FORMATS: dict[str, Format] = {}
+
+
+def register(format_: Format) -> None:
+    """Sources and sinks have this format."""
+    assert format_.name not in FORMATS, f"{format_.name} is registered"
+    FORMATS[format_.name] = format_
+
+
+CSV_OPTIONS: Mapping[str, OptionDef] = {
+    "header": OptionDef(OptionKind.BOOLEAN, "csv: whether the first line contains the column names", "true"),
+    "delimiter": OptionDef(OptionKind.CHARACTER, "csv: field separator", ",", ("tab", r"\t")),
+    "quote": OptionDef(
+        OptionKind.CHARACTER, "csv: quote character for fields that contain separators; empty for none", '"', ("",)
+    ),
+    "null": OptionDef(
+        OptionKind.TEXT,
+        "csv: unquoted text to read as NULL; several are divided by commas: ',NA,N/A' is the empty text, NA and N/A",
+        "",
+    ),
+}
+NAN = OptionDef(
+    OptionKind.CHOICE,
+    'json: how to write NaN and infinities: null, or text such as "nan", which reads back as the same value',
+    "null",
+    ("null", "text"),
+)
+register(
+    Format(
+        "csv",
+        "CSV",
+        endings={".csv": {}, ".tsv": {"delimiter": "\t"}, ".txt": {}},
+        magics=(),
+        packs=True,
+        grows=True,
+        pipes=True,
+        months=True,
+        options=CSV_OPTIONS,
+        sink_options={key: CSV_OPTIONS[key] for key in ("header", "delimiter")},
+        reading="cq.connectors.readings.csv:READING",
+        sink="cq.connectors.sinks.writers:csv_sink",
+    )
+)
+register(
+    Format(
+        "json",
+        "JSON",
+        endings={".json": {}, ".jsonl": {}, ".ndjson": {}},
+        magics=(),
+        packs=True,
+        grows=True,
+        pipes=True,
+        months=True,
+        options={},
+        sink_options={"nan": NAN},
+        reading="cq.connectors.readings.json:READING",
+        sink="cq.connectors.sinks.writers:json_sink",
+    )
+)
+register(
+    Format(
+        "parquet",
+        "Parquet",
+        endings={".parquet": {}, ".pq": {}},
+        magics=(b"PAR1",),
+        packs=False,
+        grows=False,
+        pipes=False,
+        months=False,
+        options={},
+        sink_options={},
+        reading="cq.connectors.readings.parquet:READING",
+        sink="cq.connectors.sinks.writers:parquet_sink",
+    )
+)
+register(
+    Format(
+        "arrow",
+        "Arrow",
+        endings={".arrow": {}, ".arrows": {}, ".feather": {}, ".ipc": {}},
+        magics=(b"ARROW1", b"\xff\xff\xff\xff"),
+        packs=False,
+        grows=False,
+        pipes=True,
+        months=False,
+        options={},
+        sink_options={},
+        reading="cq.connectors.readings.arrow:READING",
+        sink="cq.connectors.sinks.writers:arrow_sink",
+    )
+)
+
+
+def loaded(place: str) -> Any:
+    """What a format names by `module:attribute`."""
+    module, attribute = place.split(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _ending(path: str) -> str:
+    """The ending of a name that says what the file is, not how it is packed."""
+    stem, ending = os.path.splitext(path.lower())
+    return os.path.splitext(stem)[1] if ending in CODECS else ending
 
 
 def ending_format(path: str) -> str:
     """The format the ending of a name stands for; empty when it stands for none."""
-    stem, ending = os.path.splitext(path.lower())
-    return ENDINGS.get(os.path.splitext(stem)[1] if ending in CODECS else ending, "")
+    ending = _ending(path)
+    return next((f.name for f in FORMATS.values() if ending in f.endings), "")
 
 
 def format_of(path: str, given: str = "") -> str:
-    """csv, json, parquet or arrow: as given, else by the ending of the name; CQ0602 when neither says."""
+    """The name of a format: as given, else by the ending of the name; CQ0602 when neither says."""
     found = given.lower() or ending_format(path)
     if not found:
         cause = f'the ending of "{path}" names no format'
+        *first, last = (f"'{name}'" for name in FORMATS)
         ways = (
-            "set the option format = 'csv', 'json', 'parquet' or 'arrow'",
+            f"set the option format = {', '.join(first)} or {last}",
             "to cq run: -w format=csv, to cq schema: -f csv",
         )
         raise UsageError(Diagnostic("CQ0602", cause, help=ways))
     return found
 
 
-def tabbed(options: Mapping[str, str], path: str) -> dict[str, str]:
-    """The options, with a tab as delimiter where only the ending of the name says what the file is."""
-    says = not options.get("format") and path.lower().endswith(TABBED)
-    return {**({"delimiter": "\t"} if says else {}), **options}
+def with_ending(options: Mapping[str, str], path: str) -> dict[str, str]:
+    """The options, and those that the ending of the name stands for where nothing else says what the file is."""
+    return {**({} if options.get("format") else options_of_ending(path)), **options}
+
+
+def options_of_ending(path: str) -> Mapping[str, str]:
+    """The options that the ending of a name stands for: of .tsv the delimiter."""
+    found = FORMATS.get(ending_format(path))
+    return found.endings[_ending(path)] if found is not None else {}
 
 
 def codec_of(path: str, given: str, format_: str) -> str:
-    """The codec as given, else by the ending of the name; empty for none. CQ0602 for a format that packs its parts."""
+    """The codec as given, else by the ending of the name; empty for none. CQ0602 for a format that packs its parts.
+
+    format_: empty where only the rows tell it.
+    """
     codec = given or CODECS.get(os.path.splitext(path.lower())[1], "")
     if codec in {"", PLAIN}:
         return ""
-    if format_ not in TEXT_FORMATS:
+    if format_ and not FORMATS[format_].packs:
         cause = f'"{path}" cannot be {format_} and packed: {format_} files are packed inside'
         ways = ("leave the option out, and the ending of the name" if given else "leave the ending of the name out",)
         raise UsageError(Diagnostic("CQ0602", cause, help=ways))

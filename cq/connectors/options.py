@@ -7,68 +7,9 @@ and BOOLEAN) in lower case.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 
-from cq.records import dataclass
-
-
-class OptionKind(Enum):
-    """What an option's text must be readable as."""
-
-    TEXT = "text"
-    INTEGER = "a whole number"
-    BOOLEAN = "true or false"
-    CHOICE = "one of a few words"
-    PATH = "a path"
-    CHARACTER = "one ASCII character"
-
-
-@dataclass(frozen=True, slots=True)
-class OptionDef:
-    """One option. default: empty when there is none.  choices: for CHOICE, and what a CHARACTER may be besides one.
-
-    low: the least INTEGER allowed.  named: the beginning of a further choice, which ends in a name.
-    """
-
-    kind: OptionKind
-    doc: str
-    default: str = ""
-    choices: tuple[str, ...] = ()
-    required: bool = False
-    low: int = 0
-    named: str = ""
-
-    @property
-    def allowed(self) -> str:
-        """What may be written, in words."""
-        choices = (*self.choices, *([f"{self.named}NAME"] if self.named else []))
-        if self.kind is OptionKind.CHARACTER:
-            return ", or ".join([self.kind.value, *(choice or "empty" for choice in choices)])
-        return "one of " + ", ".join(choices) if self.kind is OptionKind.CHOICE else self.kind.value
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it does not matter how its letters are written."""
-        return self.kind in {OptionKind.CHOICE, OptionKind.BOOLEAN}
-
-    def accepts(self, text: str) -> bool:
-        """Whether `text` can be read as this option's kind."""
-        match self.kind:
-            case OptionKind.CHOICE:
-                word = text.lower()
-                named = bool(self.named) and word.startswith(self.named) and word[len(self.named) :].isidentifier()
-                return named or word in self.choices
-            case OptionKind.BOOLEAN:
-                return text.lower() in {"true", "false"}
-            case OptionKind.INTEGER:
-                return text.isascii() and text.isdigit() and len(text) <= 18 and int(text) >= self.low
-            case OptionKind.PATH:
-                return bool(text) and "\0" not in text
-            case OptionKind.CHARACTER:
-                return text in self.choices or (len(text) == 1 and text.isascii() and text not in "\r\n\0")
-            case OptionKind.TEXT:
-                return True
-
+from cq.connectors.formats import CODECS, FORMATS, PLAIN, WRITTEN
+from cq.connectors.option_kinds import OptionDef, OptionKind
 
 _ON_ERROR = OptionDef(
     OptionKind.CHOICE,
@@ -88,17 +29,17 @@ _LATE = OptionDef(
 _FORMAT = OptionDef(
     OptionKind.CHOICE,
     "file format; by default taken from the file name; json has one object per line",
-    choices=("csv", "json", "parquet", "arrow"),
+    choices=tuple(FORMATS),
 )
 _COMPRESSION = OptionDef(
     OptionKind.CHOICE,
     "how a csv or json file is packed as a whole; by default taken from the file name",
-    choices=("gzip", "zstd", "bz2", "lz4", "none"),
+    choices=(*CODECS.values(), PLAIN),
 )
 _SINK_COMPRESSION = OptionDef(
     OptionKind.CHOICE,
     "how to pack a csv or json file as a whole; by default taken from the file name",
-    choices=("gzip", "zstd", "none"),
+    choices=(*WRITTEN, PLAIN),
 )
 _STDIN_FORMAT = OptionDef(
     OptionKind.CHOICE,
@@ -118,28 +59,13 @@ _GUESS_ROWS = OptionDef(
 _SINK_FORMAT = OptionDef(
     OptionKind.CHOICE,
     "output format; by default taken from the file name; json has one object per line",
-    choices=("csv", "json", "parquet", "arrow"),
+    choices=tuple(FORMATS),
 )
-_STDOUT_FORMAT = OptionDef(OptionKind.CHOICE, "output format", "csv", ("csv", "json", "arrow"))
-CSV_OPTIONS: Mapping[str, OptionDef] = {
-    "header": OptionDef(OptionKind.BOOLEAN, "csv: whether the first line contains the column names", "true"),
-    "delimiter": OptionDef(OptionKind.CHARACTER, "csv: field separator", ",", ("tab", r"\t")),
-    "quote": OptionDef(
-        OptionKind.CHARACTER, "csv: quote character for fields that contain separators; empty for none", '"', ("",)
-    ),
-    "null": OptionDef(
-        OptionKind.TEXT,
-        "csv: unquoted text to read as NULL; several are divided by commas: ',NA,N/A' is the empty text, NA and N/A",
-        "",
-    ),
-}
-_NAN = OptionDef(
-    OptionKind.CHOICE,
-    'json: how to write NaN and infinities: null, or text such as "nan", which reads back as the same value',
-    "null",
-    ("null", "text"),
+_STDOUT_FORMAT = OptionDef(
+    OptionKind.CHOICE, "output format", "csv", tuple(f.name for f in FORMATS.values() if f.pipes)
 )
-_SINK_CSV = {key: CSV_OPTIONS[key] for key in ("header", "delimiter")}
+_OF_FORMATS = {key: said for format_ in FORMATS.values() for key, said in format_.options.items()}
+_OF_WRITTEN_FORMATS = {key: said for format_ in FORMATS.values() for key, said in format_.sink_options.items()}
 ROW_OPTIONS: Mapping[str, OptionDef] = {"on_error": _ON_ERROR, "late": _LATE}
 
 SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
@@ -164,7 +90,7 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
             "false",
         ),
         "bad_rows": OptionDef(OptionKind.PATH, "the file to which on_error = 'dead_letter' writes unreadable rows"),
-        **CSV_OPTIONS,
+        **_OF_FORMATS,
         **ROW_OPTIONS,
     },
     "memory": dict(ROW_OPTIONS),
@@ -172,7 +98,7 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
         "format": _STDIN_FORMAT,
         "compression": _STDIN_COMPRESSION,
         "guess_rows": _GUESS_ROWS,
-        **CSV_OPTIONS,
+        **_OF_FORMATS,
         **ROW_OPTIONS,
     },
     "generator": {
@@ -193,15 +119,14 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
         ),
         "format": _SINK_FORMAT,
         "compression": _SINK_COMPRESSION,
-        "nan": _NAN,
         "partition_by": OptionDef(
             OptionKind.TEXT,
             "columns, such as 'day, city': path is a directory then, with a file for each value",
         ),
-        **_SINK_CSV,
+        **_OF_WRITTEN_FORMATS,
     },
     "memory": {},
-    "stdout": {"format": _STDOUT_FORMAT, "nan": _NAN, **_SINK_CSV},
+    "stdout": {"format": _STDOUT_FORMAT, **_OF_WRITTEN_FORMATS},
     "discard": {},
 }
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from cq.connectors.csv.blocks import Reads
 from cq.connectors.first_bytes import codec_of_bytes, format_of_bytes
+from cq.connectors.formats import FORMATS
 from cq.connectors.once import Peeked
 from cq.connectors.protocol import damaged
 
@@ -56,6 +57,7 @@ class _Unpacked(Peeked):
         return found or self.take(size) if self._broken is not None else found
 
     def _refuse_no_text(self, head: bytes) -> None:
-        what = format_of_bytes(head).capitalize() or codec_of_bytes(head)
+        kind = format_of_bytes(head)
+        what = FORMATS[kind].title if kind else codec_of_bytes(head)
         if what:
             raise damaged(self._path, f"what is packed in it ({self._codec}) is {what} and no text", "unpack it first")

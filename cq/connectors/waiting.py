@@ -2,58 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from cq.connectors.csv.rows import NEVER_CLOSED, rows
-from cq.connectors.csv.source import CsvOptions
-from cq.connectors.formats import tabbed
 from cq.connectors.once import tell
+from cq.connectors.readings.protocol import TextReading
 from cq.errors import CqError, amount, printable
 from cq.grammar import inline
 from cq.lang.schema import Field, Unheld
 
 LOOK_BYTES = 1 << 20  # that columns are guessed from
 
-Guess = Callable[[str, bytes], Sequence[Field | Unheld]]
+Guess = Callable[[TextReading, bytes], Sequence[Field | Unheld]]
 """The columns of whole rows in a format."""
 
 
-def end_of_rows(text: bytes, kind: str, name: str, options: Mapping[str, str], most: int) -> int:
+def end_of_rows(text: bytes, reading: TextReading, options: Mapping[str, str], most: int) -> int:
     """Where the first `most` rows end; 0 when some of them may be missing. It says the same of any longer text."""
-    csv = CsvOptions.of(tabbed(options, name))
-    wanted = most + (kind == "csv" and csv.header)
-    end = 0
-    for number, end in enumerate(_ends(text, csv) if kind == "csv" else _line_ends(text), 1):
-        if number == wanted:
-            return end
-    return 0
+    wanted = most + reading.header_rows(options)
+    return next((end for number, end in enumerate(reading.ends(text, options), 1) if number == wanted), 0)
 
 
-def count_rows(text: bytes, kind: str, name: str, options: Mapping[str, str]) -> int:
+def count_rows(text: bytes, reading: TextReading, options: Mapping[str, str]) -> int:
     """How many rows of data there are, whole ones."""
-    csv = CsvOptions.of(tabbed(options, name))
-    found = sum(1 for _ in (_ends(text, csv) if kind == "csv" else _line_ends(text)))
-    return max(0, found - (kind == "csv" and csv.header))
-
-
-def _ends(text: bytes, options: CsvOptions) -> Iterator[int]:
-    """The ends of rows that are whole and not blank: the byte behind the line end is there, or it is an LF."""
-    for row in rows(text, options.dialect):
-        ending = text[row.end : row.end + 2]
-        if row.fault == NEVER_CLOSED or ending in {b"", b"\r"}:
-            return
-        if not row.blank:
-            yield row.end + (2 if ending == b"\r\n" else 1)
-
-
-def _line_ends(text: bytes) -> Iterator[int]:
-    """The ends of lines that are whole and not blank."""
-    start = 0
-    while (end := text.find(b"\n", start) + 1) > 0:
-        if text[start:end].strip():
-            yield end
-        start = end
+    return max(0, sum(1 for _ in reading.ends(text, options)) - reading.header_rows(options))
 
 
 class Waiting:
@@ -61,7 +33,8 @@ class Waiting:
 
     def __init__(self, name: str, stream: str, options: Mapping[str, str], guess: Guess) -> None:
         self._name, self._stream, self._options, self._guess = name, stream, options, guess
-        self.kind, self.text = "", b""
+        self.reading: TextReading | None = None
+        self.text = b""
         self._told = -1  # of how many rows
 
     def say(self) -> None:
@@ -72,7 +45,7 @@ class Waiting:
             tell(self._message())
 
     def _count(self) -> int:
-        return count_rows(self.text, self.kind, self._name, self._options) if self.kind else 0
+        return count_rows(self.text, self.reading, self._options) if self.reading is not None else 0
 
     def _message(self) -> str:
         asked = self._options.get("guess_rows")
@@ -91,7 +64,8 @@ class Waiting:
 
     def _guessed(self, count: int) -> list[Field]:
         """The columns as the first rows have them."""
-        rows = self.text[: end_of_rows(self.text, self.kind, self._name, self._options, count)]
+        assert self.reading is not None, "rows of no format"
+        rows = self.text[: end_of_rows(self.text, self.reading, self._options, count)]
         with suppress(CqError):
-            return [f for f in self._guess(self.kind, rows) if isinstance(f, Field)]
+            return [f for f in self._guess(self.reading, rows) if isinstance(f, Field)]
         return []

@@ -8,7 +8,8 @@ from docs_pages import ROOT
 
 from cq.connectors.csv.rows import STANDARD
 from cq.connectors.csv.source import CsvOptions
-from cq.connectors.options import CSV_OPTIONS, SOURCE_OPTIONS, option
+from cq.connectors.formats import CSV_OPTIONS
+from cq.connectors.options import SOURCE_OPTIONS, option
 
 
 def test_what_nobody_writes_is_as_the_table_says() -> None:

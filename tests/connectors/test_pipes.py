@@ -21,7 +21,7 @@ from cq import sql
 from cq.compiler.passes import compile
 from cq.connectors import infer, once
 from cq.connectors.access import Access
-from cq.connectors.first_bytes import CODECS, FORMATS, is_json, is_json_told, is_told
+from cq.connectors.first_bytes import CODECS, MAGICS, is_json, is_json_told, is_told
 from cq.connectors.inputs import Inputs
 from cq.connectors.once import Once, told_of_waiting
 from cq.engines.query import collect
@@ -136,7 +136,7 @@ def test_there_may_be_no_room_for_a_copy(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "Parquet is read from its end" in found.value.first.message
 
 
-@pytest.mark.parametrize("magic", [*FORMATS, *CODECS])
+@pytest.mark.parametrize("magic", [*MAGICS, *CODECS])
 def test_first_bytes_are_asked_for_until_they_tell(magic: bytes) -> None:
     assert [is_told(magic[:n]) for n in range(len(magic))] == [False] * len(magic)
     assert is_told(magic) and is_told(b"id,v\n") and is_told(b"P") is False and is_told(b"PA,v")

@@ -12,7 +12,8 @@ from paths import QUERIES
 from cq.cli import COMMANDS
 from cq.cli.surroundings import all_limits
 from cq.compiler.passes import compile
-from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
+from cq.connectors.option_kinds import OptionDef
+from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS
 from cq.errors import CODES, CqError, SourceText
 from cq.grammar.parser import parse
 from cq.lang import aggregates, casts, functions

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from cq.connectors.csv.rows import Dialect, complete, count_line_feeds, count_lines
 from cq.connectors.first_bytes import BYTE_ORDER_MARK, codec_of_bytes, format_of_bytes
+from cq.connectors.formats import FORMATS
 from cq.connectors.protocol import RECORD_BYTES, damaged
 from cq.records import dataclass
 
@@ -93,7 +94,7 @@ def check_encoding(text: bytes, name: str, format_: str) -> None:
         raise damaged(name, "the text is UTF-16", "convert it: iconv -f UTF-16 -t UTF-8")
     if kind := format_of_bytes(text):
         way = f"say format = '{kind}' in WITH; to cq run: -w format={kind}; to cq schema: -f {kind}"
-        raise damaged(name, f"this is {kind.capitalize()}, not {format_}", way)
+        raise damaged(name, f"this is {FORMATS[kind].title}, not {format_}", way)
     if codec := codec_of_bytes(text):
         way = f"say compression = '{codec}' in WITH; to cq run: -w compression={codec}"
         raise damaged(name, f"this is packed ({codec}), not plain {format_}", way, "or give the file its usual ending")

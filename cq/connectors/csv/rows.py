@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from cq.connectors.options import CSV_OPTIONS
+from cq.connectors.formats import CSV_OPTIONS
 from cq.records import dataclass
 
 LF, CR = 10, 13

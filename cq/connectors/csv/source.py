@@ -40,7 +40,7 @@ from cq.connectors.csv.rows import (
     rows,
     text_behind_quotes,
 )
-from cq.connectors.options import CSV_OPTIONS
+from cq.connectors.formats import CSV_OPTIONS
 from cq.connectors.parallel import Abreast, cores
 from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged

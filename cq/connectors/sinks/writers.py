@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cq.connectors.access import STDIN, Access
 from cq.connectors.csv.source import CsvOptions
-from cq.connectors.formats import CODECS, TABBED, TEXT_FORMATS, WRITTEN, codec_of, ending_format
+from cq.connectors.formats import CODECS, FORMATS, WRITTEN, codec_of, ending_format, loaded, options_of_ending
 from cq.connectors.options import SINK_OPTIONS
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows, not_numbers
@@ -31,9 +31,15 @@ from cq.grammar import inline
 from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
 
-FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
 _ENDINGS_WRITTEN = tuple(ending for ending, codec in CODECS.items() if codec in WRITTEN)
 ROW_GROUP_ROWS = 131_072  # of a Parquet file: engines read row groups in parallel, and each costs some kilobytes
+
+
+MakeSink = Callable[[pa.Schema, Target, bool], Sink]
+"""The sink of a schema over a target. endless: as of `open_sink`."""
+
+OpenSink = Callable[[str, Mapping[str, str]], MakeSink]
+"""What makes the sink of a path with these options, which have been checked: nothing is opened before that."""
 
 
 def result_schema(fields: Sequence[Field]) -> pa.Schema:
@@ -92,33 +98,24 @@ def open_sink(
     if codec and codec not in WRITTEN:
         cause = f'"{path}" would be packed with {codec}, which is not written'
         raise UsageError(Diagnostic("CQ0602", cause, help=(f"name it with {' or '.join(_ENDINGS_WRITTEN)}",)))
-    csv = CsvOptions.of({**({"delimiter": "tab"} if path.lower().endswith(TABBED) else {}), **options})
-    target: Target = open_target(path, access, reserved, grows=endless and kind in TEXT_FORMATS)
+    format_ = FORMATS[kind]
+    if path == STDIN and not format_.pipes:
+        raise UsageError(Diagnostic("CQ0605", f"{format_.title} cannot be written to a pipe", help=("use -f arrow",)))
+    opener: OpenSink = loaded(format_.sink)
+    make = opener(path, options)
+    target: Target = open_target(path, access, reserved, grows=endless and format_.grows)
     if codec:
         assert isinstance(target, FileTarget), "standard output has no ending"
         target = Packed(target, codec, endless)
-    match kind:
-        case "csv":
-            return Csv(schema, target, csv.dialect.delimiter.decode(), csv.header)
-        case "json":
-            return JsonLines(target, options.get("nan", SINK_OPTIONS["file"]["nan"].default) == "text")
-        case "parquet" if path == STDIN:
-            raise UsageError(Diagnostic("CQ0605", "Parquet cannot be written to a pipe", help=("use -f arrow",)))
-        case "parquet":
-            assert isinstance(target, FileTarget), "standard output was refused"
-            return Completed(Parquet(schema, target, path)) if endless else Parquet(schema, target, path)
-        case "arrow":
-            whole = Arrow(schema, target, path)
-            return Completed(whole) if endless and path != STDIN else whole
-    raise AssertionError(f"no sink of format {kind}")
+    return make(schema, target, endless)
 
 
 def _demand_no_months(fields: Sequence[Field], kind: str) -> None:
     """CQ0605 for a file of types that would have a plain integer for an INTERVAL of months: no reader could tell."""
     column = next((f.name for f in fields if f.type.kind is Kind.INTERVAL_MONTH), None)
-    if column is None or kind not in {"parquet", "arrow"}:
+    if column is None or kind not in FORMATS or FORMATS[kind].months:
         return
-    cause = f"column {printable(column)} is an INTERVAL of months, for which {kind.capitalize()} has no type"
+    cause = f"column {printable(column)} is an INTERVAL of months, for which {FORMATS[kind].title} has no type"
     ways = (
         f"write its text: CAST({inline.name(column)} AS VARCHAR)",
         f"or its number of months: TIMESTAMPDIFF(MONTH, DATE '2000-01-01', DATE '2000-01-01' + {inline.name(column)})",
@@ -324,6 +321,39 @@ class Completed:
     @property
     def stays(self) -> bool:
         return self._stays
+
+
+def csv_sink(path: str, options: Mapping[str, str]) -> MakeSink:
+    """The rows as CSV."""
+    csv = CsvOptions.of({**options_of_ending(path), **options})
+    return lambda schema, target, endless: Csv(schema, target, csv.dialect.delimiter.decode(), csv.header)
+
+
+def json_sink(path: str, options: Mapping[str, str]) -> MakeSink:
+    """The rows as JSON lines."""
+    nan_text = options.get("nan", SINK_OPTIONS["file"]["nan"].default) == "text"
+    return lambda schema, target, endless: JsonLines(target, nan_text)
+
+
+def parquet_sink(path: str, options: Mapping[str, str]) -> MakeSink:
+    """The rows as a Parquet file."""
+
+    def made(schema: pa.Schema, target: Target, endless: bool) -> Sink:
+        assert isinstance(target, FileTarget), "standard output was refused"
+        whole = Parquet(schema, target, path)
+        return Completed(whole) if endless else whole
+
+    return made
+
+
+def arrow_sink(path: str, options: Mapping[str, str]) -> MakeSink:
+    """The rows as Arrow IPC."""
+
+    def made(schema: pa.Schema, target: Target, endless: bool) -> Sink:
+        whole = Arrow(schema, target, path)
+        return Completed(whole) if endless and path != STDIN else whole
+
+    return made
 
 
 class Memory:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cq.connectors.options import OPEN_CONNECTORS, ROW_OPTIONS, SOURCE_OPTIONS, OptionDef
+from cq.connectors.option_kinds import OptionDef
+from cq.connectors.options import OPEN_CONNECTORS, ROW_OPTIONS, SOURCE_OPTIONS
 from cq.errors import CompileError, Findings, Span, UsageError, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.planner.binding.foreign_sources import GIVEN_WAY, TOPIC, is_elsewhere, nearest_connector
@@ -65,7 +66,7 @@ def connector_of(options: Options, default: str) -> str:
 def still_said(written: Options, given: Options) -> dict[str, str]:
     """What a WITH clause says that still holds where the rows come from elsewhere: how they are laid out, and what is
     asked of them. An unknown option of the text stays, for it to be refused."""
-    from cq.connectors.formats import TEXT_FORMATS, ending_format
+    from cq.connectors.formats import FORMATS, ending_format
 
     declared = written.get("connector", "file").lower()
     if is_elsewhere(declared):  # all the rest says where the rows are there
@@ -73,7 +74,9 @@ def still_said(written: Options, given: Options) -> dict[str, str]:
     new = given.get("connector", declared)
     table, known = SOURCE_OPTIONS.get(new, {}), SOURCE_OPTIONS.get(declared, {})
     format_is_given = bool(given.get("path")) and bool(ending_format(given["path"]))
-    told = {"compression", *(() if written.get("format") in TEXT_FORMATS else ("format",))} if new == "stdin" else set()
+    laid = FORMATS.get(written.get("format", ""))
+    by_rows = laid is not None and not laid.magics  # and that is a guess
+    told = {"compression", *(() if by_rows else ("format",))} if new == "stdin" else set()
     kept = {}
     for key, value in written.items():
         said = key in table and (new == declared or table[key].accepts(value))

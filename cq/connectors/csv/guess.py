@@ -1,0 +1,91 @@
+"""The columns of CSV that nobody declared: names from its header, types as the first rows have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyarrow import csv
+
+from cq.connectors import cells
+from cq.connectors import compute as pc
+from cq.connectors.csv.blocks import BLOCK_BYTES, check_encoding
+from cq.connectors.csv.rows import complete
+from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
+from cq.connectors.first_bytes import BYTE_ORDER_MARK
+from cq.connectors.once import Looked
+from cq.connectors.protocol import damaged
+
+
+def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: bool) -> pa.Schema:
+    """Names from the header, types by pyarrow's guess over the first block: the narrowest that changes none of its
+    values. delimited: whether the delimiter is given."""
+    text = head.text
+    check_encoding(text, name, "CSV")
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    if text.startswith(b'{"'):
+        cause = "its first line is a JSON object"
+        raise damaged(name, cause, "say format = 'json' in WITH; to cq run: -w format=json; to cq schema: -f json")
+    whole = complete(text, csv_options.dialect, last=head.ended)
+    first = first_row(text[:whole] or text, name, csv_options)
+    if text and not whole:
+        raise damaged(name, f"its first line is longer than {BLOCK_BYTES >> 20} MiB", "declare the columns")
+    text = text[:whole]
+    if first is None:
+        raise damaged(name, "the file is empty, so its columns cannot be known", "declare the columns")
+    names = header_names(first) if csv_options.header else [f"c{i + 1}" for i in range(len(first.cells))]
+    other = other_delimiter(names, csv_options) if csv_options.header and not delimited else None
+    if other:
+        cause = f"its first line has one column with {other} in its name"
+        way = (
+            f"say delimiter = '{other}' in WITH; to cq run: -w delimiter='{other}'; to cq schema: --delimiter '{other}'"
+        )
+        raise damaged(name, cause, way, "declare the column if that is its name")
+    body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
+    if not body:
+        return pa.schema([(n, pa.null()) for n in names])
+    guessed = _table(body, name, len(names), csv_options)
+    types = {f.name: pa.string() if pa.types.is_time(f.type) else f.type for f in guessed.schema}
+    numbers = [column for column, type_ in types.items() if pa.types.is_int64(type_) or pa.types.is_float64(type_)]
+    if numbers:
+        texts = _table(body, name, len(names), csv_options, {column: pa.string() for column in numbers})
+        types |= {column: pa.string() for column in numbers if _is_label(texts.column(column), types[column])}
+    return pa.schema(list(zip(names, types.values(), strict=True)))
+
+
+def _table(
+    body: bytes, name: str, width: int, options: CsvOptions, types: Mapping[str, pa.DataType] | None = None
+) -> pa.Table:
+    """Rows of CSV as columns c0, c1, …, in these types and the others as pyarrow guesses."""
+    try:
+        return csv.read_csv(
+            pa.BufferReader(body),
+            csv.ReadOptions(use_threads=False, block_size=len(body) + 1, column_names=[f"c{i}" for i in range(width)]),
+            csv.ParseOptions(
+                delimiter=options.dialect.delimiter.decode(),
+                quote_char=options.dialect.quote.decode() or False,
+                newlines_in_values=True,
+                invalid_row_handler=lambda _: "skip",
+            ),
+            csv.ConvertOptions(
+                column_types=types,
+                null_values=list(options.nulls),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                true_values=list(cells.TRUE_TEXTS),
+                false_values=list(cells.FALSE_TEXTS),
+                timestamp_parsers=[csv.ISO8601],
+            ),
+        )
+    except pa.ArrowInvalid as e:
+        cause = f"its columns cannot be guessed: {str(e).splitlines()[0][:200]}"
+        raise damaged(name, cause, "declare the columns") from None
+
+
+def _is_label(texts: pa.ChunkedArray, guess: pa.DataType) -> bool:
+    """Whether digits are no numbers: 00501 would lose its zeros, 0x1F is no SQL, and whole numbers that make pyarrow
+    guess DOUBLE (beyond BIGINT, +49 …) would become equal to others."""
+    if pc.any(pc.match_substring_regex(texts, r"^[ \t]*[+-]?0([0-9]+[ \t]*$|[xX])")).as_py():
+        return True
+    whole = pc.match_substring_regex(texts, r"^[ \t]*[+-]?[0-9]+[ \t]*$")
+    return bool(pa.types.is_float64(guess) and pc.all(whole).as_py())
