@@ -86,12 +86,14 @@ def _named(paths: Iterable[str], options: Mapping[str, str], access: Access) -> 
 
 def _file_columns(path: str, options: Mapping[str, str], access: Access) -> FileColumns:
     """The columns of one file that is no pipe."""
-    kind = format_of(path, option(options, "format"))
-    codec, reading = codec_of(path, option(options, "compression"), kind), reading_of(kind)
     follows = is_followed(options)
-    if follows and not os.path.lexists(access.base / path):
+    if not os.path.lexists(access.base / path):
+        if not follows:
+            access.open(path).close()  # which says so, with the file that may be meant
         cause = f'"{path}" is not there yet, so its columns cannot be known'
         raise UsageError(Diagnostic("CQ0601", cause, help=("declare the columns",)))
+    kind = format_of(path, option(options, "format"))
+    codec, reading = codec_of(path, option(options, "compression"), kind), reading_of(kind)
     with access.open(path) as file:
         if not isinstance(reading, TextReading):
             with native(file) as its_own:

@@ -41,7 +41,7 @@ class Fault:
     """Why a row is none of its stream.
 
     column: the one at fault; None: the whole row is.  wider: as in `BadRow`.  empty: the value is the empty text.
-    no_fields: the value stands where the object should be that the column is a field of.
+    no_fields: the value stands where the object should be that the column is a field of.  way: out, before the others.
     """
 
     code: str
@@ -50,6 +50,7 @@ class Fault:
     wider: tuple[DataType, str] | None = None
     empty: bool = False
     no_fields: bool = False
+    way: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ class Rules:
     def bad_row(self, before: int, line: int, fault: Fault, raw: bytes) -> BadRow:
         """A row at fault, with what to do about it."""
         if fault.column is None:
-            return BadRow(before, line, fault.code, fault.message, "", raw, (SKIPPING,))
+            ways = (fault.way, f"or {SKIPPING}") if fault.way else (SKIPPING,)
+            return BadRow(before, line, fault.code, fault.message, "", raw, ways)
         name, advice = self.fields[fault.column].name, self._advice(fault, fault.column)
         return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)
 

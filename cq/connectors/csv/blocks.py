@@ -96,5 +96,5 @@ def check_encoding(text: bytes, name: str, format_: str) -> None:
         way = f"say format = '{kind}' in WITH; to cq run: -w format={kind}; to cq schema: -f {kind}"
         raise damaged(name, f"this is {FORMATS[kind].title}, not {format_}", way)
     if codec := codec_of_bytes(text):
-        way = f"say compression = '{codec}' in WITH; to cq run: -w compression={codec}"
+        way = f"say compression = '{codec}' in WITH; to cq run and cq schema: -w compression={codec}"
         raise damaged(name, f"this is packed ({codec}), not plain {format_}", way, "or give the file its usual ending")

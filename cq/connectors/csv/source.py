@@ -52,6 +52,7 @@ from cq.records import dataclass, replace
 
 MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
 MAX_FILE_COLUMNS = 16_384  # of one file, whoever reads them (`cq limits`): what spreadsheets have at most
+QUOTES_AS_LETTERS = "to read quotes as letters: quote = '' in WITH; to cq run and cq schema: -w quote="
 MAX_NULLS_BEFORE = 64  # rows of a block that are looked at for how its times are written
 _HAS_ZONE = re.compile(rb":[0-9.]*(?:Z|[+-][0-9:]+)$")
 _IS_FINE = re.compile(rb"\.[0-9]{7}")
@@ -508,9 +509,10 @@ class _ByRow:
                 f"{self.layout.name}: {NEVER_CLOSED}, so one unreadable record goes from line {line} to the end: "
                 f"{swallowed:,} lines; quote = '' reads quotes as plain letters"
             )
-            return Fault("CQ0710", f"{row.fault}: the record goes on to the end, over {swallowed:,} lines")
+            cause = f"{row.fault}: the record goes on to the end, over {swallowed:,} lines"
+            return Fault("CQ0710", cause, way=QUOTES_AS_LETTERS)
         if row.fault:
-            return Fault("CQ0710", row.fault)
+            return Fault("CQ0710", row.fault, way=QUOTES_AS_LETTERS)
         if len(row.cells) != self.layout.width:
             return Fault("CQ0710", f"{amount(len(row.cells), 'field')} where there should be {self.layout.width}")
         return None
