@@ -13,6 +13,7 @@ import cq
 from cq.compiler.passes import compile
 from cq.planner.physical import chain as chains
 from cq.planner.physical import choose
+from cq.planner.plan.node import OPERATORS, OpClass
 from cq.records import replace
 from cq.runtime.containers.state import OutOfMemory
 from cq.runtime.engine import engine as engines
@@ -66,8 +67,20 @@ QUERIES = {
     "anti join": STREAM + "SELECT k, v FROM s AS a WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v < a.v);",
     "trigger": STREAM + TABLES + "SELECT * FROM count;",
     "trigger, its tables": STREAM + TABLES + "SELECT * FROM seen;",
+    "frames of rows": STREAM
+    + f"SELECT k, v, SUM(v) {PARTITION} ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS near, MAX(k) {PARTITION}"
+    " ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) AS before FROM s;",
+    "frames of times": STREAM
+    + f"SELECT k, v, COUNT(*) {PARTITION} RANGE BETWEEN INTERVAL '0.00003' SECOND PRECEDING AND CURRENT ROW) AS n,"
+    f" MIN(k) {PARTITION} RANGE BETWEEN INTERVAL '0.00003' SECOND PRECEDING AND CURRENT ROW) AS m FROM s;",
+    "frames of rows that come later": STREAM
+    + "SELECT k, v, SUM(v) OVER (PARTITION BY v ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS near FROM s;",
+    "frames of whole partitions": STREAM
+    + "SELECT k, v, SUM(t) OVER (PARTITION BY v ORDER BY k ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS near FROM s;",
+    "session rows": STREAM + f"SELECT k, v, t, window_start, window_end FROM {SESSION};",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
+IN_ONE_LOOP = {"sort", "trigger", "trigger, its tables", "frames of rows that come later"}
 CUMULATE = "CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND, INTERVAL '0.0001' SECOND)"
 GROWING = STREAM + f"SELECT k, window_end, SUM(v) AS total FROM {CUMULATE} GROUP BY window_start, window_end, k;"
 MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"
@@ -139,13 +152,26 @@ def rows_in(batches: list[pa.RecordBatch]) -> Rows:
     return [row for b in batches for row in zip(*(c.to_pylist() for c in b.columns), strict=True)]
 
 
+def with_state() -> list[str]:
+    """The operators of queries that keep something."""
+    ours = ((n, c) for n, c in OPERATORS.items() if c.__module__.startswith("cq.planner.operators."))
+    return sorted(name for name, c in ours if c.op_class is not OpClass.STATELESS)
+
+
+@pytest.mark.parametrize("operator", with_state())
+def test_every_operator_with_state_has_a_case(operator):
+    """A new operator fails here, by its name, until a query above has it."""
+    plans = (compile(text).after("bind").plan for text in QUERIES.values())
+    assert any(n.operator == operator for plan in plans for n in plan.nodes())
+
+
 @pytest.mark.parametrize("batch_rows", [5, 64])
 @pytest.mark.parametrize("name", QUERIES)
 def test_lanes_go_on_with_another_number_of_workers(name, batch_rows, monkeypatch):
     monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
     alone = run_in_steps(job_of(QUERIES[name], 1), (1, 1, 1), 1000)
     job = job_of(QUERIES[name], 4)
-    assert job.stages[-1].way is Way.LANES or name in {"aggregate", "sort", "trigger", "trigger, its tables"}
+    assert (job.stages[-1].way is Way.LANES) == (name not in IN_ONE_LOOP)
     for workers in ((1, 4, 1), (4, 1, 2), (0, 3, 0)):
         assert run_in_steps(job, workers, batch_rows) == alone
 
