@@ -97,7 +97,8 @@ class StagePlan:
 
     def table_slot(self, node: LogicalNode, name: str, shape: TableShape) -> Slot:
         """The state word of a node's table."""
-        return self.slot(node, name, lambda offset: Slot(name, offset, "table", node.identity, shapes=(shape,)))
+        kind = "open_table" if shape.until_word else "table"
+        return self.slot(node, name, lambda offset: Slot(name, offset, kind, node.identity, shapes=(shape,)))
 
     def scratch_words(self, count: int, name: str) -> int:
         """The first of `count` words of the state that hold nothing from one step to the next: they are no slots."""

@@ -30,6 +30,7 @@ from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.user_calls import aggregate_calls, user_folds
 from cq.records import dataclass, replace
+from cq.runtime.containers.table_words import TABLE_PAST
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage, UserCall
@@ -235,6 +236,7 @@ def _write_serve(stage: StagePlan) -> None:
                     writer.code("instant = min(instant, DUE)", DUE=closer.next_end)
                 writer.code("if instant > watermark or instant == NEVER:\n    break", NEVER=abi.NEVER)
                 writer.code("st_i64(state, W, instant)", W=abi.STATE_INSTANT)
+                _write_past(stage, expr("instant - 1"))
                 if stage.watermark is not None:  # what arrives at this instant waits for later ones only
                     writer.code("st_i64(state, W, instant)", W=stage.watermark)
                 if searches:
@@ -245,10 +247,18 @@ def _write_serve(stage: StagePlan) -> None:
                     call = f"status = F(state, out, constants, instant, {cause}{more})"
                     writer.code(call, F=closer.function)
                     writer.code("if status != DONE:\n    return status", DONE=abi.DONE)
+        _write_past(stage, expr("watermark"))
         if stage.watermark is not None:
             writer.code("st_i64(state, W, watermark)", W=stage.watermark)
         writer.code("st_i64(state, W, NEVER)", W=abi.STATE_INSTANT, NEVER=abi.NEVER)
         writer.code("return DONE", DONE=abi.DONE)
+
+
+def _write_past(stage: StagePlan, instant: ast.expr) -> None:
+    """Tables of which entries may be forgotten know that no row comes any more with a time below this."""
+    for slot in stage.slots:
+        if any(shape.until_word for shape in slot.shapes):
+            stage.writer.code("st_i64(ld_i64(state, S), W, I)", S=slot.offset, W=TABLE_PAST, I=instant)
 
 
 def _write_kernel(stage: StagePlan, row_loops: Mapping[int, str], finishers: list[str]) -> None:

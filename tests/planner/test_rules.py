@@ -37,6 +37,7 @@ TAKEN = {
     "unnest_below_project": "SELECT k, e FROM (SELECT k, SPLIT(w, ' ') AS c FROM s) AS q, UNNEST(c) AS u(e);",
     "limit_into_sort": "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) < 3 AND k > 1;",
     "distinct_into_groups": "SELECT COUNT(DISTINCT x) AS n FROM s WHERE k IS NOT NULL;",
+    "forget_partitions": PER_MIN + "SELECT DISTINCT window_end, n FROM m;",
     "prune": PER_MIN + "SELECT window_end, n FROM m;",
     "share": "SELECT k, COUNT(*) AS n FROM TUMBLE(s, ts, INTERVAL '3' SECOND) GROUP BY window_end, k;"
     "SELECT k AS key, COUNT(*) AS c FROM TUMBLE(s, ts, INTERVAL '3' SECOND) GROUP BY window_end, k HAVING k > 1;",
@@ -112,6 +113,14 @@ REFUSED = {
         "SELECT k, COUNT(DISTINCT v) AS n FROM s GROUP BY k;",
         # the sum may overflow at a row
         "SELECT SUM(DISTINCT v) AS n FROM s;",
+    ],
+    "forget_partitions": [
+        # a late row has a time that is over
+        "SELECT DISTINCT ts, k FROM s;",
+        # of one key there are rows at all times
+        PER_MIN + "SELECT DISTINCT k, n FROM m;",
+        # when NULL is over is not known
+        "SELECT DISTINCT CASE WHEN k > 1 THEN window_end END AS w FROM TUMBLE(s, ts, INTERVAL '3' SECOND);",
     ],
     "project_over_project": [
         "SELECT b FROM (SELECT k / v AS a, x + 1 AS b FROM s) AS q;",
@@ -221,4 +230,4 @@ def test_a_column_that_can_fail_is_computed_although_nobody_reads_it() -> None:
 
 
 def test_phases_run_in_the_order_they_are_argued_in() -> None:
-    assert [p.name for p in Phase] == ["FOLD", "PUSHDOWN", "PRUNE", "SHARE"]
+    assert [p.name for p in Phase] == ["FOLD", "PUSHDOWN", "PRUNE", "SHARE", "FORGET"]

@@ -7,6 +7,7 @@ from mutate import Mutant
 
 MEMORY = ("test_native_memory.py",)
 TABLES = ("test_tables.py",)
+OPEN = ("test_open_table.py",)
 SAVING = ("test_saving.py",)
 TABLE = "cq.runtime.containers.tables"
 STRINGS = "cq.runtime.containers.strings"
@@ -19,6 +20,22 @@ def moved(module: str, old: str, new: str, query: str) -> Mutant:
 
 
 MUTANTS = {
+    "what is over stays in a table": Mutant(
+        TABLE, "_over_entries(table) * 4 >= ld_i64(table, TABLE_LIMIT)", "_over_entries(table) > 9999", OPEN
+    ),
+    "what is over now is forgotten": Mutant(TABLE, "wadd(time, behind) < ld_i64", "wadd(time, behind) <= ld_i64", OPEN),
+    "what is added to a time wraps around": Mutant(TABLE, "not add_ovf(time, behind) and ", "", OPEN),
+    "of a table that has forgotten the old count is used": Mutant(
+        TABLE, "    st_i64(table, TABLE_COUNT, kept)\n", "", OPEN
+    ),
+    "texts of what is over in slots stay": Mutant(TABLE, "            strings_forget(table, old)\n", "", OPEN),
+    "texts of what is over in a dense table stay": Mutant(
+        TABLE, "            st_i64(entry, ENTRY_TAG, 0)\n            strings_forget(table, entry)\n",
+        "            st_i64(entry, ENTRY_TAG, 0)\n", OPEN,
+    ),
+    "time before 1970 is past from the beginning": Mutant(
+        "cq.runtime.containers.open_table", "        st_i64(table, TABLE_PAST, BEFORE_ALL)\n", "", OPEN
+    ),
     "a kept block is taken by load and store": Mutant(
         "cq.runtime.queues.free_list",
         "            thing = at_xchg(place, 0)",

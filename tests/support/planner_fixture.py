@@ -10,7 +10,7 @@ from cq.grammar.parser import parse
 from cq.lang.schema import Field
 from cq.planner.binding.binder import BoundScript, bind
 from cq.planner.binding.catalog import Environment
-from cq.planner.operators import Project
+from cq.planner.operators import Over, Project
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.verify import verify
@@ -69,7 +69,9 @@ def described(node: LogicalNode) -> str:
     while todo:
         n, depth = todo.pop()
         times = ",".join(n.schema.names[t.column] for t in n.schema.times)
-        lines.append(f"{'  ' * depth}{n.operator} {n.describe()}{'  [' + times + ']' if times else ''}".rstrip())
+        until = f" until {n.schema.names[n.until.column]}" if isinstance(n, Over) and n.until is not None else ""
+        shown = f"{n.operator} {n.describe()}{until}{'  [' + times + ']' if times else ''}"
+        lines.append(f"{'  ' * depth}{shown}".rstrip())
         todo += [(i, depth + 1) for i in reversed(n.inputs)]
     return "\n".join(lines)
 

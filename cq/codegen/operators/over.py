@@ -24,11 +24,12 @@ from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting import close_buffer, when_due
 from cq.codegen.writer import Fill, expr
+from cq.lang.expressions import Column
 from cq.lang.types import Physical
 from cq.planner.operators import Lag, Over
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
-from cq.records import dataclass
+from cq.records import dataclass, replace
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout.job import TableShape
 from cq.runtime.layout.words import Word, beside
@@ -77,6 +78,9 @@ def layout_of(node: Over) -> Layout:
     parts = Parts.of([c for c in node.calls if isinstance(c, AggregateCall)], word, "RUNNING")
     strings = (*string_words(keys.fields), *(w for ring in lags for w in ring.string_words), *parts.strings)
     shape = TableShape(parts.next_word, keys.next_word - ENTRY_FIRST, strings)
+    if (until := node.until) is not None:
+        place = next(i for i, e in enumerate(node.partition) if isinstance(e, Column) and e.index == until.column)
+        shape = replace(shape, until_word=keys.fields[place].word, behind_us=until.shift_us + until.lag_us)
     return Layout(keys, tuple(lags), parts, shape)
 
 

@@ -9,7 +9,8 @@ The phases, in order:
     FOLD      constants first: they decide what the others see
     PUSHDOWN  rows leave early; then projections, which stood between filters, grow together
     PRUNE     columns that nobody reads any more, once filters and projections stand where they stay
-    SHARE     last, when equal sub-plans of several outputs have become equal
+    SHARE     when equal sub-plans of several outputs have become equal
+    FORGET    last, when columns stand where they stay: what of the state may go
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Phase(Enum):
     PUSHDOWN = 2
     PRUNE = 3
     SHARE = 4
+    FORGET = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +407,18 @@ def never_late(node: LogicalNode) -> bool:
 
 plan_rule(Phase.PRUNE, prune)
 plan_rule(Phase.SHARE, share)
+
+
+@rule(Phase.FORGET)
+def forget_partitions(node: LogicalNode, _: Uses) -> LogicalNode | None:
+    """Over(x) = Over(until t, x) if all rows of a partition have the same event time t, and none of them is late.
+
+    Of rows that are not late none has an event time that the watermark has passed, so the partition is not asked for
+    again: t says when it may be forgotten, and no row depends on whether it is.
+    """
+    if not isinstance(node, Over) or node.until is not None or not (node.uses_time or never_late(node.input)):
+        return None
+    return next((replace(node, until=t) for t in node.closing_times), None)
 
 
 def uses_of(plan: LogicalPlan) -> Uses:

@@ -18,6 +18,9 @@ Dense   from then on, and where entries are deleted. Entries stand one after the
 A deleted entry is dead: gone from the index, its tag 0. Its place is used again when the table is settled, which
 happens when it would grow else; those that live stay in order.
 
+Where TABLE_UNTIL is set an entry is over when the time in that word of it has passed: nobody asks for it again. It
+stays until the table is full. Then those that are over go, if they are a quarter of it; else the table grows.
+
 Where TABLE_ORDER is set, what the index points to is not decided here: making, deleting and settling entries leave it
 as it is, and growing keeps what it says.
 
@@ -31,6 +34,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
+    add_ovf,
     clz,
     copy,
     fill,
@@ -43,6 +47,7 @@ from cq.runtime.base.ops import (
     st_i32,
     st_i64,
     udiv,
+    wadd,
     zalloc,
 )
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
@@ -55,6 +60,7 @@ from cq.runtime.containers.table_words import (
     TABLE_ARENA,
     TABLE_ARENA_CAPACITY,
     TABLE_ARENA_USED,
+    TABLE_BEHIND,
     TABLE_BIRTHS,
     TABLE_COUNT,
     TABLE_DEAD,
@@ -69,10 +75,13 @@ from cq.runtime.containers.table_words import (
     TABLE_MASK,
     TABLE_MOST,
     TABLE_ORDER,
+    TABLE_PAST,
     TABLE_SHIFT,
     TABLE_STRIDE,
     TABLE_STRINGS,
+    TABLE_UNTIL,
     TABLE_WORDS,
+    entry_at,
 )
 
 FIRST_LOG_SLOTS = 6  # 64 slots: a table of few groups stays in one page; growth doubles
@@ -232,12 +241,11 @@ def table_insert(table: int, hash32: int, serial: int) -> int:
 
     May move all entries: addresses and table words read before are stale.
     """
-    count = ld_i64(table, TABLE_COUNT)
-    used = count + ld_i64(table, TABLE_DEAD)
+    used = ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)
     if used >= ld_i64(table, TABLE_LIMIT):
         if _make_room(table) == 0:
             return 0
-        used = count + ld_i64(table, TABLE_DEAD)
+        used = ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)
     births = ld_i64(table, TABLE_BIRTHS)
     number = used + 1
     if ld_i64(table, TABLE_INDEX) == 0:
@@ -305,7 +313,10 @@ def _make_room(table: int) -> int:
     if table_settles(table) == 1:
         table_settle(table)
         return 1
-    log_slots = 32 - ld_i64(table, TABLE_SHIFT) + 1
+    log_slots = 32 - ld_i64(table, TABLE_SHIFT)
+    if _over_entries(table) * 4 >= ld_i64(table, TABLE_LIMIT):
+        return _forget_over(table, log_slots)
+    log_slots += 1
     if log_slots > MOST_LOG_SLOTS:
         return 0
     if ld_i64(table, TABLE_INDEX) != 0:
@@ -313,6 +324,50 @@ def _make_room(table: int) -> int:
     if shl(ld_i64(table, TABLE_STRIDE), log_slots) <= SPREAD_BYTES:
         return _grow_spread(table, log_slots)
     return _make_dense(table, log_slots)
+
+
+@native("i64(i64, i64)", inline=True)
+def _is_over(table: int, entry: int) -> int:
+    """1 when event time has passed the entry's."""
+    word = ld_i64(table, TABLE_UNTIL)
+    if word == 0:
+        return 0
+    time = ld_i64(entry, word)
+    behind = ld_i64(table, TABLE_BEHIND)
+    return 1 if not add_ovf(time, behind) and wadd(time, behind) < ld_i64(table, TABLE_PAST) else 0
+
+
+@native("i64(i64)")
+def _over_entries(table: int) -> int:
+    """How many entries are over."""
+    if ld_i64(table, TABLE_UNTIL) == 0:
+        return 0
+    entries = ld_i64(table, TABLE_ENTRIES)
+    births = ld_i64(table, TABLE_BIRTHS)
+    stride = ld_i64(table, TABLE_STRIDE)
+    found = 0
+    for n in range(ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)):
+        entry = entry_at(entries, births, stride, n)
+        found += _is_over(table, entry) if ld_i64(entry, ENTRY_TAG) != 0 else 0
+    return found
+
+
+@native("i64(i64, i64)")
+def _forget_over(table: int, log_slots: int) -> int:
+    """1 and the table has no entry that is over, in as many slots as before; 0 without memory (nothing has changed)."""
+    if ld_i64(table, TABLE_INDEX) == 0:
+        return _grow_spread(table, log_slots)
+    entry = ld_i64(table, TABLE_ENTRIES)
+    dead = 0
+    for _ in range(ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)):
+        entry += ld_i64(table, TABLE_STRIDE)
+        if ld_i64(entry, ENTRY_TAG) != 0 and _is_over(table, entry) == 1:
+            st_i64(entry, ENTRY_TAG, 0)
+            strings_forget(table, entry)
+            dead += 1
+    st_i64(table, TABLE_COUNT, ld_i64(table, TABLE_COUNT) - dead)
+    st_i64(table, TABLE_DEAD, ld_i64(table, TABLE_DEAD) + dead)
+    return 1 - table_settle(table)
 
 
 @native("i64(i64)")
@@ -325,7 +380,8 @@ def table_settles(table: int) -> int:
 
 @native("i64(i64, i64)")
 def _grow_spread(table: int, log_slots: int) -> int:
-    """The entries stand in so many slots, births in the same order; 1, or 0 without memory (nothing has changed)."""
+    """The entries that are not over stand in so many slots, births in the same order; 1, or 0 without memory (nothing
+    has changed)."""
     old_entries = ld_i64(table, TABLE_ENTRIES)
     old_births = ld_i64(table, TABLE_BIRTHS)
     if _spread(table, log_slots) == 0:
@@ -335,13 +391,19 @@ def _grow_spread(table: int, log_slots: int) -> int:
     births = ld_i64(table, TABLE_BIRTHS)
     shift = ld_i64(table, TABLE_SHIFT)
     mask = ld_i64(table, TABLE_MASK)
+    kept = 0
     for n in range(ld_i64(table, TABLE_COUNT)):
         old = old_entries + ld_i32(old_births, n) * stride
+        if _is_over(table, old) == 1:
+            strings_forget(table, old)
+            continue
         slot = shr_u(ld_i64(old, ENTRY_TAG) & HASH_MASK, shift)
         while ld_i64(entries + slot * stride, ENTRY_TAG) != 0:
             slot = (slot + 1) & mask
         copy(entries + slot * stride, old, stride)
-        st_i32(births, n, slot)
+        st_i32(births, kept, slot)
+        kept += 1
+    st_i64(table, TABLE_COUNT, kept)
     block_drop(old_entries)
     block_drop(old_births)
     return 1

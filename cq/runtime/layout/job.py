@@ -22,12 +22,16 @@ class TableShape:
 
     string_words: indices of words that begin a two-word string (cq/runtime/containers/tables.py).
     arrival_words: indices of words, beside that of its first row, that hold the arrival of a row, or NEVER.
+    until_word: the word of a key that is a time in microseconds; an entry is over, and may be forgotten, when event
+    time is past that time and `behind_us` more. 0: no entry ever is.
     """
 
     entry_words: int
     key_words: int
     string_words: tuple[int, ...] = ()
     arrival_words: tuple[int, ...] = ()
+    until_word: int = 0
+    behind_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,49 @@
+"""Tables whose entries are over some time: those of partitions that event time closes.
+
+Sharing: none, as for tables.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import st_i64
+from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.table_saving import all_taken, no_arrivals, table_load, table_save, table_saved_words
+from cq.runtime.containers.table_words import TABLE_BEHIND, TABLE_PAST, TABLE_UNTIL
+from cq.runtime.containers.tables import table_drop, table_held_bytes, table_new
+from cq.runtime.layout.abi import BEFORE_ALL
+from cq.runtime.layout.job import Slot
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def open_table_new(entry_words: int, strings: int, until_word: int, behind_us: int) -> int:
+    """A new empty table whose entries are over when event time is past the time in a word and so much more; 0 without
+    memory."""
+    table = table_new(entry_words, strings, 0)
+    if table != 0:
+        st_i64(table, TABLE_UNTIL, until_word)
+        st_i64(table, TABLE_BEHIND, behind_us)
+        st_i64(table, TABLE_PAST, BEFORE_ALL)
+    return table
+
+
+def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
+    (shape,) = slot.shapes
+    return (shape.entry_words, string_bits(shape), shape.until_word, shape.behind_us)
+
+
+register(
+    Container(
+        "open_table",  # as "table"
+        _arguments,
+        new=open_table_new,
+        drop=table_drop,
+        saved_words=table_saved_words,
+        save=table_save,
+        load=table_load,
+        arrivals=no_arrivals,
+        taken=all_taken,
+        held_bytes=table_held_bytes,
+        hand_over=None,
+    )
+)
