@@ -137,6 +137,8 @@ TYPES = {
     "union_of_a_number_and_a_time": BID + "SELECT auction FROM bid UNION ALL SELECT ts FROM bid;",
     "union_by_one_name_twice": BID + "SELECT auction, price AS auction FROM bid UNION BY NAME SELECT auction FROM bid;",
     "number_and_time": BID + "SELECT auction FROM bid WHERE price > ts;",
+    "number_and_time_of_a_join": BID
+    + "SELECT a.auction FROM bid AS a JOIN bid AS b ON a.auction = b.auction AND a.ts = b.ts AND a.price > b.ts;",
     "union_widths": BID + "SELECT auction, price FROM bid UNION ALL SELECT auction FROM bid;",
     "union_types": BID + "SELECT item FROM bid UNION ALL SELECT price FROM bid;",
     "unnest_text": BID + "SELECT w FROM bid, UNNEST(item) AS t(w);",

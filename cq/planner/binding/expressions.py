@@ -249,10 +249,10 @@ class ExprBinder:
                 "CQ0301", "comparisons cannot be chained", node.op_span, label="the third side begins here",
                 help="repeat the middle: a < x AND x < b, or write x BETWEEN a AND b",
             )  # fmt: skip
-        return self.compare(node.op, left, right, node.span)
+        return self.compare(node.op, left, right, node.span, (node.left, node.right))
 
-    def compare(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
-        """`left op right`, both converted to their common type."""
+    def compare(self, op: str, left: Expr, right: Expr, span: Span, written: Sequence[ast.Expr] = ()) -> Expr:
+        """`left op right`, both converted to their common type. written: both sides, where the text has them."""
         left, right = time_text(left, right), time_text(right, left)
         found = resolve_function(op, (left, right))
         for whole, number, turned in ((left, right, op), (right, left, TURNED[op])):
@@ -263,7 +263,7 @@ class ExprBinder:
         if isinstance(found, Refusal):
             if found.code == "CQ0304":
                 raise too_wide(found, left, right)
-            raise cannot_compare(left, right)
+            raise cannot_compare(left, right, written)
         return apply(found, (left, right), span)
 
     def compare_whole(self, op: str, whole: Expr, number: Expr, span: Span) -> Expr:

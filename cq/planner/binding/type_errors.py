@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cq.errors import CompileError, Label, compile_error
 from cq.grammar import ast
+from cq.grammar.printer import print_expr
 from cq.lang.casts import castable
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.functions import Refusal
@@ -40,8 +43,10 @@ def apart(code: str, message: str, left: Expr, right: Expr, *help: str) -> Compi
     return compile_error(code, message, left.span, label=str(left.type), labels=(other,), help=help)
 
 
-def cannot_compare(left: Expr, right: Expr) -> CompileError:
-    return apart("CQ0301", f"cannot compare {left.type} with {right.type}", left, right, meeting_help(left, right))
+def cannot_compare(left: Expr, right: Expr, written: Sequence[ast.Expr]) -> CompileError:
+    """written: what these are in the text, where they stand there alone."""
+    help = meeting_help(left, right, written)
+    return apart("CQ0301", f"cannot compare {left.type} with {right.type}", left, right, help)
 
 
 def too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
@@ -55,8 +60,8 @@ def cannot_combine(op: str, left: Expr, right: Expr) -> CompileError:
     return apart("CQ0301", f"cannot {words}", left, right, _combining_help(op, left, right))
 
 
-def meeting_help(a: Expr, b: Expr) -> str:
-    """How two types that do not go together are brought together."""
+def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Expr] = ()) -> str:
+    """How two types that do not go together are brought together. written: as of `cannot_compare`."""
     for text, other in ((a, b), (b, a)):
         if text.type == VARCHAR and other.type.is_numeric:
             if isinstance(text, Literal) and text.value is not None and is_numeric_text(text.value):
@@ -68,7 +73,8 @@ def meeting_help(a: Expr, b: Expr) -> str:
             return "write the number as an interval, such as INTERVAL '5' SECOND"
         if text.type.is_timestamp and other.type.is_numeric:
             if isinstance(text, Column) and not isinstance(other, Literal):
-                return f"compare its seconds since 1970: EPOCH({text.name})"
+                name = next((print_expr(node) for node in written if node.span == text.span), text.name)
+                return f"compare its seconds since 1970: EPOCH({name})"
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         return "arrays are only equal or not: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"
