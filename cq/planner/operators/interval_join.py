@@ -8,7 +8,7 @@ from cq.lang.expressions import Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, held, later
-from cq.planner.plan.costs import AHEAD_NS, INTERVAL_NS, PROOF_NS, key_ns
+from cq.planner.plan.costs import INTERVAL_NS, PROOF_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator, topological
 from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
@@ -109,9 +109,8 @@ class IntervalJoin(Joined):
 
     @property
     def cost_ns(self) -> int:
-        ahead = self.lower_us > 0 or self.upper_us < 0
         proofs = self.left_outer + self.right_outer
-        return INTERVAL_NS + AHEAD_NS * ahead + PROOF_NS * proofs + key_ns(self.left_keys)
+        return INTERVAL_NS + PROOF_NS * proofs + key_ns(self.left_keys)
 
     def check(self) -> None:
         assert self.left_time in self.left.schema.times, "a left time that is no event time"

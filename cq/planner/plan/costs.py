@@ -27,7 +27,6 @@ SORT_NS = 40  # [first of a window: 50, the benchmark: 8; order: 100] keep a row
 LOOK_UP_NS = 12  # [ASOF join: 18, two of them] find the version of a key, or replace it
 JOIN_NS = 40  # [join: 30 to 60] keep a row of either side, go through those of its key on the other one
 INTERVAL_NS = 100  # [interval join: 65 to 100; the benchmark: 140] the same, and let it go by its time
-AHEAD_NS = 150  # [the benchmark: 300 in all] more where what a row finds has come long before, and left the cache
 PROOF_NS = 90  # [outer interval join] more where rows without a match leave when none can come
 TEXT_KEY_NS = 15  # [text key: 10 where all is in the cache] more where a part of the key is a text
 
