@@ -27,6 +27,7 @@ from cq.lang.types import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UTC_INSTANT,
     VARCHAR,
     DataType,
     Kind,
@@ -38,9 +39,9 @@ from cq.records import dataclass
 DECIMALS = (decimal(9, 2), decimal(4, 0), decimal(12, 4))
 WIDE = (decimal(20, 4), decimal(38, 6))
 SAMPLED = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(9, 2), VARCHAR, DATE, TIME, TIMESTAMP,
-           INTERVAL, INTERVAL_MONTH)  # fmt: skip
+           UTC_INSTANT, INTERVAL, INTERVAL_MONTH)  # fmt: skip
 COLUMN_TYPES = (BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, BIGINT, REAL, DOUBLE, DOUBLE, *DECIMALS, *WIDE, VARCHAR,
-                VARCHAR, DATE, TIME, TIMESTAMP)  # fmt: skip
+                VARCHAR, DATE, TIME, TIMESTAMP, UTC_INSTANT)  # fmt: skip
 ELEMENTS = (BIGINT, BIGINT, DOUBLE, VARCHAR, VARCHAR, DATE)  # of arrays
 INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">="}
 COMPARED = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
@@ -283,6 +284,10 @@ class Expressions:
             case Kind.TIMESTAMP:
                 day = f"{rng.choice([1969, 1970, 2024])}-01-0{rng.randint(1, 9)}"
                 return f"TIMESTAMP '{day} 00:00:{rng.randint(0, 59):02}.5'"
+            case Kind.TIMESTAMP_LTZ:
+                day = f"{rng.choice([1969, 1970, 2024])}-01-0{rng.randint(1, 9)}"
+                zone = rng.choice(["", "Z", "+05:30", "-01:00"])
+                return f"TIMESTAMP_LTZ '{day} 00:00:{rng.randint(0, 59):02}.5{zone}'"
             case Kind.INTERVAL:
                 return f"INTERVAL '{sign}{number % 1000}' {rng.choice(['MICROSECOND', 'SECOND', 'MINUTE', 'DAY'])}"
             case Kind.INTERVAL_MONTH:

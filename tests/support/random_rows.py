@@ -74,7 +74,7 @@ def random_value(rng: random.Random, type_: DataType, extreme: bool) -> Any:
             return rng.choice([-719162, 2932896]) if edge else rng.choice([0, -1, 19782, rng.randint(-800, 20000)])
         case Kind.TIME:
             return rng.choice([0, 86_399_999_999]) if edge else rng.randint(0, 47) * 1_800_000_000 + 500_000
-        case Kind.TIMESTAMP:
+        case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ:
             far = (-62135596800000000, 253402300799999999)
             return rng.choice(far) if edge else rng.randint(-10, 10) * 500_000 + rng.choice([0, 1709164800000000])
         case Kind.INTERVAL:
