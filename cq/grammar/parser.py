@@ -7,7 +7,7 @@ current does not import lark. `python -m cq.grammar.parser` writes the container
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +87,12 @@ def ends_a_statement(text: str) -> bool:
 def _statements(tokens: Sequence[Token]) -> tuple[list[tuple[int, int]], bool]:
     """(first token, end) of each statement, without its `;`, and whether a statement set has no END yet. A trigger with
     BEGIN ends after its END."""
-    ranges = list[tuple[int, int]]()
+    ranges, nesting = list[tuple[int, int]](), _Nesting(tokens)
     first, in_a_set = 0, False
     while first < len(tokens):
         opened = _statement_set(tokens, first)
         in_a_set, first = in_a_set or opened > 0, first + opened
-        end = _statement_end(tokens, first)
+        end = _statement_end(tokens, first, nesting)
         closes = in_a_set and [t.word for t in tokens[first:end]] == ["END"]
         in_a_set = in_a_set and not closes
         if end > first and not closes:
@@ -110,20 +110,40 @@ def _statement_set(tokens: Sequence[Token], first: int) -> int:
     return 0
 
 
-def _statement_end(tokens: Sequence[Token], first: int) -> int:
+class _Nesting:
+    """How deep in BEGIN and CASE each token of a text stands; counted once, as a text may open many and close none."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._tokens = tokens
+
+    @cached_property
+    def before(self) -> list[int]:
+        """How many more BEGIN and CASE than END stand before each token, and in all of the text."""
+        depths = [0]
+        words = [token.word for token in self._tokens]
+        for word, following in zip(words, [*words[1:], ""], strict=True):
+            depths.append(depths[-1] + (word in ("BEGIN", "CASE")) - (word == "END" and following != "IF"))
+        return depths
+
+    @cached_property
+    def lowest(self) -> list[int]:
+        """The least depth of a `;` from each token on."""
+        found, low = self.before.copy(), len(self._tokens)
+        for i in reversed(range(len(self._tokens))):
+            if self._tokens[i].text == ";":
+                low = min(low, found[i])
+            found[i] = low
+        return found
+
+
+def _statement_end(tokens: Sequence[Token], first: int, nesting: _Nesting) -> int:
     plain = next((i for i in range(first, len(tokens)) if tokens[i].text == ";"), len(tokens))
     words = [t.word for t in tokens[first : first + 4]]
     if words[:1] != ["CREATE"] or "TRIGGER" not in words:
         return plain
-    depth = 0
-    for i in range(first, len(tokens)):
-        word = tokens[i].word
-        if word in ("BEGIN", "CASE"):
-            depth += 1
-        elif word == "END" and not (i + 1 < len(tokens) and tokens[i + 1].word == "IF"):
-            depth -= 1
-        elif word == ";" and depth <= 0:
-            return i
+    depth = nesting.before[first]
+    if nesting.lowest[first] <= depth:
+        return next(i for i in range(plain, len(tokens)) if tokens[i].text == ";" and nesting.before[i] <= depth)
     # BEGIN without END: the trigger takes all that could be part of it
     for i in range(plain, len(tokens) - 1):
         if tokens[i].text == ";" and tokens[i + 1].word in ("CREATE", "EXPLAIN"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import sys
+from typing import Any
 
 import pytest
 from grammar_trees import Trees
@@ -15,8 +16,8 @@ from test_grammar_spellings import EXPRESSIONS, LANGUAGE_EXAMPLE, QUERIES, STATE
 
 from cq.errors import CompileError, SourceText
 from cq.grammar import ast
-from cq.grammar.lexer import MAX_DIGITS, MAX_FINDINGS, MAX_NESTING, MAX_TOKENS
-from cq.grammar.parser import MAX_DEPTH, parse, parse_expression, parse_query, tables
+from cq.grammar.lexer import MAX_DIGITS, MAX_FINDINGS, MAX_NESTING, MAX_TOKENS, Token, tokenize
+from cq.grammar.parser import MAX_DEPTH, _statements, parse, parse_expression, parse_query, tables
 from cq.grammar.printer import print_expr, print_script
 
 
@@ -159,6 +160,23 @@ def test_a_text_of_mistakes_is_not_explained_to_the_end() -> None:
     for text in (*signs, *words, ";" * 100_000, "INTERVAL " * 20_000, "\u2018" * 100_000):
         result = parsed(text)
         assert isinstance(result, ast.Script) or len(result.diagnostics) <= MAX_FINDINGS
+
+
+def test_the_ends_of_triggers_without_end_are_found_in_one_pass() -> None:
+    class Looked(list[Token]):
+        times = 0
+
+        def __getitem__(self, at: Any) -> Any:
+            self.times += 1
+            return super().__getitem__(at)
+
+    looks = []
+    for count in (50, 200):
+        tokens = Looked(tokenize("CREATE TRIGGER BEGIN CASE; END; " * count, tables().keywords).tokens)
+        ranges, _ = _statements(tokens)
+        assert len(ranges) == count
+        looks.append(tokens.times)
+    assert looks[1] < 5 * looks[0]
 
 
 VALID = [*(f"SELECT {e}" for e in EXPRESSIONS), *QUERIES, *STATEMENTS, LANGUAGE_EXAMPLE]
