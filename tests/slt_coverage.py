@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
@@ -13,6 +14,7 @@ from paths import SLT
 from slt_format import SltCase, read_cases
 
 from cq.planner import operators
+from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import OPERATORS
 
 
@@ -20,18 +22,18 @@ def all_cases() -> list[SltCase]:
     return [case for path in sorted(SLT.rglob("*.slt")) for case in read_cases(path)]
 
 
-def cases_of_operators(cases: list[SltCase]) -> Counter[str]:
-    """How many of the cases have each operator of a query in their plan."""
+def cases_of_operators(plans: Iterable[LogicalPlan]) -> Counter[str]:
+    """In how many of the plans each operator of a query is."""
     home = operators.__name__ + "."
     counts = Counter({name: 0 for name, node in OPERATORS.items() if node.__module__.startswith(home)})
-    for case in cases:
-        if not case.error or case.error.startswith("CQ07"):
-            counts.update({node.operator for node in Prepared(case.text).compiled.plan.nodes()})
+    for plan in plans:
+        counts.update({node.operator for node in plan.nodes()})
     return counts
 
 
 if __name__ == "__main__":
     cases = all_cases()
     print(f"{len(cases)} cases")
-    for name, count in cases_of_operators(cases).most_common():
+    plans = [Prepared(c.text).compiled.plan for c in cases if not c.error or c.error.startswith("CQ07")]
+    for name, count in cases_of_operators(plans).most_common():
         print(f"{count:5} {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 import pytest
@@ -59,12 +60,28 @@ def ways(part: PhysicalPlan) -> list[Way]:
     return [s.way for s in part.stages]
 
 
+WORKERS = (0, 1, 2, 16)
+WITH_TRIGGERS = [str(p.relative_to(QUERIES)) for p in SHIPPED if "CREATE TRIGGER" in p.read_text(encoding="utf-8")]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_explained_is_what_runs(name: str) -> None:
-    """Of every shipped query, as `cq explain -j n` and a run choose; transactions by every scheme, too."""
+    """Of every shipped query, as `cq explain -j n` and a run choose."""
+    explained_as_run(name, product(WORKERS, ["auto"]))
+
+
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)], ids=["in turn", "every number"])
+@pytest.mark.parametrize("name", WITH_TRIGGERS)
+def test_what_is_explained_of_transactions_is_what_runs_by_every_scheme(name: str, every: bool) -> None:
+    """With two workers, and by each scheme with another number of them; with all of them: `-m long`."""
+    turns = [(workers, scheme) for n, scheme in enumerate(SCHEMES) for workers in {2, WORKERS[n % len(WORKERS)]}]
+    assert transactions_of(shipped(name))
+    explained_as_run(name, product(WORKERS, SCHEMES) if every else turns)
+
+
+def explained_as_run(name: str, ways: Iterable[tuple[int, str]]) -> None:
     plan, natively = shipped(name), Natively(needs_no_state, needs_no_python)
-    schemes = SCHEMES if transactions_of(plan) else ("auto",)
-    for workers, scheme in product([0, 1, 2, 16], schemes):
+    for workers, scheme in ways:
         for part in choose(plan, workers, decides_lane, natively, scheme):
             job = verify_job(write_job(verify(part)))
             host = InterpretedHost()
