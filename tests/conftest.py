@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,11 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write golden files anew instead of comparing with them")
+
+
+def pytest_collection_finish() -> None:
+    """What collecting has made stays to the end: no collection of garbage looks at it again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
