@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from engine_kernels import job, stage
 
 from cq.records import fields
+from cq.runtime.base.host import InterpretedHost
+from cq.runtime.base.simulation import Memory
 from cq.runtime.containers.protocol import Container, containers
+from cq.runtime.engine.build import build, close
 from cq.runtime.engine.ways import protocol
 from cq.runtime.engine.ways.protocol import Runner, runners
 from cq.ways import Way
@@ -24,6 +28,22 @@ def test_what_is_registered_says_everything_about_itself(made, name):
     del said[name]
     with pytest.raises(TypeError, match=name):
         made(**said)
+
+
+def test_what_a_way_has_made_is_dropped_with_the_plant_the_last_first():
+    """The engine used to know what lanes, parts and chains make, and forgot what another way would."""
+    with Memory() as memory:
+        host, gone = InterpretedHost(), []
+        host.memory = memory
+        host._active._memory = memory
+        plant = build(host, job(stage("running", Way.LANES)), 2, 3, 0)
+        assert plant.closing
+        for name in ("first", "second"):
+            plant.when_closed(lambda name=name: gone.append(name))
+        close(plant)
+        assert gone == ["second", "first"]
+        close(plant)
+        assert gone == ["second", "first"]
 
 
 @pytest.mark.parametrize("way", Way)

@@ -10,7 +10,6 @@ from cq.runtime.containers.state import drop_state, made, native_name, weighed_s
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Carried, Plant, new_depot
 from cq.runtime.engine.user_calls import place_constants
-from cq.runtime.engine.ways.lanes import return_merged
 from cq.runtime.engine.ways.protocol import Making, Runner, runners
 from cq.runtime.flow import admission as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
@@ -193,17 +192,8 @@ def close(plant: Plant) -> None:
             call("task_drop")(task, len(spec.ports))
         for state in states:
             drop_state(host, spec, state)
-    for view in (view for views in plant.views for view in views):
-        call("step_drop")(view)
-    for split in plant.splits:
-        return_merged(host, split)
-        call("split_drop")(split)
-    for partials in plant.partials:
-        call("partials_drop")(partials)
-    for chains in plant.chains:
-        call("chains_release")(chains)
-    for hybrid in plant.hybrids:
-        call("hybrid_drop")(hybrid)
+    for drop in reversed(plant.closing):
+        drop()
     for ticket in plant.tickets:
         call("ticket_drop")(ticket)
     for buffer in plant.buffers:
@@ -215,9 +205,10 @@ def close(plant: Plant) -> None:
     for depots in plant.depots:
         for depot in depots:
             call("depot_close")(depot)
-    for kept in (plant.stages, plant.sinks, plant.tasks, plant.states, plant.tickets, plant.buffers, plant.hybrids):
+    plant.closing.clear()
+    for kept in (plant.stages, plant.sinks, plant.tasks, plant.states, plant.views, plant.tickets, plant.buffers):
         kept.clear()
-    for kept in (plant.views, plant.rings, plant.depots, plant.splits, plant.pools, plant.chains, plant.partials):
+    for kept in (plant.rings, plant.depots, plant.pools):
         kept.clear()
 
 

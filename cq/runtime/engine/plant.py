@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from cq.records import dataclass, field
@@ -46,11 +47,8 @@ class Plant:
     views: list[list[int]] = field(default_factory=list)
     tickets: list[int] = field(default_factory=list)
     buffers: list[int] = field(default_factory=list)
-    hybrids: list[int] = field(default_factory=list)
     pools: list[int] = field(default_factory=list)
-    splits: list[int] = field(default_factory=list)
-    chains: list[int] = field(default_factory=list)
-    partials: list[int] = field(default_factory=list)
+    closing: list[Callable[[], object]] = field(default_factory=list)
 
     def ring(self, capacity: int) -> int:
         """A ring for at least `capacity` values, dropped with the plant."""
@@ -66,6 +64,10 @@ class Plant:
         """A reorder buffer for at least `capacity` tickets in flight, dropped with the plant."""
         self.buffers.append(made(self.host.function("reorder_new")(power_of_two(capacity)), "reorder buffer"))
         return self.buffers[-1]
+
+    def when_closed(self, drop: Callable[[], object]) -> None:
+        """What a way has made beside what all stages have is dropped so: after tasks and states, the last one first."""
+        self.closing.append(drop)
 
     def block(self, size_words: int) -> int:
         """Zero words on a cache line of their own, kept as long as the host."""
@@ -111,6 +113,7 @@ def new_views(plant: Plant, spec: Stage, state: int, count: int) -> list[int]:
     views = plant.views[-1]
     for _ in range(count):
         views.append(plant.host.place(bytes(8 * spec.state_words)))
+        plant.when_closed(partial(plant.host.function("step_drop"), views[-1]))
         plant.host.set_word(views[-1], STATE_INSTANT, NEVER)
         for slot in spec.slots:
             plant.host.set_word(views[-1], slot.offset, plant.host.word(state, slot.offset))

@@ -397,7 +397,7 @@ def build_chains(making: Making) -> int:
     plant = making.plant
     (task,) = new_tasks(plant, making.spec, making.address, new_states(plant, making.spec, 1))
     chains, other = _build_shares(making), _build_shares(making)
-    plant.chains.append(chains)
+    plant.when_closed(lambda: plant.host.function("chains_release")(chains))
     plant.host.set_word(chains, CHAINS_OTHER, other)
     plant.host.set_word(other, CHAINS_OTHER, chains)
     plant.host.set_word(making.address, STAGE_CHAINS, chains)

@@ -35,6 +35,7 @@ Source    Prasaad et al. (2018), sections 4.3 and 5; the merge by the last finis
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cq.runtime.base.native import native
@@ -325,10 +326,11 @@ def _build(making: Making) -> None:
     carried = Carried(chained, False, spec.passes_watermarks, chained)
     depots = [new_depot(host, port, batch_rows, batch_rows, carried) for port in spec.ports]
     plant.depots.append(depots)
-    plant.hybrids.append(made(host.function("hybrid_new")(power_of_two(count), power_of_two(2 * splits)), spec.name))
+    hybrid = made(host.function("hybrid_new")(power_of_two(count), power_of_two(2 * splits)), spec.name)
+    plant.when_closed(partial(host.function("hybrid_drop"), hybrid))
     idle, homes = plant.pool(splits)
     for home in homes:
-        plant.splits.append(made(host.function("split_new")(count, home), spec.name))
+        plant.when_closed(partial(_drop_split, host, made(host.function("split_new")(count, home), spec.name)))
     for index, value in (
         (x.LANES_COUNT, count),
         (x.LANES_BRANCHES, routing.branches),
@@ -336,7 +338,7 @@ def _build(making: Making) -> None:
         (x.LANES_INPUTS, len(plant.job.sources) if making.number == 0 else 1),
         (x.LANES_ROUTE, host.place(_routes(count, routing.branches))),
         (x.LANES_ENTRY, making.entries[routing.entry]),
-        (x.LANES_HYBRID, plant.hybrids[-1]),
+        (x.LANES_HYBRID, hybrid),
         (x.LANES_TASKS, host.place(words(tasks))),
         (x.LANES_SPLITS, idle),
         (x.LANES_SPREAD, plant.reorder_buffer(splits)),
@@ -356,8 +358,8 @@ def _routes(lanes: int, branches: int) -> bytes:
     return bytes(each * branch + n % each for branch in range(branches) for n in range(x.PARTITIONS))
 
 
-def return_merged(host: Host, split: int) -> None:
-    """The parcels a split holds, merged or not yet, are returned."""
+def _drop_split(host: Host, split: int) -> None:
+    """The split is gone, and the parcels it held, merged or not yet, are returned."""
     records = host.word(split, x.SPLIT_RECORDS)
     count = (host.word(split, x.SPLIT_PLACES) - records) // (8 * x.RECORD_WORDS)
     heads = [host.word(split, x.SPLIT_FIRST)]
@@ -368,6 +370,7 @@ def return_merged(host: Host, split: int) -> None:
             following = host.word(parcel, ITEM_LINK)
             host.function("parcel_return")(parcel)
             parcel = following
+    host.function("split_drop")(split)
 
 
 def _describe(host: Host, stage: int) -> str:

@@ -163,7 +163,7 @@ def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Se
         (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else q.BY_KEY),
     ):
         host.set_word(partials, index, value)
-    plant.partials.append(partials)
+    plant.when_closed(lambda: host.function("partials_drop")(partials))
 
 
 def _build_parts(making: Making, states: Sequence[int]) -> int:
