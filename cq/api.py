@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from cq.compiler.kept import OF_PROCESS, Kept
-from cq.compiler.passes import Compiled, compile, read_text
+from cq.compiler.passes import EXPLAINED, Compiled, compile, read_text
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import as_reader
@@ -200,7 +200,7 @@ class Query:
 
     def explain(
         self,
-        stage: str = "logical",
+        stage: str = EXPLAINED,
         inputs: Mapping[str, Any] | None = None,
         format: str = "tree",
         *,
@@ -210,10 +210,10 @@ class Query:
     ) -> str:
         """Return what the query is at a stage of compilation, as text; nothing is run unless `analyze`.
 
-        stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot, mermaid, svg or html; text and
-        code have tree only.  threads: as for `run`; how stages run, and their code, depend on it.  verbose: all
-        details of each operator, including its identity.  analyze: run the query, discard its rows, and show what its
-        stages did. Raises UsageError for others, and CompileError as `check` does.
+        stage: text, logical (as written), rewritten (what runs), stages, code or spark.  format: tree, json, dot,
+        mermaid, svg or html; text and code have tree only.  threads: as for `run`; how stages run, and their code,
+        depend on it.  verbose: all details of each operator, including its identity.  analyze: run the query, discard
+        its rows, and show what its stages did. Raises UsageError for others, and CompileError as `check` does.
         """
         compiled = self.bound(inputs)
         if analyze:

@@ -15,7 +15,7 @@ import click
 from cq.cli import AT_FAULT, DONE, say
 from cq.cli.completion import complete_files
 from cq.cli.options import compiled_query, input_options, query_options, stdin_text
-from cq.compiler.passes import PICTURES, STAGES, Compiled, read_text
+from cq.compiler.passes import EXPLAINED, PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
 from cq.connectors.formats import FORMATS
 from cq.errors import NOWHERE, CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
@@ -81,7 +81,7 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
 
 @click.command()
 @query_options
-@click.option("--stage", type=click.Choice(STAGES), help="Choose what is shown. Default: logical.")
+@click.option("--stage", type=click.Choice(STAGES), help="Choose what is shown. Default: rewritten.")
 @click.option(
     "--format",
     "format_",
@@ -113,7 +113,7 @@ def explain(stage: str | None, format_: str, threads: int | None, verbose: bool,
             raise UsageError(Diagnostic("CQ0606", "--analyze shows the stages that ran, and no other", help=help))
         click.echo(_analyzed(compiled, format_, threads))
         return DONE
-    shown = compiled.for_workers(compiled.workers(threads)).explain(stage or "logical", format_, verbose)
+    shown = compiled.for_workers(compiled.workers(threads)).explain(stage or EXPLAINED, format_, verbose)
     click.echo(shown.rstrip("\n"))
     return DONE
 

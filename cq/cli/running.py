@@ -14,7 +14,7 @@ from cq.cli.options import compiled_query, query_options
 from cq.cli.paging import PagedScreen, paged
 from cq.cli.progress import ProgressLine, ProgressNotes, late_note, summary_json, summary_text
 from cq.cli.signals import stopping
-from cq.compiler.passes import Compiled
+from cq.compiler.passes import EXPLAINED, Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.formats import FORMATS
 from cq.connectors.protocol import Sink
@@ -162,7 +162,7 @@ class Closing:
 def explain_statement(compiled: Compiled, explained: Explained, threads: int | None) -> str:
     """What an EXPLAIN statement of the text shows, for as many workers as would run the query."""
     one = compiled.of_plan(explained.plan)
-    return one.for_workers(one.workers(threads)).explain(explained.stage or "logical")
+    return one.for_workers(one.workers(threads)).explain(explained.stage or EXPLAINED)
 
 
 def open_sinks(

@@ -16,7 +16,7 @@ from cq.cli.progress import summary_text
 from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, interposed
 from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown
 from cq.cli.signals import Ended, Interrupts, stopping
-from cq.compiler.passes import Compiled, compile
+from cq.compiler.passes import EXPLAINED, Compiled, compile
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
 from cq.connectors.protocol import Sink
@@ -178,7 +178,7 @@ class Shell:
     def explain(self, text: str) -> None:
         """show the plan of a query"""
         compiled = self.compiled(text + ";")
-        click.echo(compiled.for_workers(compiled.workers()).explain("logical").rstrip("\n"))
+        click.echo(compiled.for_workers(compiled.workers()).explain(EXPLAINED).rstrip("\n"))
 
     def all(self, _: str) -> None:
         """show all rows and columns of the last query"""

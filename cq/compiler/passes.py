@@ -243,6 +243,7 @@ PASSES: tuple[Pass, ...] = (
 )
 SPARK = Pass("lower", "spark", "the SQL texts Spark runs, of the bound plan", _lower, _dump_spark, ("tree", "json"))
 STAGES = tuple(p.stage for p in (*PASSES, SPARK))
+EXPLAINED = "rewritten"  # what is shown unless somebody asks for another: the operators and the state of a run
 
 
 class Compiled:
@@ -318,7 +319,7 @@ class Compiled:
         other._done = {"parse": self.script, "bind": replace(self.bound, plan=verify(plan))}
         return other
 
-    def explain(self, stage: str = "logical", format: str = "tree", verbose: bool = False) -> str:
+    def explain(self, stage: str = EXPLAINED, format: str = "tree", verbose: bool = False) -> str:
         """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not.
 
         verbose: with everything that is known of each operator.
