@@ -201,7 +201,8 @@ def compare(scope: Scope, a: Val, b: Val, name: str) -> ast.expr:
         case Physical.BYTES:
             if name in {"equal", "not_equal"}:
                 floats = a.type.element is not None and a.type.element.is_float
-                bytes_ = "(LA == 0 or same_floats(A, B) != 0)" if floats else "mem_eq(A, B, LA)"  # NULL has length 0
+                # NULL has length 0
+                bytes_ = "(LA == 0 or same_floats(A, B) != 0)" if floats else "text_same(A, B, LA) == 1"
                 same = expr(f"LA == LB and {bytes_}", A=a.parts[0], LA=a.parts[1], B=b.parts[0], LB=b.parts[1])
                 return same if name == "equal" else expr("not SAME", SAME=same)
             order = scope.let(_text_order(a, b))

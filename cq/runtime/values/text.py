@@ -14,9 +14,11 @@ from cq.runtime.base.ops import (
     compare,
     copy,
     ctz,
+    ld_i32,
     ld_i64,
     ld_u8,
     max_i64,
+    mem_eq,
     mem_find,
     min_i64,
     pick,
@@ -71,12 +73,13 @@ def step_give_back(state: int, size: int) -> None:
     st_i64(block, STEP_USED, ld_i64(block, STEP_USED) - size)
 
 
-@native("i64(i64)", export=True)
+@native("i64(i64)", export=True, inline=True)
 def step_reset(state: int) -> int:
     """The bytes given since the last reset may be given again."""
     block = ld_i64(state, STATE_SCRATCH)
     if block != 0:
-        _drop_older(block)
+        if ld_i64(block, STEP_OLDER) != 0:
+            step_drop_older(block)
         st_i64(block, STEP_USED, 0)
     return 0
 
@@ -86,14 +89,14 @@ def step_drop(state: int) -> int:
     """Free the step memory."""
     block = ld_i64(state, STATE_SCRATCH)
     if block != 0:
-        _drop_older(block)
+        step_drop_older(block)
         release(block)
         st_i64(state, STATE_SCRATCH, 0)
     return 0
 
 
-@native("void(i64)")
-def _drop_older(block: int) -> None:
+@native("void(i64)", export=True)
+def step_drop_older(block: int) -> None:
     older = ld_i64(block, STEP_OLDER)
     while older != 0:
         following = ld_i64(older, STEP_OLDER)
@@ -112,6 +115,26 @@ def text_compare(a: int, a_length: int, b: int, b_length: int) -> int:
     if order == 0:
         order = a_length - b_length
     return order
+
+
+@native("i64(i64, i64, i64)", inline=True)
+def text_same(a: int, b: int, length: int) -> int:
+    """Whether, as 1 or 0, two texts of one length are the same. Short ones are their first and their last word, which
+    may overlap: a call takes longer.
+    """
+    if length > 16:
+        return 1 if mem_eq(a, b, length) else 0
+    differ = 0
+    last = length - 8
+    if length >= 8:
+        differ = (ld_i64(a, 0) ^ ld_i64(b, 0)) | (ld_i64(a + last, 0) ^ ld_i64(b + last, 0))
+    elif length >= 4:
+        differ = (ld_i32(a, 0) ^ ld_i32(b, 0)) | (ld_i32(a + last + 4, 0) ^ ld_i32(b + last + 4, 0))
+    elif length > 0:
+        middle = length >> 1
+        differ = (ld_u8(a, 0) ^ ld_u8(b, 0)) | (ld_u8(a, middle) ^ ld_u8(b, middle))
+        differ = differ | (ld_u8(a, length - 1) ^ ld_u8(b, length - 1))
+    return 1 if differ == 0 else 0
 
 
 @native("i64(i64)", inline=True)
