@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cq.codegen.flow import Flow
-from cq.codegen.prefetch import prefetch, prefetch_elements
+from cq.codegen.prefetch import prefetch, prefetch_array, prefetch_elements
 from cq.codegen.state.hash_tables import Keys, TableLocals
 from cq.lang.expressions import Column, Expr, columns_of
 from cq.planner.operators import Trigger
@@ -15,11 +15,14 @@ Tables = Sequence[tuple[Keys, TableLocals]]
 
 
 def fetch_ahead(flow: Flow, node: Trigger, tables: Tables) -> None:
-    """Write prefetches for all accesses whose keys are columns of the event, or elements of its arrays."""
+    """Write prefetches for all accesses whose keys are columns of the event, or elements of its arrays, and for these
+    arrays and all that are gone through beside them."""
     for access in node.accesses:
         if isinstance(access, Access) and _of_event(node, access.key):
             prefetch(flow, node.input, *tables[access.table], access.key)
     eaches = [s for p in node.programs for s in every(p.steps) if isinstance(s, Each)]
+    for array in dict.fromkeys(a for each in eaches for a in each.arrays):
+        prefetch_array(flow, node.input, array)
     for table, key, lists in dict.fromkeys(k for each in eaches for k in _keys(node, each)):
         prefetch_elements(flow, node.input, *tables[table], key, lists)
 

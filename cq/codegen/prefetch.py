@@ -23,6 +23,10 @@ from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import log_words as words
 from cq.runtime.layout.words import Word, beside
 
+# That are fetched of an array: the processor itself goes on with what is read from end to end. Without them a kernel of
+# Grep and Sum, whose arrays are 104 bytes long and half of them never read, took 14 % more; twice as many cost 3 %.
+ARRAY_BYTES = 128
+
 # Of longer arrays the rest is not fetched: what is fetched too early has left the cache when it is wanted.
 MOST_ELEMENTS = Word(64, "MOST_ELEMENTS")
 
@@ -67,6 +71,17 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: Side, other: Side) -> 
             writer.code("prefetch(X)", X=record)
 
 
+def prefetch_array(flow: Flow, input: LogicalNode, array: Expr) -> None:
+    """Write a prefetch for the bytes of an array of a later row, if it is a column of the source."""
+    below = source_columns(flow, input, (array,))
+    if flow.lists is None or not below:
+        return
+    bytes_row, _, _ = flow.lists
+    address, length = emit(flow.scope, bytes_row, below[0]).parts
+    for line in range(0, ARRAY_BYTES, 64):
+        flow.writer.code("prefetch(A + min(L, N))", A=address, L=length, N=line)
+
+
 def prefetch_elements(
     flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr], lists: Sequence[bool]
 ) -> None:
@@ -75,7 +90,7 @@ def prefetch_elements(
     below = source_columns(flow, input, exprs)
     if flow.lists is None or not below:
         return
-    slot_row, entry_row = flow.lists
+    _, slot_row, entry_row = flow.lists
     with flow.scope.when(table.is_large()):
         with _each_key(flow, slot_row, below, lists) as values:
             keys.prefetch(table, lambda: values, None)

@@ -87,10 +87,11 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
                 for turns in (SLOT_ROWS, ENTRY_ROWS, RECORD_ROWS)
             )
             flow.steps = slot, entry, record
-            flow.lists = (
-                _row_ahead(flow, node.schema, stage.columns[port], port, LIST_SLOT_ROWS),
-                _row_ahead(flow, node.schema, stage.columns[port], port, LIST_ENTRY_ROWS),
+            bytes_row, slot, entry = (
+                _row_ahead(flow, node.schema, stage.columns[port], port, turns)
+                for turns in (LIST_BYTES_ROWS, LIST_SLOT_ROWS, LIST_ENTRY_ROWS)
             )
+            flow.lists = bytes_row, slot, entry
             flow.deliver(node, row)
             if stage.gathered:
                 take_gathered(flow, port)
@@ -206,6 +207,7 @@ ENTRY_ROWS = Word(24, "ENTRY_ROWS")
 RECORD_ROWS = Word(12, "RECORD_ROWS")
 
 # Of the rows whose lists are gone through: a list of ten elements is as far ahead as ten rows.
+LIST_BYTES_ROWS = Word(8, "LIST_BYTES_ROWS")
 LIST_SLOT_ROWS = Word(2, "LIST_SLOT_ROWS")
 LIST_ENTRY_ROWS = Word(1, "LIST_ENTRY_ROWS")
 
