@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from cq.codegen.flow import Flow
 from cq.codegen.matching import assign_all
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
-from cq.lang.expressions import can_fail, columns_of
+from cq.lang.expressions import Column, can_fail, columns_of
 from cq.lang.types import BOOLEAN, Physical
 from cq.planner.operators import Trigger
 from cq.planner.plan.transactions import (
     Access,
+    Choose,
     Each,
     Insert,
     KeyedTable,
@@ -25,6 +26,7 @@ from cq.planner.plan.transactions import (
     Update,
     every,
     own_expressions,
+    places,
 )
 from cq.records import dataclass
 
@@ -118,20 +120,51 @@ def passing(node: Trigger, steps: Sequence[Step]) -> frozenset[int]:
     return frozenset(n for n in reads if any(c >= node.width for c in columns_of(*node.access(n).key)))
 
 
-def may_undo(node: Trigger, program: Program) -> bool:
-    """Whether the program may reject an event after it has changed a row that an element of an array names."""
-    steps = list(every(program.steps))
-    if not any(isinstance(i, Update) for s in steps if isinstance(s, Each) for i in every(s.steps)):
+def undone(node: Trigger, program: Program) -> dict[int, bool]:
+    """The loops over arrays, by their first local, behind whose changes the program may reject an event; and whether it
+    may where their arrays are whole: all of one length, with no NULL.
+    """
+    found: dict[int, bool] = {}
+    _undone(node, program.steps, False, found)
+    return found
+
+
+def _undone(node: Trigger, steps: Sequence[Step], behind: bool, found: dict[int, bool]) -> bool:
+    """Note the loops among these steps. Whether the steps, or what is behind them, may reject an event."""
+    for step in reversed(steps):
+        match step:
+            case Choose(then=then, otherwise=otherwise):
+                sides = [_undone(node, side, behind, found) for side in (then, otherwise)]
+                behind = any(sides)
+            case Insert(conflict=conflict) if conflict is not None:
+                _undone(node, conflict, behind, found)
+            case Each(local=local, steps=inside):
+                whole, anyhow = (any(_rejects(node, s, w) for s in every(inside)) for w in (_elements(node, step), ()))
+                if (behind or anyhow) and any(isinstance(s, Update) for s in every(inside)):
+                    found[local] = behind or whole
+                behind = behind or anyhow
+            case _:
+                pass
+        behind = behind or _rejects(node, step, ())
+    return behind
+
+
+def _elements(node: Trigger, each: Each) -> range:
+    """Where in the frame the elements of its arrays are."""
+    first = places(node.width, node.tables, node.accesses)[each.local]
+    return range(first, first + len(each.arrays))
+
+
+def _rejects(node: Trigger, step: Step, known: Collection[int]) -> bool:
+    """Whether a step, without those inside it, may reject an event. known: columns of the frame that are not NULL."""
+    if isinstance(step, Reject | Insert) or any(can_fail(e) for e in own_expressions(step)):
+        return True
+    if isinstance(step, Read):
+        return any(can_fail(e) for e in node.access(step.access).key)
+    if not isinstance(step, Update):
         return False
-    for s in steps:
-        if isinstance(s, Reject | Insert) or any(can_fail(e) for e in own_expressions(s)):
-            return True
-        if isinstance(s, Read) and any(can_fail(e) for e in node.access(s.access).key):
-            return True
-        if isinstance(s, Update):
-            table = node.tables[node.access(s.access).table]
-            if table.conditions or any(
-                v.nullable and not table.fields[c].nullable for c, v in zip(s.columns, s.values, strict=True)
-            ):
-                return True
-    return False
+    table = node.tables[node.access(step.access).table]
+    return bool(table.conditions_on(step.columns)) or any(
+        v.nullable and not table.fields[c].nullable and not (isinstance(v, Column) and v.index in known)
+        for c, v in zip(step.columns, step.values, strict=True)
+    )

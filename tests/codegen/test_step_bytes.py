@@ -16,7 +16,7 @@ CREATE STREAM s (key BIGINT[], val BIGINT[]);
 CREATE TABLE t (key BIGINT PRIMARY KEY, val BIGINT NOT NULL);
 INSERT INTO t VALUES (1, 0), (2, 0);
 CREATE TRIGGER changed AFTER INSERT ON s BEGIN ATOMIC
-  UPDATE t SET val = u.val FROM UNNEST(new.key, new.val) AS u (key, val) WHERE t.key = u.key;
+  UPDATE t SET val = t.val + u.val FROM UNNEST(new.key, new.val) AS u (key, val) WHERE t.key = u.key;
   SELECT 1 AS done;
 END;
 SELECT * FROM changed;

@@ -187,7 +187,7 @@ MUTANTS = {
     ),
     "a rejected transaction leaves the rows of its array changed": Mutant(
         COLLECTED,
-        "            if may_undo(self.node, self.program):\n",
+        "            if undone(self.node, self.program):\n",
         "            if False:\n",
         MOVES,
         MOVED,

@@ -57,11 +57,16 @@ def count_of(scope: Scope, array: Val) -> ast.expr:
     return scope.let(expr("ld_i64(A, 0)", A=array.parts[0]), "count")
 
 
-def element(scope: Scope, array: Val, count: ast.expr, place: ast.expr) -> Val:
-    """The element at a place, from 0, that the array has."""
+def has_nulls(array: Val, count: ast.expr) -> ast.expr:
+    """Whether an array of so many elements has a NULL among them."""
+    return expr("array_nulls(A, C, W) == 1", A=array.parts[0], C=count, W=_width(element_type(array.type)))
+
+
+def element(scope: Scope, array: Val, count: ast.expr, place: ast.expr, whole: bool = False) -> Val:
+    """The element at a place, from 0, that the array has. whole: none of its elements is NULL."""
     type_, address = element_type(array.type), array.parts[0]
     flag = expr("ld_u8(A, 8 + C * WIDTH + P) != 0", A=address, C=count, WIDTH=8 * _width(type_), P=place)
-    null = scope.let(flag, "element_null")
+    null = None if whole else scope.let(flag, "element_null")
     if type_.physical is Physical.BYTES:
         start = scope.let(expr("text_start(A, P)", A=address, P=place), "start")
         text = expr("A + array_bytes(C, 1) + S", A=address, C=count, S=start)

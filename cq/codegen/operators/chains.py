@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from cq.codegen.accessed import Accessed, may_undo
+from cq.codegen.accessed import Accessed, undone
 from cq.codegen.collecting import (
     Collected,
     Placed,
@@ -309,7 +309,7 @@ class _Evaluated(Transaction):
                         _store(self.flow, "transaction", self.place.at(word), value)
         with self.scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
             _store(self.flow, "transaction", c.TRANSACTION_VALUES, self.reason)
-            if may_undo(self.node, self.program):
+            if undone(self.node, self.program):
                 writer.code(BRING)
         writer.code("st_i64(transaction, W, O)", W=c.TRANSACTION_OUTCOME, O=self.outcome)
 

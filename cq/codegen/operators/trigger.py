@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from cq.codegen.accessed import Accessed, hand_over, may_undo, passing, take_over
-from cq.codegen.expressions.arrays import count_of, element
+from cq.codegen.accessed import Accessed, hand_over, passing, take_over, undone
+from cq.codegen.elements import Arrays
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.fetching import fetch_ahead
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
 from cq.codegen.matching import assign_all, where_not_null
 from cq.codegen.state.hash_tables import Births, TableLocals, outlives
+from cq.codegen.state.hash_tables import Field as LaidOut
 from cq.codegen.state.keyed_rows import Layout, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.state.undo import Undo
@@ -36,6 +37,7 @@ from cq.planner.plan.transactions import (
     FAILURES,
     Access,
     Choose,
+    Condition,
     Delete,
     Each,
     Emit,
@@ -97,7 +99,7 @@ def _copies_text(node: LogicalNode) -> bool:
     """Texts of rows are copied: writing to a table may move them. What elements of arrays change is noted."""
     assert isinstance(node, Trigger)
     texts = any(f.type.physical is Physical.BYTES for t in node.tables for f in t.fields)
-    return texts or any(may_undo(node, p) for p in node.programs)
+    return texts or any(undone(node, p) for p in node.programs)
 
 
 @consumes("trigger", copies_text=_copies_text)
@@ -198,6 +200,8 @@ class Transaction:
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
     undo: Undo | None = None
+    undoes: ast.expr | None = None  # whether what elements of the arrays at hand change may have to be put back
+    repeated: Sequence[Step] = ()  # for each of these elements
     element: ast.expr | None = None  # the place of the one at hand, from 0
     passing: frozenset[int] = frozenset()
     reason: Val = field(default_factory=lambda: null_of(VARCHAR))
@@ -245,9 +249,7 @@ class Transaction:
 
     def undoing(self) -> Undo | None:
         """What puts back what elements of arrays have changed, if a rejection can come behind."""
-        if not may_undo(self.node, self.program):
-            return None
-        return Undo.of(self.scope)
+        return Undo.of(self.scope) if undone(self.node, self.program) else None
 
     # -- ways out
 
@@ -391,26 +393,21 @@ class Transaction:
         """The steps for each place of the arrays."""
         scope, writer = self.scope, self.flow.writer
         frame = self.frame()
-        arrays = [emit(scope, frame, a) for a in step.arrays]
-        counts = [ast.Name(writer.let(ast.Constant(0), "count"), ast.Load()) for _ in arrays]
-        for array, count in zip(arrays, counts, strict=True):
-            with scope.when(ast.Constant(True) if array.null is None else expr("not N", N=array.null)):
-                writer.set(count.id, count_of(scope, array))
-        most: ast.expr = counts[0]
-        for count in counts[1:]:
-            most = expr("max(M, C)", M=most, C=count)
+        arrays = Arrays.measured(scope, [emit(scope, frame, a) for a in step.arrays])
         turn = writer.fresh("p")
-        with writer.for_(turn, 0, scope.let(most, "places")), scope.block():
+        undoes = undone(self.node, self.program)
+        with writer.for_(turn, 0, arrays.most), scope.block():
             place = self.element = ast.Name(turn, ast.Load())
-            for number, (array, count) in enumerate(zip(arrays, counts, strict=True), step.local):
-                local = self.locals[number]
-                scope.assign(local, null_of(local.type))
-                with scope.when(expr("P < C", P=place, C=count)):
-                    scope.assign(local, element(scope, array, count, place))
+            arrays.take(scope, [self.locals[n] for n in step.locals], place)
             if step.numbered:
-                scope.assign(self.locals[step.local + len(arrays)], Val(BIGINT, (expr("P + 1", P=place),)))
+                number = self.locals[step.local + len(step.arrays)]
+                scope.assign(number, Val(BIGINT, (expr("P + 1", P=place),)))
             self.steps(step.steps, emits)
+            if step.local in undoes:
+                self.undoes = ast.Constant(True) if undoes[step.local] else expr("not W", W=arrays.whole)
+            self.repeated = step.steps
             self.give_back(passing(self.node, (step,)))
+            self.undoes = None
         with scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
             writer.code("break")
 
@@ -431,9 +428,22 @@ class Transaction:
     def put_row(self, at: Accessed) -> None:
         """A row that an element names is in its entry as it is now."""
         local, layout = self.tables[at.access.table], Layout.of(at.table)
-        if self.undo is not None:
-            self.undo.keep(at.access.table, local, layout, at.entry)
-        layout.store(self.scope, expr("E", E=at.entry), local.address, at.others)
+        fields = self.changed(at.access.table, self.repeated)
+        if self.undo is not None and self.undoes is not None:
+            with self.scope.when(self.undoes):
+                self.undo.keep(local, fields, at.entry)
+        layout.store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
+
+    def changed(self, number: int, steps: Sequence[Step]) -> Sequence[LaidOut]:
+        """The fields in which these steps may change a row that stays in a table: one that is inserted anew, in all."""
+        table = self.node.tables[number]
+        fields = Layout.of(table).fields
+        changes = [s for s in every(steps) if isinstance(s, Insert | Update)]
+        mine = [s for s in changes if self.node.access(s.access).table == number]
+        if any(isinstance(s, Insert) for s in mine):
+            return fields
+        columns = {c for s in mine if isinstance(s, Update) for c in s.columns}
+        return [f for f, c in zip(fields, table.others, strict=True) if c in columns]
 
     def update(self, step: Update) -> None:
         at = self.accessed[step.access]
@@ -441,7 +451,7 @@ class Transaction:
             frame = self.frame()
             values = [emit(self.scope, frame, v) for v in step.values]
             new = self.held(at, dict(zip(step.columns, values, strict=True)))
-            self.demand(at, new, step.columns)
+            self.demand(at, new, step.columns, at.table.conditions_on(step.columns))
             self.put(at, new)
 
     def insert(self, step: Insert, emits: Iterator[Emitted]) -> None:
@@ -450,7 +460,7 @@ class Transaction:
         frame = self.frame()
         values = [emit(self.scope, frame, v) for v in step.values]
         new = self.held(at, dict(enumerate(values)))
-        self.demand(at, new, range(len(values)))
+        self.demand(at, new, range(len(values)), at.table.conditions)
         with self.scope.when(expr("not F", F=at.found)):
             self.put(at, new)
         if step.conflict is None:
@@ -471,15 +481,16 @@ class Transaction:
             self.scope.assign(made[-1], values[column])
         return made
 
-    def demand(self, at: Accessed, new: Sequence[Val], columns: Iterable[int]) -> None:
-        """Reject the event if the row, of which these columns are new, may not be in the table."""
+    def demand(self, at: Accessed, new: Sequence[Val], columns: Iterable[int], conditions: Sequence[Condition]) -> None:
+        """Reject the event if the row, of which these columns are new, may not be in the table. conditions: those of
+        the table that it may not meet."""
         for column in sorted(columns):
             null = new[column].null
             if null is not None and not at.table.fields[column].nullable:
                 with self.scope.when(null):
                     self.reject(at.table.missing(column))
         self.frames.append(row_of(self.scope, list(new)))
-        for condition in at.table.conditions:
+        for condition in conditions:
             met = emit(self.scope, self.frames[-1], condition.expr)
             broken = expr("not M", M=met.it) if met.null is None else expr("not N and not M", N=met.null, M=met.it)
             with self.scope.when(broken):
@@ -499,7 +510,7 @@ class Transaction:
             self.write_rows()
         if self.undo is not None:
             with self.scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
-                self.undo.put_back([(t, Layout.of(k)) for t, k in zip(self.tables, self.node.tables, strict=True)])
+                self.undo.put_back()
 
     def write_rows(self) -> None:
         """What the accesses hold is in the tables: first rows that are there, then those that go, then new ones."""
@@ -507,7 +518,8 @@ class Transaction:
         for at in self.accessed.values():
             with self.scope.when(expr("D == 1 and F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
                 local = self.tables[at.access.table]
-                Layout.of(at.table).store(self.scope, expr("E", E=at.entry), local.address, at.others)
+                fields = self.changed(at.access.table, self.program.steps)
+                Layout.of(at.table).store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
         deleted = {s.access for s in steps if isinstance(s, Delete)}
         if any(n in deleted for n in self.accessed):
             for at in self.accessed.values():

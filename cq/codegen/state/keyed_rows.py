@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 
 from cq.codegen.state.hash_tables import (
@@ -12,8 +13,9 @@ from cq.codegen.state.hash_tables import (
     TableLocals,
     lay_out,
     load_fields,
+    null_bits,
+    null_words,
     store_field,
-    store_nulls,
     string_words,
 )
 from cq.codegen.values import Scope, Val, words_of_value
@@ -48,11 +50,24 @@ class Layout:
         """Whether a column that is no key is a text."""
         return any(f.type.physical is Physical.BYTES for f in self.fields)
 
-    def store(self, scope: Scope, entry: ast.expr, table: ast.expr | None, values: list[Val]) -> None:
-        """Write the columns that are no key into an entry. table: None where texts are addresses and lengths."""
+    def store(
+        self,
+        scope: Scope,
+        entry: ast.expr,
+        table: ast.expr | None,
+        values: list[Val],
+        changed: Sequence[Field] | None = None,
+    ) -> None:
+        """Write the columns that are no key into an entry. table: None where texts are addresses and lengths.
+
+        changed: the only ones that may differ from what the entry holds.
+        """
+        written = self.fields if changed is None else changed
         for f, value in zip(self.fields, values, strict=True):
-            store_field(scope, f, entry, table, value)
-        store_nulls(scope, self.fields, entry, values)
+            if f in written:
+                store_field(scope, f, entry, table, value)
+        for word in null_words(written):
+            scope.writer.code("st_i64(E, W, N)", E=entry, W=word, N=null_bits(values, self.fields, word))
 
     def load(self, scope: Scope, table: KeyedTable, entry: ast.expr, address: ast.expr | None) -> list[Val]:
         """All columns of the table, from an entry. address: of the table; None as in `store`."""

@@ -8,7 +8,7 @@ in the tables, or it is rejected with a reason, and nothing is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from cq.errors import NOWHERE, Span
@@ -51,6 +51,11 @@ class KeyedTable:
     def others(self) -> tuple[int, ...]:
         """The columns that are no part of the key."""
         return tuple(c for c in range(len(self.fields)) if c not in self.key)
+
+    def conditions_on(self, columns: Iterable[int]) -> tuple[Condition, ...]:
+        """The conditions that a row may cease to meet when these columns change."""
+        changed = set(columns)
+        return tuple(c for c in self.conditions if columns_of(c.expr) & changed)
 
     def duplicate(self) -> str:
         """The reason of an INSERT whose key is there."""

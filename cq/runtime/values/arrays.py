@@ -34,6 +34,16 @@ def array_bytes(count: int, width: int) -> int:
     return 8 + count * width * 8 + ((count + 7) & -8)
 
 
+@native("i64(i64, i64, i64)", export=True, inline=True)
+def array_nulls(array: int, count: int, width: int) -> int:
+    """Whether, as 1 or 0, one of its elements, so many of so many words, is NULL."""
+    flags = array + 8 + count * width * 8
+    for word in range((count + 7) >> 3):  # a loop with two ends: as vectors it takes longer for the arrays of events
+        if ld_i64(flags, word) != 0:
+            return 1
+    return 0
+
+
 @native("i64(i64, i64)")
 def array_flags(array: int, how: int) -> int:
     """The address of the bytes that say which elements are NULL."""

@@ -1,0 +1,57 @@
+"""Arrays whose elements are gone through together, as UNNEST of several does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from cq.codegen.expressions.arrays import count_of, element, has_nulls
+from cq.codegen.values import Scope, Val, null_of
+from cq.codegen.writer import expr
+from cq.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """Arrays in locals, with what is the same for all of their elements.
+
+    most: of how many elements the longest is.  whole: whether all are of one length, with no NULL among the elements.
+    """
+
+    values: Sequence[Val]
+    counts: Sequence[ast.expr]
+    most: ast.expr
+    whole: ast.expr
+
+    @staticmethod
+    def measured(scope: Scope, values: Sequence[Val]) -> Arrays:
+        """A NULL among the arrays is empty."""
+        writer = scope.writer
+        names = [writer.let(ast.Constant(0), "count") for _ in values]
+        nulls = writer.let(ast.Constant(False), "nulls")
+        for array, name in zip(values, names, strict=True):
+            with scope.when(ast.Constant(True) if array.null is None else expr("not N", N=array.null)):
+                writer.set(name, count_of(scope, array))
+                writer.set(nulls, expr("N or A", N=nulls, A=has_nulls(array, ast.Name(name, ast.Load()))))
+        first, *others = counts = [ast.Name(name, ast.Load()) for name in names]
+        most: ast.expr = first
+        whole: ast.expr = expr("not N", N=nulls)
+        for count in others:
+            most = expr("max(M, C)", M=most, C=count)
+            whole = expr("W and C == D", W=whole, C=first, D=count)
+        return Arrays(values, counts, scope.let(most, "places"), scope.let(whole, "whole"))
+
+    def take(self, scope: Scope, variables: Sequence[Val], place: ast.expr) -> None:
+        """The elements at a place are in the first of these variables; NULL where an array is too short.
+
+        One test says of whole arrays that all of them are there and none is NULL.
+        """
+        parts = list(zip(variables, self.values, self.counts, strict=False))
+        with scope.when(self.whole):
+            for variable, array, count in parts:
+                scope.assign(variable, element(scope, array, count, place, whole=True))
+        with scope.otherwise():
+            for variable, array, count in parts:
+                scope.assign(variable, null_of(variable.type))
+                with scope.when(expr("P < C", P=place, C=count)):
+                    scope.assign(variable, element(scope, array, count, place))
