@@ -7,6 +7,7 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 
+from cq.codegen.expressions.constants import array_bytes
 from cq.codegen.state.hash_tables import (
     Field,
     Keys,
@@ -94,31 +95,31 @@ def write_initial_rows(scope: Scope, table: KeyedTable, layout: Layout, local: T
 
 @lru_cache(maxsize=64)
 def packed_rows(table: KeyedTable) -> bytes:
-    """The rows a table begins with: for each column a word that is 1 for NULL, then its words; of a text where it is
-    behind all rows, and its length."""
-    texts = bytearray()
+    """The rows a table begins with: for each column a word that is 1 for NULL, then its words; of a text or an array
+    where it is behind all rows, and its length in bytes."""
+    behind = bytearray()
     words: list[int] = []
     start = WORD * sum(_words(f.type) for f in table.fields) * len(table.rows)
     for row in table.rows:
         for f, value in zip(table.fields, row, strict=True):
             words.append(value is None)
-            words += _value_words(f.type, value, start + len(texts))
             if f.type.physical is Physical.BYTES and value is not None:
-                texts += value.encode()
-    return b"".join((w & (2**64 - 1)).to_bytes(WORD, "little") for w in words) + bytes(texts)
+                content = array_bytes(value, f.type) if f.type.kind is Kind.ARRAY else value.encode()
+                words += [start + len(behind), len(content)]
+                behind += content
+            else:
+                words += _value_words(f.type, value)
+    return b"".join((w & (2**64 - 1)).to_bytes(WORD, "little") for w in words) + bytes(behind)
 
 
 def _words(type_: DataType) -> int:
     return 1 + (2 if type_.physical in {Physical.BYTES, Physical.I128} else 1)
 
 
-def _value_words(type_: DataType, value: object, offset: int) -> list[int]:
+def _value_words(type_: DataType, value: object) -> list[int]:
     if value is None:
         return [0] * (_words(type_) - 1)
     match type_.physical:
-        case Physical.BYTES:
-            assert isinstance(value, str)
-            return [offset, len(value.encode())]
         case Physical.I128:
             assert isinstance(value, int)
             return list(words_of_value(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cq.errors import compile_error
+from cq.errors import Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import Kind
@@ -15,15 +15,15 @@ from cq.planner.operators import OrderKey
 def order_key(item: ast.OrderItem, expr: Expr) -> OrderKey:
     """The key that an item of ORDER BY says. CQ0501 for values without an order."""
     expr = settled(expr)
-    if expr.type.kind is Kind.ARRAY:
-        raise compile_error(
-            "CQ0501",
-            f"ORDER BY a value of type {expr.type} is not supported yet",
-            item.expr.span,
-            label=str(expr.type),
-            help="order by an element, a[1], or by CARDINALITY(a)",
-        )
+    demand_order(expr, "ORDER BY a value", item.expr.span, "order by an element, a[1], or by CARDINALITY(a)")
     return OrderKey(expr, item.descending, not item.descending if item.nulls_first is None else item.nulls_first)
+
+
+def demand_order(expr: Expr, what: str, span: Span, way: str) -> None:
+    """CQ0501 for an array, whose order kernels do not know."""
+    if expr.type.kind is Kind.ARRAY:
+        cause = f"{what} of type {expr.type} is not supported yet"
+        raise compile_error("CQ0501", cause, span, label=str(expr.type), help=way)
 
 
 def distinct_keys(keys: Iterable[OrderKey]) -> tuple[OrderKey, ...]:

@@ -14,6 +14,7 @@ from cq.planner.binding.catalog import Catalog, StreamBinder
 from cq.planner.binding.joints import Group, Joints
 from cq.planner.binding.look_ups import look_up
 from cq.planner.binding.made import column
+from cq.planner.binding.order_keys import demand_order
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, relation_of
 from cq.planner.binding.tables import LOADING, Declared, as_stream, bind_table, filled, is_filled
@@ -157,6 +158,9 @@ class Transactions:
         else:
             node = self.joints.ask(group, lambda j: j.kept(name), contents=True)
         keys = tuple(OrderKey(column(node, c), False, True) for c in table.key)
+        for key in keys:
+            way = f"SELECT rows in the body of a trigger, or give {name} a key without an array"
+            demand_order(key.expr, f"reading {name} by a key", span, way)
         return relation_of(Sort(node, (), keys, span=table.span), name, f'table "{name}"')
 
     def _looked_up(self, name: str, node: ast.Join, left: Relation) -> Relation:
