@@ -280,6 +280,10 @@ OVER_AND_JOINS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid\nUPDATE account SET n = n + 1 WHERE n > new.price;",
     "trigger_part_of_key": BID + "CREATE TABLE a (x BIGINT, y BIGINT, PRIMARY KEY (x, y));\n"
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a WHERE x = new.auction;",
+    "trigger_key_of_another_type": BID + "CREATE TABLE a (x BIGINT PRIMARY KEY, y BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = 1 WHERE x = new.price;",
+    "table_by_an_array": BID + "CREATE TABLE a (x BIGINT[] PRIMARY KEY, y BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = y + 1 WHERE x = [new.auction];\nSELECT y FROM a;",
     "trigger_table": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM acount WHERE card = new.item;",
     "trigger_column": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET m = 1 WHERE card = item;",
     "trigger_sets_key": ACCOUNT

@@ -12,7 +12,6 @@ from typing import Protocol
 from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import (
-    Call,
     Case,
     Coalesce,
     Column,
@@ -29,6 +28,7 @@ from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
+from cq.planner.binding.row_keys import inexact, key_value, no_key
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
 from cq.planner.binding.tables import Declared, places_of, stored
 from cq.planner.binding.trigger_arrays import SEVERAL, Placed, Source, each, elements, gather, source
@@ -52,9 +52,7 @@ from cq.planner.plan.transactions import (
 from cq.records import dataclass, field, replace
 
 BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
-BY_KEY = "the row that a trigger reads or writes is named by its key"
 MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
-MORE_ROWS = "a row for each in the stream, or UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,22 +259,17 @@ class BodyBinder:
         found: dict[int, Expr] = {}
         rest = []
         own = range(start, start + 1 + len(declared.fields))
-        for part in conjuncts(condition) if condition is not None else ():
-            column, value = _equality(part, own)
-            at = column - start - 1
-            if value is not None and at in declared.key and at not in found:
-                found[at] = value
+        parts = conjuncts(condition) if condition is not None else ()
+        for part in parts:
+            named = key_value(part, own)
+            if named is not None and named.column - start - 1 in {*declared.key} - {*found}:
+                found[named.column - start - 1] = named.value
+                rest += [] if named.is_all else [part]
             else:
                 rest.append(part)
         if len(found) < len(declared.key):
-            names = [declared.fields[c].name for c in declared.key if c not in found]
-            raise compile_error(
-                "CQ0411",
-                f'no value is given for {" and ".join(names)}, the key of "{table}"',
-                span,
-                label=BY_KEY,
-                help=(f"write WHERE {names[0]} = new.column", f"several rows: {MORE_ROWS}"),
-            )
+            missing = [c for c in declared.key if c not in found]
+            raise no_key(table, declared, missing, [inexact(p, start + 1 + missing[0]) for p in parts], span)
         return tuple(found[c] for c in declared.key), conjunction(rest) if rest else None
 
     def sub_query(self, node: ast.ScalarQuery | ast.Exists, binder: ExprBinder) -> Expr:
@@ -564,15 +557,6 @@ def plain(query: ast.Query) -> ast.Select:
             help="the rows of a trigger are a relation of its name: group and order them in a query of its own",
         )  # fmt: skip
     return select
-
-
-def _equality(part: Expr, own: range) -> tuple[int, Expr | None]:
-    """(column, value) where a condition says that a column of these is a value of others; else (-1, None)."""
-    if isinstance(part, Call) and part.function.name == "=":
-        for side, other in (part.args, part.args[::-1]):
-            if isinstance(side, Column) and side.index in own and not columns_of(other) & set(own):
-                return side.index, other
-    return -1, None
 
 
 def _name(item: ast.SelectItem, number: int) -> str:

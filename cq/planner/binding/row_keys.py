@@ -1,0 +1,87 @@
+"""Which row of a keyed table the WHERE of a statement in a trigger names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.errors import CompileError, Span, compile_error
+from cq.lang.expressions import Call, Cast, Column, Expr, columns_of
+from cq.lang.types import DOUBLE, INTEGER_BITS, DataType, Kind, common_type
+from cq.planner.plan.transactions import KeyedTable
+from cq.records import dataclass
+
+BY_KEY = "the row that a trigger reads or writes is named by its key"
+MORE_ROWS = "a row for each in the stream, or UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
+DOUBLE_BITS = 53  # of the integers that a DOUBLE tells apart
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """A condition says that a column is a value. is_all: it says no more, so that the row with the value meets it."""
+
+    column: int
+    value: Expr
+    is_all: bool
+
+
+def key_value(part: Expr, own: range) -> KeyValue | None:
+    """The column of these that a condition equates with a value of others; None where it does not.
+
+    Where the value is of a wider type, the row is the one with TRY_CAST of it: NULL, the key of no row, where it does
+    not fit. A rounded one names a row that the condition, tested as well, turns down.
+    """
+    if not isinstance(part, Call) or part.function.name != "=":
+        return None
+    for side, value in (part.args, part.args[::-1]):
+        if columns_of(value) & set(own):
+            continue
+        if isinstance(side, Column) and side.index in own:
+            return KeyValue(side.index, value, is_all=True)
+        column = _widened(side)
+        if column is not None and column.index in own and _is_one_to_one(column.type, side.type):
+            narrowed = Cast(column.type, True, value, True, span=value.span)
+            return KeyValue(column.index, narrowed, is_all=side.type.is_integer)
+    return None
+
+
+def inexact(part: Expr, column: int) -> tuple[Expr, Expr] | None:
+    """This column and the value it is equated with, in whose type several keys are one."""
+    if isinstance(part, Call) and part.function.name == "=":
+        for side, value in (part.args, part.args[::-1]):
+            own = _widened(side)
+            if own is not None and own.index == column and column not in columns_of(value):
+                return own, value
+    return None
+
+
+def no_key(
+    table: str, declared: KeyedTable, missing: Sequence[int], near: Sequence[tuple[Expr, Expr] | None], span: Span
+) -> CompileError:
+    """CQ0411: a WHERE does not name a row. near: what `inexact` found in its parts."""
+    names = [declared.fields[c].name for c in missing]
+    cause = f'no value is given for {" and ".join(names)}, the key of "{table}"'
+    found = next((n for n in near if n is not None), None)
+    if found is None:
+        ways = (f"write WHERE {names[0]} = new.column", f"several rows: {MORE_ROWS}")
+        return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
+    column, value = found
+    shown = f"new.{value.name}" if isinstance(value, Column) else "…"
+    return compile_error(
+        "CQ0411",
+        f'{names[0]}, the key of "{table}", is {column.type}, and a value of type {value.type} may be several keys',
+        span,
+        label=BY_KEY,
+        help=f"write {names[0]} = TRY_CAST({shown} AS {column.type})",
+    )
+
+
+def _widened(side: Expr) -> Column | None:
+    """The column that a side of a comparison converts to the type of the other side."""
+    return side.arg if isinstance(side, Cast) and not side.try_ and isinstance(side.arg, Column) else None
+
+
+def _is_one_to_one(narrow: DataType, wide: DataType) -> bool:
+    """Whether two values of a type stay two in a type that holds it."""
+    if common_type(narrow, wide) != wide or Kind.ARRAY in {narrow.kind, wide.kind} or wide.kind is Kind.TIMESTAMP_LTZ:
+        return False
+    return wide != DOUBLE or INTEGER_BITS.get(narrow.kind, DOUBLE_BITS + 1) <= DOUBLE_BITS
