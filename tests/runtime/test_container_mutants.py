@@ -132,10 +132,6 @@ MUTANTS = {
     "texts of a chunk that is filled again lie behind those that are gone": seen_in_log(
         "    st_i64(chunk, TABLE_ARENA_USED, 0)", "    st_i64(chunk, CHUNK_COUNT, 0)"
     ),
-    "a chunk that is filled again is due when it was": seen_in_log(
-        "    st_i64(chunk, CHUNK_COUNT, 0)\n    st_i64(chunk, CHUNK_LATEST, -NEVER)",
-        "    st_i64(chunk, CHUNK_COUNT, 0)",
-    ),
     "a row that has left alone is there to leave again": seen_in_log(
         "RECORD_PROOF, 0)\n    heap_pop(proofs)", "RECORD_PROOF, 1)\n    heap_pop(proofs)"
     ),

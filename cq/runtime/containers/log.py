@@ -369,7 +369,6 @@ def _empty_chunk(log: int, number: int) -> None:
         _unlink(log, reference | place, log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES)))
     st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - count)
     st_i64(chunk, CHUNK_COUNT, 0)
-    st_i64(chunk, CHUNK_LATEST, -NEVER)
     st_i64(chunk, TABLE_ARENA_USED, 0)
 
 

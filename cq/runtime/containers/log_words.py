@@ -40,7 +40,7 @@ LIST_LATEST = _list.word()  # none of its records expires after this; it stays w
 LIST_WORDS = _list.size()
 
 _chunk = Overlay("CHUNK", TABLE_WORDS)
-CHUNK_LATEST = _chunk.at(TABLE_ENTRIES)  # the latest expiry of its records
+CHUNK_LATEST = _chunk.at(TABLE_ENTRIES)  # none of its records expires after this; it stays when they are gone
 CHUNK_COUNT = _chunk.at(TABLE_COUNT)
 CHUNK_HEAD_BYTES = _chunk.size() * 8
 
