@@ -90,6 +90,19 @@ def test_check_warns_of_what_was_probably_not_meant(
     assert cq(capfd, "check", "--strict", "-c", text)[0] == 1
 
 
+def test_a_table_that_a_trigger_writes_is_used_and_one_with_rows_alone_is_not(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    text = (
+        "CREATE TABLE log (k BIGINT PRIMARY KEY); CREATE TABLE idle (k BIGINT PRIMARY KEY);"
+        "INSERT INTO idle VALUES (1);"
+        "CREATE TRIGGER t AFTER INSERT ON bid BEGIN IF id > 3 THEN INSERT INTO log VALUES (id); END IF; END;"
+        "SELECT * FROM t"
+    )
+    err = cq(capfd, "check", "-c", BIDS + text)[2]
+    assert err.startswith('warning[CQ0201]: table "idle" is never read') and err.count("warning[") == 1, err
+
+
 def test_check_warns_of_no_product_with_a_single_row(capfd: pytest.CaptureFixture[str]) -> None:
     query = "SELECT id, total FROM bid, (SELECT SUM(price) AS total FROM bid) AS t WHERE price < total"
     assert cq(capfd, "check", "--strict", "-c", BIDS + query)[0] == 0

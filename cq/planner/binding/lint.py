@@ -130,12 +130,15 @@ def _on_time_line(kind: object) -> object:
 
 
 def _unread(script: ast.Script) -> Iterator[Diagnostic]:
-    """Streams nobody reads, sinks nobody writes, and tables of a WITH that its query does not name."""
-    read = set(_names_read(script.statements))
+    """Streams and tables that nobody reads and no trigger writes, sinks nobody writes, and tables of a WITH that its
+    query does not name."""
+    bodies = [n for s in script.statements if isinstance(s, ast.CreateTrigger) for n in _within(s.body)]
+    read = {*_names_read(script.statements), *(n.target for n in bodies if isinstance(n, ast.Insert))}
     written = {n.target for n in _within(script.statements) if isinstance(n, ast.Insert)}
     for s in script.statements:
         if isinstance(s, ast.CreateRelation) and not {s.name, late_name(s)} & read:
-            yield _warning("CQ0201", f'stream "{s.name}" is never read', s.name_span, *_READ_IT)
+            what = "table" if s.kind == "TABLE" else "stream"
+            yield _warning("CQ0201", f'{what} "{s.name}" is never read', s.name_span, *_READ_IT)
         if isinstance(s, ast.CreateSink) and s.name not in written:
             help = f"write to it: INSERT INTO {s.name} SELECT …, or remove it"
             yield _warning("CQ0201", f'sink "{s.name}" is never written', s.name_span, help)
