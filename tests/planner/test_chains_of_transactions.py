@@ -118,20 +118,21 @@ HEAVY = ONE.replace("n + 1", " + ".join(f"n % {k}" for k in range(2, 60)))
 @pytest.mark.parametrize(
     ("body", "serial_ns", "chained_ns", "pays_from"),
     [
-        (ONE, 14, 39, 5),
-        (SIDES, 28, 78, 5),  # two rows and a sum on one side, a row on the other, and a comparison
-        (MANY, 140, 390, 5),
-        (HEAVY, 242, 267, 2),
+        (ONE, 13, 98, 8),
+        (SIDES, 26, 196, 8),  # two rows and a sum on one side, a row on the other, and a comparison
+        (MANY, 130, 980, 8),
+        (HEAVY, 127, 212, 2),
     ],
 )
 def test_auto_is_what_the_model_says_is_faster(body: str, serial_ns: int, chained_ns: int, pays_from: int) -> None:
-    said = f"an event takes about {serial_ns} ns one after the other, {chained_ns} in chains, which "
+    said = f"an event takes about {serial_ns} ns one after the other, {chained_ns} of all workers in chains, which "
     for workers in (2, 3, pays_from - 1, pays_from, 64):
         (part,) = parts(SCRIPT.format(body=body), "auto", workers)
         pays = workers >= pays_from and workers > 1
         assert part.stages[-1].way is (Way.CHAINS if pays else Way.LOOP)
         if workers > 1:
-            behind = "several workers share" if pays else f"pays from {pays_from} workers"
+            behind = f"{workers} workers share" if pays else f"pays from {pays_from} workers"
+            behind += "" if pays and workers == 2 else " (extrapolated from two)"
             assert part.stages[-1].reason == said + behind
 
 

@@ -33,7 +33,7 @@ from cq.planner.physical.complete import complete_first
 from cq.planner.physical.leaf_keys import LeafKey, leaf_key, one_key
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage
-from cq.planner.physical.transactions import Natively, cost_of, transactions_of, why_serial
+from cq.planner.physical.transactions import MEASURED_WORKERS, Natively, cost_of, transactions_of, why_serial
 from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
@@ -129,10 +129,13 @@ class _Choice:
         if isinstance(together, str):
             return serial
         cost = cost_of(transactions_of(self.plan))
-        told = f"an event takes about {cost.serial_ns} ns one after the other, {cost.chained_ns} in chains"
+        told = (
+            f"an event takes about {cost.serial_ns} ns one after the other, {cost.chained_ns} of all workers in chains"
+        )
+        guess = " (extrapolated from two)" if max(self.workers, cost.pays_from) > MEASURED_WORKERS else ""
         if self.workers < cost.pays_from:
-            return tuple(replace(s, reason=f"{told}, which pays from {cost.pays_from} workers") for s in serial)
-        told = f"{told}, which several workers share"
+            return tuple(replace(s, reason=f"{told}, which pays from {cost.pays_from} workers{guess}") for s in serial)
+        told = f"{told}, which {self.workers} workers share{guess}"
         return tuple(replace(s, reason=told) if s.way is Way.CHAINS else s for s in together)
 
     def _together(self, way: Way, natively: Natively) -> tuple[Stage, ...] | str:

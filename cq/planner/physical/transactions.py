@@ -18,14 +18,13 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.transactions import Choose, Each, Insert, Program, Read, Step, every, own_expressions, places
 from cq.records import dataclass
 
-# What a row takes more in chains, to be collected, linked, copied and settled. Measured with one worker: 20 ns in
-# online bidding, 25 in grep and sum, 32 in the streaming ledger, 45 in toll processing. Where a body does little,
-# chains begin with 5 workers; at half of this with 4, at double with 8.
-CHAINED_NS = 25
-# Workers wait for rows of each other, and one of them hands on what all have caused: of three workers two are busy. Not
-# measured: this machine has two. At 1 chains would begin with 4 workers where a body does little, at 2 with 7.
-WAITING = 1.5
-CALL_NS = 2  # of a function in a body
+# What a row takes of all workers more in chains: to be collected, linked, copied and settled, and to change cores. From
+# the wall clock of two workers on a machine of two cores: 73 ns in the streaming ledger, 78 in online bidding, 86 in
+# grep and sum, 110 in toll processing; one worker takes 14 to 27. Of more workers it is a guess. Where a body does
+# little, chains begin with 8 workers; at half of this with 5, at double with 15.
+CHAINED_NS = 85
+CALL_NS = 1  # of a function in a body
+MEASURED_WORKERS = 2  # at most; what is said of more is extrapolated from them
 ELEMENTS = 10  # that an array is thought to have
 
 
@@ -89,7 +88,8 @@ def decided(node: Trigger, condition: Expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """About what the transactions of an event take of one worker, run one after the other or in chains."""
+    """About what the transactions of an event take: of the one worker that runs them one after the other, and of all
+    that share them in chains together."""
 
     serial_ns: int
     chained_ns: int
@@ -97,7 +97,7 @@ class Cost:
     @property
     def pays_from(self) -> int:
         """From how many workers on chains are faster."""
-        return int(WAITING * self.chained_ns / self.serial_ns) + 1
+        return self.chained_ns // self.serial_ns + 1
 
 
 def cost_of(nodes: Sequence[Trigger]) -> Cost:
