@@ -448,7 +448,12 @@ def register_together(way: Way, build: Callable[[Making], object]) -> None:
 
 
 def register_scheme(way: Way, admit: Native, ready: Native, finish: Native, *, in_turn: bool, at_once: bool) -> None:
-    """A way in which transactions take their place while they run (cq/runtime/engine/ways/requests.py)."""
+    """A way in which transactions take their place while they run (cq/runtime/engine/ways/requests.py).
+
+    at_once: a share admits all transactions that it claims before it runs one. `admit` must not wait then for what only
+    a transaction that has run gives back. That of LOCK_A waits for locks: a second transaction on a row would wait for
+    the first one of its own claim, which runs when all are admitted. The share would be visited for ever.
+    """
 
     def build(making: Making) -> None:
         address = making.plant.host.address
