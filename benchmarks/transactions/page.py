@@ -172,7 +172,8 @@ def _first(races: Mapping[str, Race], most: int) -> list[str]:
         wall, cpu = (race.faster(f"chains {most}", f"{best} {most}", by) or 0.0 for by in ("wall", "cpu"))
         told.append(f"{TITLES[name]} {wall:.2f} (by CPU {cpu:.2f}) of `{best}`")
     said = "chains over the next best: GS 3.8, SL 1.7, OB 3.3 (PAT), TP 4.8 (LOCK)"
-    return ["T1", said, f"{most} workers, by the wall clock: " + "; ".join(told)]
+    about = f"{most} workers, by the wall clock, the median of the ratios within the rounds: "
+    return ["T1", said, about + "; ".join(told)]
 
 
 def _third(races: Mapping[str, Race], most: int) -> list[str]:
@@ -233,7 +234,8 @@ Written by `python -m benchmarks.transactions`; how a race is run is said in
 [benchmarks/README.md](../benchmarks/README.md). Rates are millions of events a second from Arrow memory to record
 batches: the median of the rounds, with the lowest and the highest; *CPU* columns are millions a CPU second of all
 threads. *Of no locks* is the rate a CPU second of a scheme on one worker over that of `nolock`, which does the same but
-for turns, locks and waiting: the bar for a baseline is 0.8. What the schemes are is said in
+for turns, locks and waiting; *met* says whether a baseline reaches the bar, 0.8, on that one
+worker. What the schemes are is said in
 [Transactions](transactions.md#how-transactions-run).
 """
 
