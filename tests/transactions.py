@@ -2,7 +2,11 @@
 
 Every application runs by every scheme with 1, 2, 4 and 8 workers and 1, 7, 500 and 5,000 events at a time. Rows,
 rejections and tables have the hashes of the serial loop, values in order. `--events` is how many transactions run in
-all these settings together; a round has new events, the next ones of the knobs below, at most 100,000 for a setting.
+all these settings together; a round has new events, the next ones of the knobs below, at most 100,000 for a setting on
+average. Applications begin with different ones of their knobs.
+
+Half of the events run 5,000 at a time, so that a quarter of a million transactions of an application fill one of these
+punctuations and begin another.
 """
 
 from __future__ import annotations
@@ -91,14 +95,23 @@ APPLICATIONS = {
 SETTINGS = tuple(itertools.product(SCHEMES_COMPARED, WORKERS, INTERVALS))
 
 
+LONGEST = max(INTERVALS)
+
+
 @dataclass(frozen=True)
 class Round:
-    """An application over so many events, in every setting. different: the settings with another outcome."""
+    """An application in every setting. events: by how many run together.  different: the settings with another outcome,
+    of which there should be none."""
 
     name: str
-    events: int
+    events: Mapping[int, int]
     knobs: Knobs
     different: tuple[tuple[str, int, int], ...]
+
+    @property
+    def transactions(self) -> int:
+        """In all settings."""
+        return sum(self.events.values()) * len(SCHEMES_COMPARED) * len(WORKERS)
 
 
 def rows_of(application: Application, knobs: Knobs, seed: int, events: int) -> dict[str, pa.Table]:
@@ -129,26 +142,38 @@ def outcome(compiled: Compiled, workers: int, interval: int) -> tuple[tuple[int,
     return tuple((summary.rows_out[name], summary.hashes[name]) for name in sinks)
 
 
+def different_settings(
+    name: str, given: dict[str, pa.Table], intervals: tuple[int, ...]
+) -> Iterator[tuple[str, int, int]]:
+    """The settings, with these many events at a time, whose outcome is not that of the serial loop."""
+    expected = outcome(compiled_for(name, "serial", given), 1, LONGEST)
+    assert expected[0][0] > 0, f"{name} gives nothing"
+    for scheme in SCHEMES_COMPARED:
+        compiled = compiled_for(name, scheme, given)
+        for workers, interval in itertools.product(WORKERS, intervals):
+            (part,) = compiled.for_workers(workers).after("place")
+            assert workers == 1 or part.stages[-1].way is WAY_OF_SCHEME[scheme], part.stages[-1].reason
+            if outcome(compiled, workers, interval) != expected:
+                yield scheme, workers, interval
+
+
 def rounds(events: int, names: tuple[str, ...] = tuple(APPLICATIONS)) -> Iterator[Round]:
     """All settings of these applications, over so many events together."""
     left = events // len(names) // len(SETTINGS)
     number = 0
     while left > 0:
         size = min(left, MOST)
+        most = size * len(INTERVALS) * 13 // 25
+        fewer = (size * len(INTERVALS) - most) // (len(INTERVALS) - 1)
+        events = {i: most if i == LONGEST else fewer for i in INTERVALS}
         for name in names:
-            knobs = APPLICATIONS[name].knobs[number % len(APPLICATIONS[name].knobs)]
-            given = rows_of(APPLICATIONS[name], knobs, number + 1, size)
-            expected = outcome(compiled_for(name, "serial", given), 1, max(INTERVALS))
-            assert expected[0][0] > 0, f"{name} gives nothing"
+            known = APPLICATIONS[name].knobs
+            knobs = known[(number + tuple(APPLICATIONS).index(name)) % len(known)]
             different = []
-            for scheme in SCHEMES_COMPARED:
-                compiled = compiled_for(name, scheme, given)
-                for workers, interval in itertools.product(WORKERS, INTERVALS):
-                    (part,) = compiled.for_workers(workers).after("place")
-                    assert workers == 1 or part.stages[-1].way is WAY_OF_SCHEME[scheme], part.stages[-1].reason
-                    if outcome(compiled, workers, interval) != expected:
-                        different.append((scheme, workers, interval))
-            yield Round(name, size, knobs, tuple(different))
+            for count, intervals in ((most, (LONGEST,)), (fewer, tuple(i for i in INTERVALS if i != LONGEST))):
+                given = rows_of(APPLICATIONS[name], knobs, number + 1, count)
+                different += different_settings(name, given, intervals)
+            yield Round(name, events, knobs, tuple(different))
         left -= size
         number += 1
 
@@ -162,11 +187,13 @@ def main() -> int:
     bad = run = 0
     began = time.perf_counter()
     for done in rounds(options.events, chosen):
-        run += done.events * len(SETTINGS)
+        run += done.transactions
         bad += len(done.different)
         verdict = f"DIFFERENT: {done.different}" if done.different else "one outcome"
         print(
-            f"{done.name} {dict(done.knobs)}: {done.events:,} events, {len(SETTINGS)} settings: {verdict}", flush=True
+            f"{done.name} {dict(done.knobs)}: {sum(done.events.values()) // len(INTERVALS):,} events a setting, "
+            f"{len(SETTINGS)} settings: {verdict}",
+            flush=True,
         )
     print(f"{run:,} transactions in {time.perf_counter() - began:.0f} s: {bad or 'none'} different")
     return 1 if bad else 0

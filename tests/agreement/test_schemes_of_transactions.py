@@ -141,7 +141,7 @@ def test_without_locks_every_event_has_its_answer_once_its_accounts_are_there() 
 def test_a_quarter_of_a_million_transactions_have_one_outcome_in_every_setting(name: str) -> None:
     """Every scheme, chains among them, with 1, 2, 4 and 8 workers and 1, 7, 500 and 5,000 events at a time."""
     (done,) = transactions.rounds(250_000, (name,))
-    assert done.events * len(transactions.SETTINGS) == 250_000 and not done.different
+    assert done.transactions == 250_000 and done.events[5_000] > 5_000 and not done.different
 
 
 @pytest.mark.long
