@@ -21,6 +21,7 @@ from cq.grammar.tables import END, Machine, Rows, Rule, Tables, fingerprint, fro
 
 MAX_DEPTH = 128  # levels of a tree: plain recursion over it, five frames a level, stays below Python's 1,000 frames
 HERE = Path(__file__).parent
+INNER = ("IF", "WHILE", "FOR", "LOOP", "REPEAT")  # END of these, loops of other systems, closes no BEGIN
 START_SYMBOLS = ("statement", "expression", "query")
 
 
@@ -122,7 +123,7 @@ class _Nesting:
         depths = [0]
         words = [token.word for token in self._tokens]
         for word, following in zip(words, [*words[1:], ""], strict=True):
-            depths.append(depths[-1] + (word in ("BEGIN", "CASE")) - (word == "END" and following != "IF"))
+            depths.append(depths[-1] + (word in ("BEGIN", "CASE")) - (word == "END" and following not in INNER))
         return depths
 
     @cached_property

@@ -20,10 +20,20 @@ def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
     return [Phrase(tuple(text.split()), message.replace("{}", text.removesuffix(" (")), help) for text in texts]
 
 
+def _in_a_trigger(word: str, help: str) -> list[Phrase]:
+    """A word that begins a statement of a body: behind these, as it may be right elsewhere."""
+    before = ("ATOMIC", "BEGIN", ";", "THEN", "ELSE")
+    return [Phrase((b, word), f"{word} is not supported in a trigger", help) for b in before]
+
+
 _FUNCTION = "functions of your own are written in Python: @cq.udf, then cq.sql(text, functions=[f])"
 _STATE = "write it in a trigger: CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW BEGIN ATOMIC … END"
+_EACH = "name rows by an array: UPDATE t SET x = u.v FROM UNNEST(new.keys, new.vals) AS u(k, v) WHERE t.key = u.k"
+_VALUE = "write the value where it is used: an expression, or (SELECT x FROM t WHERE key = new.k)"
+_UPSERT = "write INSERT INTO t VALUES (…) ON CONFLICT DO UPDATE SET x = excluded.x"
+_REJECT = "reject the event, which leaves no trace: SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'reason'"
 _SAMPLE = "keep the rows of some keys: WHERE MD5(CAST(k AS VARCHAR)) < '1a' keeps one key in ten"
-_LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
+_REFERENCE = "test it in a trigger: IF NOT EXISTS (SELECT 1 FROM t WHERE key = new.k) THEN RAISE 'no row'; END IF"
 _ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, ARRAY_CONTAINS(items, x)"
 _PIVOT = "list the values, which name the columns: FROM s PIVOT (SUM(x) FOR k IN ('a', 'b'))"
 _UNPIVOT = "list the columns: FROM s UNPIVOT (value FOR name IN (a, b))"
@@ -135,7 +145,13 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not supported", "remove it: a sink receives every row", "ON DUPLICATE"),
     *_phrases("{} types are not supported yet", "give each key a column of its own", "MAP"),
     *_phrases("{} is not supported", "remove it: all rows are accepted", "UNIQUE"),
-    *_phrases("{} is not supported", _LOOK_UP, "REFERENCES", "FOREIGN KEY"),
+    *_phrases("{} is not supported", _REFERENCE, "REFERENCES", "FOREIGN KEY"),
+    *_in_a_trigger("WHILE", _EACH),
+    *_in_a_trigger("FOR", _EACH),
+    *_in_a_trigger("DECLARE", _VALUE),
+    *_in_a_trigger("SET", _VALUE),
+    *_in_a_trigger("MERGE", _UPSERT),
+    *_in_a_trigger("ROLLBACK", _REJECT),
     *_phrases("{} is not supported", "write a separate SELECT", "RETURNING"),
     *_phrases(
         "{} is not supported", "the order inside a key: OVER (PARTITION BY … ORDER BY …)", "SORT BY", "CLUSTER BY"

@@ -165,6 +165,13 @@ CASES: dict[str, list[str]] = {
         "INSERT OVERWRITE t SELECT 1",
         "SELECT a FROM s JOIN (SELECT a FROM t) AS m FOR SYSTEM_TIME AS OF s.ts ON m.a = s.a",
         "SELECT a AT TIME ZONE z FROM t",
+        "CREATE TABLE t (a BIGINT PRIMARY KEY REFERENCES u)",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN WHILE new.n > 0 DO UPDATE t SET n = 0 WHERE k = 1; END WHILE; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN SELECT 1; FOR r AS SELECT 1 DO DELETE FROM t; END FOR; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC DECLARE x INT; SELECT x; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC SET x = 1; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC IF new.k > 1 THEN ROLLBACK; END IF; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN MERGE INTO t USING u ON t.k = u.k; END",
     ],
 }
 
@@ -233,6 +240,11 @@ def test_every_phrase_of_other_systems_is_recognised_where_it_is_used() -> None:
         "SELECT a FROM t WHERE a {p} 1 AND 2",
         "CREATE TRIGGER g {p} ON s BEGIN SELECT 1; END",
         "CREATE TRIGGER g AFTER INSERT ON s {p} BEGIN SELECT 1; END",
+        "CREATE TRIGGER g AFTER INSERT ON s {p} x; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN {p} x; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN SELECT 1{p} x; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF a {p} x; END IF; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF a THEN SELECT 1; {p} x; END IF; END",
     ]
     for phrase in CLAUSES:
         texts = [frame.format(p=" ".join(phrase.words)) for frame in frames]
