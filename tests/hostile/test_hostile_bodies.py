@@ -116,7 +116,7 @@ def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
     [
         ("UPDATE t SET n = n + 1 WHERE n > new.x;", "CQ0411"),  # a loop over all rows
         ("DELETE FROM t WHERE k > new.a;", "CQ0411"),
-        ("WHILE new.x > 0 DO UPDATE t SET n = 1 WHERE k = 1; END WHILE;", "CQ0101"),
+        ("WHILE new.x > 0 DO UPDATE t SET n = 1 WHERE k = 1; END WHILE;", "CQ0501"),
     ],
 )
 def test_a_body_without_an_end_that_can_be_seen_is_refused(text: str, code: str) -> None:
