@@ -21,7 +21,7 @@ def fetch_ahead(flow: Flow, node: Trigger, tables: Tables) -> None:
         if isinstance(access, Access) and _of_event(node, access.key):
             prefetch(flow, node.input, *tables[access.table], access.key)
     eaches = [s for p in node.programs for s in every(p.steps) if isinstance(s, Each)]
-    for array in dict.fromkeys(a for each in eaches for a in each.arrays):
+    for array in dict.fromkeys(a for each in eaches for a in each.arrays if _of_event(node, (a,))):
         prefetch_array(flow, node.input, array)
     for table, key, lists in dict.fromkeys(k for each in eaches for k in _keys(node, each)):
         prefetch_elements(flow, node.input, *tables[table], key, lists)
