@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -175,7 +177,8 @@ def test_every_picture_is_that_of_a_mistake(request: pytest.FixtureRequest) -> N
 
 def test_name_of_a_file_that_is_not_utf8_is_told_with_the_way_to_read_it(place: Path) -> None:
     (place / os.fsdecode(b"caf\xe9.csv")).write_text("a\n1\n")
-    command = b"python -m cq schema $'caf\\xe9.csv'; ln -s $'caf\\xe9.csv' cafe.csv; python -m cq schema cafe.csv"
+    schema = f"{shlex.quote(sys.executable)} -m cq schema"
+    command = f"{schema} $'caf\\xe9.csv'; ln -s $'caf\\xe9.csv' cafe.csv; {schema} cafe.csv"
     done = subprocess.run(["bash", "-c", command], capture_output=True, check=False, timeout=120)
     said = without_progress(done.stderr.decode())
     assert "CQ0601" in said and "create a link with another name: ln -s" in said
