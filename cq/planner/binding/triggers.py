@@ -445,7 +445,8 @@ class BodyBinder:
         columns, new = self.assigned(table, said.assignments, made)
         met = None if said.where is None else binder.condition(said.where, "the condition of WHERE")
         reads, self.pending = tuple(self.pending), before
-        return (*reads, Update(placed.access, columns, new, met))
+        again = (Read(placed.access),) if reads else ()  # what has been read may be this very row
+        return (*reads, *again, Update(placed.access, columns, new, met))
 
     def choose(self, branches: Sequence[ast.IfBranch], otherwise: Sequence[ast.TriggerStatement]) -> Step:
         first, *more = branches
