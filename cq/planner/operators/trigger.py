@@ -34,6 +34,7 @@ from cq.planner.plan.transactions import (
     placeless,
     shape,
     turns_of_emits,
+    written_unread,
 )
 from cq.records import dataclass, replace
 
@@ -168,6 +169,8 @@ class Trigger(OneInput):
         tables = [a.table for a in self.accesses if isinstance(a, Access)]
         assert all(0 <= t < len(self.tables) for t in tables), "an access to a missing table"
         assert not self.contents or self.input.bounded, "the contents of tables that never end"
+        unread = [s for p in self.programs for s in written_unread(p.steps, lambda n: self.access(n).table)]
+        assert not unread, f"{len(unread)} writes to rows that another access may hold"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         def told(e: Expr) -> str:

@@ -236,6 +236,44 @@ def every(steps: Sequence[Step]) -> Iterator[Step]:
                 yield from every(conflict)
 
 
+def written_unread(steps: Sequence[Step], table_of: Callable[[int], int]) -> list[Step]:
+    """The steps that write a row of a table of which another access has been read since theirs was: where both name one
+    row, it is the other one that holds it, and what is written to this one is lost.
+    """
+    found: list[Step] = []
+    _note_unread(steps, table_of, {}, found)
+    return found
+
+
+def _note_unread(
+    steps: Sequence[Step], table_of: Callable[[int], int], last: dict[int, int], found: list[Step]
+) -> None:
+    """last: of each table the access that was read last; -1 where that is not known. It is kept up."""
+    for step in steps:
+        match step:
+            case Read(access=access):
+                last[table_of(access)] = access
+            case Update(access=access) | Delete(access=access) | Insert(access=access):
+                found += [step] if last.get(table_of(access)) != access else []
+            case _:
+                pass
+        inside: tuple[Sequence[Step], ...] = ()
+        match step:
+            case Insert(conflict=conflict) if conflict is not None:
+                inside = (conflict,)
+            case Choose(then=then, otherwise=otherwise):
+                inside = (then, otherwise)
+            case Each(steps=repeated):
+                inside = (repeated,)
+            case _:
+                pass
+        sides = [dict(last) for _ in inside]
+        for side, then_last in zip(inside, sides, strict=True):
+            _note_unread(side, table_of, then_last, found)
+        for other in sides:
+            last.update({t: -1 for t in other if other[t] != last.get(t)})
+
+
 def turns_of_emits(steps: Sequence[Step], first: int = 0) -> tuple[list[int], int]:
     """For each step that emits, in the order of `every`, the number of its row among those of an event, counted from
     `first`, and how many rows there are at most. Of the two sides of a choice one is taken: they share numbers.
