@@ -236,10 +236,8 @@ class Flow:
     ahead: Row | None = None  # the source row some turns later, for prefetching
     soon: Row | None = None  # and one half as many turns later
     steps: tuple[Row, Row, Row] | None = None  # the rows for which a look-up in three steps takes its 1st, 2nd, 3rd
-    lists: tuple[Row, Row, Row] | None = (
-        None  # the rows whose arrays are fetched; for whose elements a look-up takes its
-    )
-    # 1st step, and its 2nd
+    # the rows whose arrays are fetched, and for whose elements a look-up takes its 1st, and its 2nd step
+    lists: tuple[Row, Row, Row] | None = None
     has_batch: bool = False  # the function takes rows of a batch, its argument
     tables: dict[int, TableLocals] = field(default_factory=dict)
     stale: list[Callable[[], None]] = field(default_factory=list)  # write what reads again what closing times changed

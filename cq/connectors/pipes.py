@@ -60,13 +60,14 @@ def told(file: Once, name: str, options: Mapping[str, str]) -> tuple[str, Peeked
 
 def _kind_of_text(text: Peeked, options: Mapping[str, str]) -> str:
     """The format for which an option is given, else the one that the text begins as, else the one left over."""
-    for name in texts():
+    readings = texts()
+    for name in readings:
         if any(key in options for key in FORMATS[name].options):
             return name
-    for name, reading in texts().items():
+    for name, reading in readings.items():
         if reading.begins is not None and reading.told is not None and reading.begins(text.peek(reading.told)):
             return name
-    return next(name for name, reading in texts().items() if reading.begins is None)
+    return next(name for name, reading in readings.items() if reading.begins is None)
 
 
 @contextmanager

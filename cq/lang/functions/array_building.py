@@ -11,7 +11,8 @@ from typing import Any
 from cq.lang.functions.arrays import array_and_element, element_of, one_array
 from cq.lang.functions.comparison import equals
 from cq.lang.functions.registry import OVERLOADS, Constants, Failure, Refusal, Signature, scalar
-from cq.lang.functions.spark_text import cast_to, spark_slice
+from cq.lang.functions.slices import between, spark_slice
+from cq.lang.functions.spark_text import cast_to
 from cq.lang.types import (
     BIGINT,
     DOUBLE,
@@ -86,8 +87,7 @@ OVERLOADS["concat"] = ("array_concat",)
 )
 def array_slice(x: Array, first: int, last: int) -> Array:
     """The elements from one number to another; negative numbers count from the end."""
-    begin, end = (n + len(x) + 1 if n < 0 else n for n in (first, last))
-    return x[max(begin, 1) - 1 : max(end, 0)]
+    return x[between(first, last, len(x))]
 
 
 OVERLOADS["array_slice"] = ("text_slice",)

@@ -40,13 +40,3 @@ def clamped_int(text: str, limit: int = 2**31 - 1) -> str:
     """A BIGINT text as Spark's INT, what is beyond `limit` on either side at it. NULL stays NULL."""
     clamped = f"cast(greatest(least({text}, {limit}L), -{limit}L) as INT)"
     return f"if({text} is null, null, {clamped})"  # GREATEST and LEAST skip NULL
-
-
-def spark_slice(size: str, part: str, args: tuple[str, ...]) -> str:
-    """What lies between two numbers. size, part: the functions that count it and that take some of it."""
-    items, first, last = args
-    first, last = (f"cast({clamped_int(n)} as BIGINT)" for n in (first, last))
-    begin = f"greatest(if({first} < 0, {first} + {size}({items}) + 1, {first}), 1)"
-    end = f"least(if({last} < 0, {last} + {size}({items}) + 1, {last}), {size}({items}))"
-    length = f"cast(greatest({end} - {begin} + 1, 0) as INT)"
-    return f"if({first} is null or {last} is null, null, {part}({items}, cast({begin} as INT), {length}))"

@@ -7,7 +7,8 @@ from typing import Any
 
 from cq.lang.functions.registry import Failure, Signature, scalar
 from cq.lang.functions.signatures import as_text, fixed, overloaded, with_optional
-from cq.lang.functions.spark_text import clamped_int, spark_slice
+from cq.lang.functions.slices import between, spark_slice
+from cq.lang.functions.spark_text import clamped_int
 from cq.lang.types import BIGINT, BOOLEAN, INT64_MAX, INTEGER, VARCHAR, array
 
 _ONE_TEXT = fixed(VARCHAR, returns=VARCHAR)
@@ -133,8 +134,7 @@ def substring(x: str, start: int, count: int = INT64_MAX) -> str:
 )
 def text_slice(x: str, first: int, last: int) -> str:
     """The code points from one number to another; negative numbers count from the end."""
-    begin, end = (n + len(x) + 1 if n < 0 else n for n in (first, last))
-    return x[max(begin, 1) - 1 : max(end, 0)]
+    return x[between(first, last, len(x))]
 
 
 @scalar(

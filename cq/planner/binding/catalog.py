@@ -55,9 +55,10 @@ CONSTANTS = "values"
 Infer = Callable[[str, Options], tuple[Field | Unheld, ...]]
 """(stream, options) -> the columns its connector delivers; raises a CqError when it cannot tell."""
 Lateness = Callable[[Options, tuple[Field, ...], int], int | None]
-Proposes = Callable[[Options, tuple[Field, ...], int], ProposedTime | None]
 """(options, fields, column) -> how far a time of a file lies behind an earlier one, at most, in microseconds; None for
 what cannot be looked at before it is read."""
+Proposes = Callable[[Options, tuple[Field, ...], int], ProposedTime | None]
+"""(options, fields, column) -> what makes a time of a column of a file that holds none; None as for Lateness."""
 
 
 def infer_nothing(name: str, options: Options) -> tuple[Field, ...]:

@@ -64,16 +64,12 @@ class OverCalls(AddsColumns):
     Rows are taken in arrival order, or by (time, position) when `order` is given: then late rows are dropped, and where
     the input has a delay a row is taken at the instant the watermark reaches its time; without a delay at once. A time
     that lags behind the watermark is reached that much later.
-
-    until: an event time that is the same in all rows of a partition and never NULL; when the watermark is past it, no
-    row of the partition comes any more, and it may be forgotten. A rewrite finds it (`forget_partitions`).
     """
 
     partition: tuple[Expr, ...]
     order: TimeAttribute | None
     calls: tuple[Lag | AggregateCall, ...]
     names: tuple[str, ...] = label()
-    until: TimeAttribute | None = field(default=None, kw_only=True)
 
     op_class = OpClass.PARTITIONED
     fan_out = 1
@@ -141,7 +137,6 @@ class OverCalls(AddsColumns):
             order=replace(self.order, column=places[self.order.column]) if self.order is not None else None,
             calls=tuple(self.calls[i].map(lambda e: remap(e, places)) for i in kept),
             names=tuple(self.names[i] for i in kept),
-            until=replace(self.until, column=places[self.until.column]) if self.until is not None else None,
         )
         return Pruned(unless_same(self, new), self.places_over(below, kept))
 
@@ -165,13 +160,6 @@ class OverCalls(AddsColumns):
     def check(self) -> None:
         known = self.order is None or self.order in self.input.schema.times
         assert known, "ordered by a column that is no event time"
-        assert self.until is None or self.until in self.closing_times, "forgotten at a time of which more rows may come"
-
-    @property
-    def closing_times(self) -> tuple[TimeAttribute, ...]:
-        """The event times that are the same in all rows of a partition, and never NULL."""
-        alike = {e.index for e in self.partition if isinstance(e, Column) and not e.nullable}
-        return tuple(t for t in self.schema.times if t.column in alike)
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         order = text((0,), self.order) if self.order is not None else ""
@@ -199,7 +187,13 @@ class OverCalls(AddsColumns):
 @operator("over")
 @dataclass(frozen=True, slots=True)
 class Over(OverCalls):
-    """OverCalls of LAG, or of aggregates of the partition's rows up to this one."""
+    """OverCalls of LAG, or of aggregates of the partition's rows up to this one.
+
+    until: an event time that is the same in all rows of a partition and never NULL; when the watermark is past it, no
+    row of the partition comes any more, and it may be forgotten. A rewrite finds it (`forget_partitions`).
+    """
+
+    until: TimeAttribute | None = field(default=None, kw_only=True)
 
     closes = False
     emits_at_end = False
@@ -217,3 +211,18 @@ class Over(OverCalls):
         opened = self.until is not None
         kept = f"one entry {'for each open' if opened else 'a'} partition{', with all values of its rows' * values}"
         return StateBound(kept, bounded=opened or not (self.partition or values))
+
+    @property
+    def closing_times(self) -> tuple[TimeAttribute, ...]:
+        """The event times that are the same in all rows of a partition, and never NULL."""
+        alike = {e.index for e in self.partition if isinstance(e, Column) and not e.nullable}
+        return tuple(t for t in self.schema.times if t.column in alike)
+
+    def _moved(self, places: Mapping[int, int]) -> Over:
+        return (
+            self if self.until is None else replace(self, until=replace(self.until, column=places[self.until.column]))
+        )
+
+    def check(self) -> None:
+        super().check()
+        assert self.until is None or self.until in self.closing_times, "forgotten at a time of which more rows may come"

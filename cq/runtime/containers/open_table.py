@@ -5,12 +5,13 @@ Sharing: none, as for tables.
 
 from __future__ import annotations
 
+from cq.records import replace
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import st_i64
-from cq.runtime.containers.protocol import Container, Place, register, string_bits
-from cq.runtime.containers.table_saving import all_taken, no_arrivals, table_load, table_save, table_saved_words
+from cq.runtime.containers.protocol import Place, register, string_bits
+from cq.runtime.containers.table_saving import TABLE
 from cq.runtime.containers.table_words import TABLE_BEHIND, TABLE_PAST, TABLE_UNTIL
-from cq.runtime.containers.tables import table_drop, table_held_bytes, table_new
+from cq.runtime.containers.tables import table_new
 from cq.runtime.layout.abi import BEFORE_ALL
 from cq.runtime.layout.job import Slot
 
@@ -32,18 +33,4 @@ def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
     return (shape.entry_words, string_bits(shape), shape.until_word, shape.behind_us)
 
 
-register(
-    Container(
-        "open_table",  # as "table"
-        _arguments,
-        new=open_table_new,
-        drop=table_drop,
-        saved_words=table_saved_words,
-        save=table_save,
-        load=table_load,
-        arrivals=no_arrivals,
-        taken=all_taken,
-        held_bytes=table_held_bytes,
-        hand_over=None,
-    )
-)
+register(replace(TABLE, name="open_table", arguments=_arguments, new=open_table_new))

@@ -144,18 +144,17 @@ def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
     return (shape.entry_words, string_bits(shape), 0)
 
 
-register(
-    Container(
-        "table",  # of entries that keep no order: their keys begin where others have the serial of their first row
-        _arguments,
-        new=table_new,
-        drop=table_drop,
-        saved_words=table_saved_words,
-        save=table_save,
-        load=table_load,
-        arrivals=no_arrivals,
-        taken=all_taken,
-        held_bytes=table_held_bytes,
-        hand_over=None,
-    )
+TABLE = Container(
+    "table",  # of entries that keep no order: their keys begin where others have the serial of their first row
+    _arguments,
+    new=table_new,
+    drop=table_drop,
+    saved_words=table_saved_words,
+    save=table_save,
+    load=table_load,
+    arrivals=no_arrivals,
+    taken=all_taken,
+    held_bytes=table_held_bytes,
+    hand_over=None,
 )
+register(TABLE)

@@ -32,9 +32,9 @@ TABLE_MOST = _table.word()
 # 0, or 1 + the words of a key: what the index of a dense table points to is up to order.py alone
 TABLE_ORDER = _table.word()
 TABLE_ARRIVALS = _table.word()  # bit w: word w of an entry holds the arrival of a row, or NEVER
-# of entries that are over some time (table_forget_over): the word of their time, 0: none ever is; what is added to it
-TABLE_UNTIL = _table.word()
-TABLE_BEHIND = _table.word()
+# entries may be over some time (open_table.py)
+TABLE_UNTIL = _table.word()  # the word of an entry that says when; 0: none ever is
+TABLE_BEHIND = _table.word()  # microseconds that are added to it
 TABLE_PAST = _table.word()  # event time is past every instant before this one
 # what is remembered of the codes of a dictionary (recall.py)
 TABLE_KNOWN = _table.word()  # -> the address of the entry of each code, 0 where it is not known; or 0

@@ -367,7 +367,8 @@ def _forget_over(table: int, log_slots: int) -> int:
             dead += 1
     st_i64(table, TABLE_COUNT, ld_i64(table, TABLE_COUNT) - dead)
     st_i64(table, TABLE_DEAD, ld_i64(table, TABLE_DEAD) + dead)
-    return 1 - table_settle(table)
+    table_settle(table)
+    return 1
 
 
 @native("i64(i64)")
