@@ -113,9 +113,10 @@ def spark_chunk(seeds: Iterable[int]) -> Found:
     """One trial of the plan of every seed on Spark: the reference's rows as a multiset, DOUBLE within 1e-9; an error
     that the reference finds too in one of the outputs.
 
-    Rows without an event time are left out: such a run ends before Spark has anything to do.
+    Rows without an event time are left out: such a run ends before Spark has anything to do. Spark may not compute what
+    nothing reads, and goes on where the reference stops at that: it then has at least the rows that left before.
     """
-    from cq.engines.compare import compare_runs
+    from cq.engines.compare import compare, compare_runs
     from cq.engines.query import collect
 
     found = Found()
@@ -133,6 +134,11 @@ def spark_chunk(seeds: Iterable[int]) -> Found:
         sides = [(n, r.tables, r.error) for n, r in (("reference", reference), ("spark", spark))]
         difference_ = compare_runs(sides[0], sides[1])
         found.counts["spark cases"] += 1
+        if reference.error is not None and spark.error is None:
+            pairs = [compare(name, rows, spark.tables[name]) for name, rows in reference.tables.items()]
+            if not any(c.left_only or c.reason for c in pairs):
+                found.counts["went on on Spark"] += 1
+                continue
         known = spark.error is None or spark.error.code in plan.prepared.errors_of_outputs()
         if not (difference_.equal and known):
             found.mismatches.append(f"seed {seed} on Spark\n{difference_}\n\n{as_slt(trial)}")
