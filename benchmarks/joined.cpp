@@ -5,6 +5,8 @@
 
 namespace {
 
+constexpr i64 kNever = INT64_MAX;  // later than any time
+
 // The rows of each key in order of arrival: an index of keys, and dense rows that are linked.
 struct Rows {
     struct Key {
@@ -92,9 +94,35 @@ struct Latest {
     void start(i64 key, i32) { id = key, there = 0; }
 };
 
+struct Arrived {
+    i64 time, id, value;
+};
+
+// Rows by time, those of one time as they came: a ring into which late ones are sorted.
+struct Waiting {
+    std::vector<Arrived> ring = std::vector<Arrived>(64);
+    u64 first = 0, behind = 0;
+
+    Arrived &nth(u64 n) { return ring[n & (ring.size() - 1)]; }
+    i64 first_time() { return first == behind ? kNever : nth(first).time; }
+    Arrived take() { return nth(first++); }
+    void add(Arrived row) {
+        if (behind - first == ring.size()) grow();
+        u64 place = behind++;
+        for (; place > first && nth(place - 1).time > row.time; place--) nth(place) = nth(place - 1);
+        nth(place) = row;
+    }
+    __attribute__((noinline, cold)) void grow() {
+        std::vector<Arrived> bigger(2 * ring.size());
+        for (u64 n = first; n < behind; n++) bigger[n & (bigger.size() - 1)] = nth(n);
+        ring.swap(bigger);
+    }
+};
+
 }  // namespace
 
-// Each trade beside the last quote of its key, if there is one; both inputs are in order of time.
+// Each trade beside the last quote of its key at its time or before, if there is one. Rows come one by one, whichever
+// input has the earlier one, and wait until neither input can bring an earlier one: a stream does not know what follows.
 // columns: auction, price, ts of trades; auction, quoted, ts of quotes; parameters: rows of quotes
 extern "C" i64 asof(const void **columns, i64 rows, i64 batch, const i64 *parameters, i64 *sums) {
     const i64 *auction = words_of(columns, 0), *price = words_of(columns, 1), *ts = words_of(columns, 2);
@@ -102,17 +130,39 @@ extern "C" i64 asof(const void **columns, i64 rows, i64 batch, const i64 *parame
     const i64 quotes = parameters[0];
     Results out(3, batch, sums);
     Table<Latest, i64> table;
-    i64 next = 0;
-    for (i64 i = 0; i < rows; i++) {
-        for (; next < quotes && at[next] <= ts[i]; next++) {
-            if (table.mask > kSmallSlots) table.prefetch(of[std::min(next + kAhead, quotes - 1)]);
-            Latest *latest = table.find(of[next]);
-            latest->value = quoted[next], latest->there = 1;
+    Waiting trades_wait, quotes_wait;
+    auto release_until = [&](i64 watermark) {
+        while (true) {
+            const i64 quote = quotes_wait.first_time(), trade = trades_wait.first_time();
+            const i64 earliest = std::min(quote, trade);
+            if (earliest > watermark || earliest == kNever) return;
+            if (quote <= trade) {
+                const Arrived row = quotes_wait.take();
+                Latest *latest = table.find(row.id);
+                latest->value = row.value, latest->there = 1;
+            } else if (trade == watermark) {
+                return;  // a quote of that time may follow
+            } else {
+                const Arrived row = trades_wait.take();
+                const Latest *latest = table.find(row.id);
+                if (!latest->there) continue;
+                out[0][out.used] = row.id, out[1][out.used] = row.value, out[2][out.used] = latest->value;
+                out.row_done();
+            }
         }
-        const Latest *latest = table.find(auction[i]);
-        if (!latest->there) continue;
-        out[0][out.used] = auction[i], out[1][out.used] = price[i], out[2][out.used] = latest->value;
-        out.row_done();
+    };
+    i64 i = 0, next = 0;
+    while (i < rows || next < quotes) {
+        if (next == quotes || (i < rows && ts[i] <= at[next])) {
+            trades_wait.add({ts[i], auction[i], price[i]});
+            i++;
+        } else {
+            quotes_wait.add({at[next], of[next], quoted[next]});
+            next++;
+        }
+        const i64 trades_until = i == rows ? kNever : i ? ts[i - 1] : -kNever;
+        const i64 quotes_until = next == quotes ? kNever : next ? at[next - 1] : -kNever;
+        release_until(std::min(trades_until, quotes_until));
     }
     out.flush();
     return out.total;
