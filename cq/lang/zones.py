@@ -1,4 +1,4 @@
-"""Time zones as tables: when a zone's distance from UTC changes, read once from the IANA database that Python finds.
+"""Time zones as tables: when a zone's distance from UTC changes, read once from the IANA database (zone_database.py).
 
 Kernels search such a table (cq/runtime/values/zones.py), and so does the reference. It has every change up to the year
 2500; after that the rules repeat, as the calendar does, every 400 years. A local time that a zone skips or has twice is
@@ -7,17 +7,14 @@ taken by the distance before the change, as Java and Python take it.
 
 from __future__ import annotations
 
-import importlib.resources
 import re
 import struct
-import zoneinfo
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from pathlib import Path
 
 from cq.lang.calendar import DAY_US, days_from_civil
 from cq.records import dataclass
@@ -101,21 +98,24 @@ def zone_of(name: str) -> Zone:
         raise BadZone(
             "is no time zone", _way_to(name, "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'")
         )
-    try:
-        zone = zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+    from cq.lang import zone_database
+
+    zone = zone_database.opened(name)
+    if zone is None:
         raise BadZone(
             "is not in the time zone database",
             _way_to(name, "names are those of the IANA database: 'America/New_York'"),
-        ) from None
-    return _table(zone, name)
+        )
+    return _table(zone, zone_database.content(name))
 
 
 def _way_to(name: str, otherwise: str) -> str:
     """The nearest name, by all of it or by its place alone."""
     import difflib
 
-    known = zoneinfo.available_timezones()
+    from cq.lang import zone_database
+
+    known = zone_database.names()
     if not known:
         return "there is no database here: pip install tzdata"
     by_text = {z.rpartition("/")[2].lower(): z for z in sorted(known, reverse=True)} | {z.lower(): z for z in known}
@@ -126,8 +126,8 @@ def _way_to(name: str, otherwise: str) -> str:
     return otherwise
 
 
-def _table(zone: zoneinfo.ZoneInfo, name: str) -> Zone:
-    instants = sorted({*_explicit(name), *_by_rule(zone)})
+def _table(zone: tzinfo, content: bytes) -> Zone:
+    instants = sorted({*_explicit(content), *_by_rule(zone)})
     utc: list[int] = []
     local: list[int] = []
     offsets = [_offset(zone, _FIRST)]
@@ -146,16 +146,15 @@ _FIRST = days_from_civil(1800, 1, 1) * 86_400  # before there were zones
 _LAST_EXPLICIT = days_from_civil(2037, 1, 1) * 86_400  # the database writes out changes up to here at least
 
 
-def _offset(zone: zoneinfo.ZoneInfo, instant: int) -> int:
+def _offset(zone: tzinfo, instant: int) -> int:
     """Seconds from UTC at an instant, in seconds since 1970."""
     found = (_EPOCH + timedelta(seconds=instant)).astimezone(zone).utcoffset()
     assert found is not None, "a zone without a distance"
     return int(found.total_seconds())
 
 
-def _explicit(name: str) -> Iterator[int]:
+def _explicit(content: bytes) -> Iterator[int]:
     """The changes that the file of a zone lists (RFC 8536): those of its second part, which has 64 bits for each."""
-    content = _file(name)
     counts = struct.Struct(">4sc15x6l")
     _, version, utc, standard, leaps, times, types, letters = counts.unpack_from(content)
     if version < b"2":
@@ -165,16 +164,7 @@ def _explicit(name: str) -> Iterator[int]:
     yield from (t for t in struct.unpack_from(f">{times}q", content, second + counts.size) if t > _FIRST)
 
 
-def _file(name: str) -> bytes:
-    for folder in zoneinfo.TZPATH:
-        path = Path(folder, *name.split("/"))
-        if path.is_file():
-            return path.read_bytes()
-    *rooms, last = name.split("/")
-    return importlib.resources.files(".".join(("tzdata.zoneinfo", *rooms))).joinpath(last).read_bytes()
-
-
-def _by_rule(zone: zoneinfo.ZoneInfo) -> Iterator[int]:
+def _by_rule(zone: tzinfo) -> Iterator[int]:
     """The changes by the rule of a zone, to the second, up to the end of the cycle. They are weeks apart."""
     step, end = 10 * 86_400, CYCLE_END_US // SECOND_US
     before = _offset(zone, _LAST_EXPLICIT)

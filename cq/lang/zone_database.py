@@ -1,0 +1,35 @@
+"""The IANA database of time zones that Python finds: the system's, or that of the package tzdata.
+
+A module of its own, which is loaded with the first zone that a query names: what it needs takes longer than the rest of
+a small query's planning.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import zoneinfo
+from datetime import tzinfo
+from pathlib import Path
+
+
+def opened(name: str) -> tzinfo | None:
+    """The zone of that name; None where the database has none."""
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def names() -> set[str]:
+    """All names there are; none where there is no database."""
+    return zoneinfo.available_timezones()
+
+
+def content(name: str) -> bytes:
+    """The file of a zone that `opened` has opened (RFC 8536)."""
+    for folder in zoneinfo.TZPATH:
+        path = Path(folder, *name.split("/"))
+        if path.is_file():
+            return path.read_bytes()
+    *rooms, last = name.split("/")
+    return importlib.resources.files(".".join(("tzdata.zoneinfo", *rooms))).joinpath(last).read_bytes()
