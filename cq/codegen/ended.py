@@ -14,21 +14,21 @@ from cq.codegen.writer import expr
 from cq.planner.physical.complete import MOST_SOURCES, causes
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.source import sources_of
+from cq.planner.plan.source import SourceDef, sources_of
 from cq.runtime.layout import abi
 
 
 def has_ended(flow: Flow, node: LogicalNode, port: int) -> ast.expr | None:
     """1 where the input of the node has no more rows from this batch on, else 0; None where that is not known."""
-    names = causes(node.inputs[port]) if flow.has_batch else None
-    mask = ended_mask(flow.stage.plan, names) if names is not None else None
+    found = causes(node.inputs[port]) if flow.has_batch else None
+    mask = ended_mask(flow.stage.plan, found) if found is not None else None
     if mask is None:
         return None
     ended = expr("pick(ld_i64(batch, W) & MASK == MASK, 1, 0)", W=abi.BATCH_ENDED, MASK=mask)
     return ast.Name(flow.writer.hoist(ended, "ended"), ast.Load())
 
 
-def ended_mask(plan: LogicalPlan, names: Collection[str]) -> int | None:
-    """The bits of BATCH_ENDED of these sources of a stage; None where it does not have them all."""
-    ports = [port for port, source in enumerate(sources_of(plan.nodes())) if source.name in names]
+def ended_mask(plan: LogicalPlan, sources: Collection[SourceDef]) -> int | None:
+    """The bits of BATCH_ENDED of these sources of a stage, one at least; None where it has no bit for each."""
+    ports = [port for port, source in enumerate(sources_of(plan.nodes())) if source in sources]
     return sum(1 << port for port in ports) if max(ports) < MOST_SOURCES else None

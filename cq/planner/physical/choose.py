@@ -37,7 +37,7 @@ from cq.planner.physical.transactions import MEASURED_WORKERS, Natively, cost_of
 from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
-from cq.planner.plan.source import sources_of
+from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import replace
 from cq.ways import WAY_OF_SCHEME, Way
 
@@ -397,9 +397,9 @@ def reason_of(branches: Sequence[Branch], cost_ns: int, least_ns: int) -> str:
     return f"its operators have {len(branches)} keys: a row goes to a lane of each"
 
 
-def shared_reason(complete: Sequence[str]) -> str:
+def shared_reason(complete: Sequence[SourceDef]) -> str:
     """Why a stage is shared once these sources have ended, for people."""
-    names = ", ".join(complete)
+    names = ", ".join(s.name for s in complete)
     return f"every row of {names} comes before the rest: any worker then looks up its rows, and nothing is kept"
 
 

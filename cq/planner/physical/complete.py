@@ -13,12 +13,12 @@ from cq.planner.operators import Join, SemiJoin
 from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
-from cq.planner.plan.source import sources_of
+from cq.planner.plan.source import SourceDef, sources_of
 
 MOST_SOURCES = 63  # of a query, so that a batch says of each whether it has ended
 
 
-def causes(node: LogicalNode) -> tuple[str, ...] | None:
+def causes(node: LogicalNode) -> tuple[SourceDef, ...] | None:
     """The sources whose rows cause all rows of the node, none of them later than its cause; None where there is none.
 
     When these have ended, no row of the node comes any more.
@@ -28,16 +28,16 @@ def causes(node: LogicalNode) -> tuple[str, ...] | None:
         return None
     if any(not n.inputs and n.source is None for n in nodes):
         return None
-    return tuple(s.name for s in sources_of(nodes))
+    return sources_of(nodes)
 
 
-def complete_first(plan: LogicalPlan) -> tuple[str, ...]:
+def complete_first(plan: LogicalPlan) -> tuple[SourceDef, ...]:
     """As few sources as possible after whose last row no operator of the plan keeps any; none where there are no such.
 
     All their rows come before those of the other sources.
     """
     sources = sources_of(plan.nodes())
-    first = [s.name for s in sources if s.event_time is None and s.bounded and len(sources) <= MOST_SOURCES]
+    first = [s for s in sources if s.event_time is None and s.bounded and len(sources) <= MOST_SOURCES]
     states = [n for n in plan.nodes() if n.keeps_state]
     for count in range(1, min(len(first), len(sources) - 1) + 1):
         if all(_only_looks_up(n, first[:count]) for n in states):
@@ -45,7 +45,7 @@ def complete_first(plan: LogicalPlan) -> tuple[str, ...]:
     return ()
 
 
-def _only_looks_up(node: LogicalNode, ended: Collection[str]) -> bool:
+def _only_looks_up(node: LogicalNode, ended: Collection[SourceDef]) -> bool:
     """Whether the operator keeps nothing, and changes nothing it has kept, when these sources have ended."""
     if not isinstance(node, Join | SemiJoin) or node.emits_at_end:
         return False
@@ -53,6 +53,6 @@ def _only_looks_up(node: LogicalNode, ended: Collection[str]) -> bool:
     return right or (left and isinstance(node, Join) and not node.right_first)
 
 
-def _has_ended(node: LogicalNode, ended: Collection[str]) -> bool:
+def _has_ended(node: LogicalNode, ended: Collection[SourceDef]) -> bool:
     found = causes(node)
-    return found is not None and all(name in ended for name in found)
+    return found is not None and all(source in ended for source in found)

@@ -45,7 +45,7 @@ class Stage:
     waits: bool
     branches: tuple[Branch, ...] = ()
     lanes: int = 0
-    complete: tuple[str, ...] = ()
+    complete: tuple[SourceDef, ...] = ()
     gathered: tuple[LogicalNode, ...] = ()
     final: bool = True
     collects: bool = False
@@ -62,8 +62,8 @@ class Stage:
         """The nodes whose rows come from outside, by port: one scan a source, or the rows of the stage before."""
         nodes = self.plan.nodes()
         given = [n for n in nodes if isinstance(n, StageInput)]
-        scans = {n.source.name: n for n in nodes if n.source is not None}
-        return tuple(given) or tuple(scans[s.name] for s in sources_of(nodes))
+        scans = {n.source: n for n in nodes if n.source is not None}
+        return tuple(given) or tuple(scans[s] for s in sources_of(nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield "reads both sources and another stage"
     if bool(given) != (number > 0):
         yield "the first stage reads sources, every other the stage before"
-    if len({n.source.name for n in scans if n.source}) != len(scans):
+    if len({n.source for n in scans}) != len(scans):
         yield "a source scanned twice: sub-plans are shared before stages are made"
     if stage.final != last:
         yield "the last stage, and only that one, ends at the sinks"

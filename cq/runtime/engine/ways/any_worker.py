@@ -214,5 +214,6 @@ register(
         flush=None,
         alone=False,
         emptied=True,
+        collected=False,
     )
 )

@@ -387,5 +387,6 @@ register(
         flush=None,
         alone=False,
         emptied=False,
+        collected=False,
     )
 )

@@ -230,5 +230,6 @@ register(
         flush=flush_loop,
         alone=True,
         emptied=False,
+        collected=False,
     )
 )

@@ -210,5 +210,6 @@ register(
         flush=None,
         alone=False,
         emptied=False,
+        collected=True,
     )
 )

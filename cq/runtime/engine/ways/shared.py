@@ -182,5 +182,6 @@ register(
         flush=flush_shared,
         alone=False,
         emptied=False,
+        collected=False,
     )
 )
