@@ -316,6 +316,10 @@ OVER_AND_JOINS = {
     "  SELECT AVG(n) FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
     "trigger_names_of_arrays": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "  UPDATE account SET n = 1 FROM UNNEST(SPLIT(item, ' '), SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_keys_and_other_rows": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "UPDATE account SET n = (SELECT n FROM account WHERE card = 'x') WHERE card IN (new.item, 'y');",
+    "trigger_value_of_several_rows": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "SELECT (SELECT n FROM account WHERE card IN (item, 'x')) AS n;",
     "trigger_updates_from_table": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = b.n FROM account AS b WHERE account.card = item;",
     "trigger_of_many_rows": ACCOUNT

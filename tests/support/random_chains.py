@@ -78,7 +78,9 @@ class _Drawn:
         table = self.r.choice(self.tables)
         match kind:
             case "update":
-                return f"UPDATE {table} SET {self.sets(table)} WHERE {self.key(table)}{self.more()};"
+                sets = self.sets(table)
+                keys = self.key(table) if "(SELECT" in sets else self.keys(table)
+                return f"UPDATE {table} SET {sets} WHERE {keys}{self.more()};"
             case "several":
                 arrays = self.r.choice(
                     ("new.d) AS u(i)", "new.d, new.e) AS u(i, j)", "new.e) WITH ORDINALITY AS u(i, j)")
@@ -89,7 +91,7 @@ class _Drawn:
                 second = f" AND {table}.l = {self.second()}" if self.two_keys[table] else ""
                 return f"UPDATE {table} SET {sets} FROM UNNEST({arrays} WHERE {table}.k = u.i{second}{self.more()};"
             case "delete":
-                return f"DELETE FROM {table} WHERE {self.key(table)}{self.more()};"
+                return f"DELETE FROM {table} WHERE {self.keys(table)}{self.more()};"
             case "insert":
                 columns = "(k, l, n, m)" if self.two_keys[table] else "(k, n, m)"
                 keys = f"{self.event()}, {self.second()}" if self.two_keys[table] else self.event()
@@ -100,7 +102,7 @@ class _Drawn:
             case "show":
                 return (
                     f"SELECT {self.value()} AS x, n AS y, t.x AS z, UPPER(new.w) || 'x' AS w FROM {table} AS t"
-                    f" WHERE {self.key(table, 't.')};"
+                    f" WHERE {self.keys(table, 't.')};"
                 )
             case "if":
                 other = f" ELSE {self.statement(depth + 1)}" if self.r.random() < 0.5 else ""
@@ -117,6 +119,15 @@ class _Drawn:
 
     def key(self, table: str, name: str = "") -> str:
         said = f"{name}k = {self.event()}"
+        return f"{said} AND {name}l = {self.second()}" if self.two_keys[table] else said
+
+    def keys(self, table: str, name: str = "") -> str:
+        """One key or several."""
+        if self.r.random() < 0.7:
+            return self.key(table, name)
+        if self.two_keys[table] and self.r.random() < 0.5:
+            return f"({self.key(table, name)} OR {self.key(table, name)})"
+        said = f"{name}k IN ({', '.join(self.event() for _ in range(self.r.randint(2, 3)))})"
         return f"{said} AND {name}l = {self.second()}" if self.two_keys[table] else said
 
     def more(self) -> str:

@@ -202,11 +202,13 @@ class _Body:
             case "update" if self.loop(0.4):
                 return self.each(table)
             case "update":
-                return Sql(f"UPDATE {table.name} SET {self.sets(table, '')} WHERE {self.key(table)}{self.more(table)}")
+                sets = self.sets(table, "")
+                keys = self.key(table) if "(SELECT" in sets else self.keys(table)
+                return Sql(f"UPDATE {table.name} SET {sets} WHERE {keys}{self.more(table)}")
             case "insert":
                 return self.insert(table)
             case "delete":
-                return Sql(f"DELETE FROM {table.name} WHERE {self.key(table)}{self.more(table)}")
+                return Sql(f"DELETE FROM {table.name} WHERE {self.keys(table)}{self.more(table)}")
             case "show":
                 if self.loop(0.2):
                     said = f"SELECT SUM(n + new.a) + COUNT(*) AS x, {self.r.choice(('MIN', 'MAX'))}(w) AS y"
@@ -249,6 +251,17 @@ class _Body:
     def key(self, table: Table, number: str = "") -> str:
         parts = [f"{table.name}.k = {number or self.number(0)}", f"{table.name}.kk = {self.text()}"]
         return " AND ".join(parts[: table.keys])
+
+    def keys(self, table: Table) -> str:
+        """One key or several, read from no other row."""
+        if self.r.random() < 0.6:
+            return self.key(table)
+        if table.keys == 2 and self.r.random() < 0.5:
+            said = f"({self.key(table)} OR {self.key(table)})"
+        else:
+            numbers = ", ".join(self.number(0) for _ in range(self.r.randint(2, 3)))
+            said = f"{table.name}.k IN ({numbers})" + f" AND {table.name}.kk = {self.text()}" * (table.keys == 2)
+        return self.key(table) if "(SELECT" in said else said
 
     def more(self, table: Table) -> str:
         return f" AND {self.r.choice(('n > 3', 'm IS NULL', 'n < new.a'))}" if self.r.random() < 0.3 else ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.errors import CompileError, Span, compile_error
-from cq.lang.expressions import Call, Cast, Column, Expr, columns_of
+from cq.lang.expressions import Call, Cast, Column, Expr, columns_of, conjunction, conjuncts
 from cq.lang.types import DOUBLE, INTEGER_BITS, DataType, Kind, common_type
 from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass
 
 BY_KEY = "the row that a trigger reads or writes is named by its key"
-MORE_ROWS = "a row for each in the stream, or UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
+MORE_ROWS = "WHERE key IN (new.a, new.b), or of an array UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
 DOUBLE_BITS = 53  # of the integers that a DOUBLE tells apart
 
 
@@ -24,7 +24,29 @@ class KeyValue:
     is_all: bool
 
 
-def key_value(part: Expr, own: range) -> KeyValue | None:
+def keyed(table: KeyedTable, start: int, condition: Expr | None, span: Span) -> tuple[tuple[Expr, ...], Expr | None]:
+    """The key that a condition gives, and what else it demands. CQ0411 where it gives none.
+
+    start: where the row begins in the frame.
+    """
+    found: dict[int, Expr] = {}
+    rest = []
+    own = range(start, start + 1 + len(table.fields))
+    parts = conjuncts(condition) if condition is not None else ()
+    for part in parts:
+        named = _key_value(part, own)
+        if named is not None and named.column - start - 1 in {*table.key} - {*found}:
+            found[named.column - start - 1] = named.value
+            rest += [] if named.is_all else [part]
+        else:
+            rest.append(part)
+    if len(found) < len(table.key):
+        missing = [c for c in table.key if c not in found]
+        raise _no_key(table, missing, [_inexact(p, start + 1 + missing[0]) for p in parts], span)
+    return tuple(found[c] for c in table.key), conjunction(rest) if rest else None
+
+
+def _key_value(part: Expr, own: range) -> KeyValue | None:
     """The column of these that a condition equates with a value of others; None where it does not.
 
     Where the value is of a wider type, the row is the one with TRY_CAST of it: NULL, the key of no row, where it does
@@ -44,7 +66,7 @@ def key_value(part: Expr, own: range) -> KeyValue | None:
     return None
 
 
-def inexact(part: Expr, column: int) -> tuple[Expr, Expr] | None:
+def _inexact(part: Expr, column: int) -> tuple[Expr, Expr] | None:
     """This column and the value it is equated with, in whose type several keys are one."""
     if isinstance(part, Call) and part.function.name == "=":
         for side, value in (part.args, part.args[::-1]):
@@ -54,21 +76,22 @@ def inexact(part: Expr, column: int) -> tuple[Expr, Expr] | None:
     return None
 
 
-def no_key(
-    table: str, declared: KeyedTable, missing: Sequence[int], near: Sequence[tuple[Expr, Expr] | None], span: Span
+def _no_key(
+    table: KeyedTable, missing: Sequence[int], near: Sequence[tuple[Expr, Expr] | None], span: Span
 ) -> CompileError:
-    """CQ0411: a WHERE does not name a row. near: what `inexact` found in its parts."""
-    names = [declared.fields[c].name for c in missing]
-    cause = f'no value is given for {" and ".join(names)}, the key of "{table}"'
+    """CQ0411: a WHERE does not name a row. near: what `_inexact` found in its parts."""
+    names = [table.fields[c].name for c in missing]
+    cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
     found = next((n for n in near if n is not None), None)
     if found is None:
         ways = (f"write WHERE {names[0]} = new.column", f"several rows: {MORE_ROWS}")
         return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
     column, value = found
+    key = f'{names[0]}, the key of "{table.name}"'
     shown = f"new.{value.name}" if isinstance(value, Column) else "…"
     return compile_error(
         "CQ0411",
-        f'{names[0]}, the key of "{table}", is {column.type}, and a value of type {value.type} may be several keys',
+        f"{key}, is {column.type}, and a value of type {value.type} may be several keys",
         span,
         label=BY_KEY,
         help=f"write {names[0]} = TRY_CAST({shown} AS {column.type})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from cq.errors import Span, amount, compile_error
@@ -12,7 +12,9 @@ from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, c
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind, decimal
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.row_keys import keyed
 from cq.planner.binding.scope import Hole, Relation, Visible
+from cq.planner.binding.tables import Declared
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set, Step
 from cq.records import dataclass, replace
@@ -44,6 +46,9 @@ class Body(Protocol):
     pending: list[Step]
     end: int
 
+    @property
+    def declared(self) -> Mapping[str, Declared]: ...
+
     def event(self) -> Relation: ...
 
     def binder(self, relation: Relation) -> ExprBinder: ...
@@ -55,10 +60,6 @@ class Body(Protocol):
     def table(self, name: str, span: Span) -> str: ...
 
     def fresh(self, table: str, span: Span) -> int: ...
-
-    def keyed(
-        self, table: str, start: int, condition: Expr | None, span: Span
-    ) -> tuple[tuple[Expr, ...], Expr | None]: ...
 
     def settle(self, start: int, table: str, key: tuple[Expr, ...]) -> Placed: ...
 
@@ -170,7 +171,7 @@ def gather(
         written = [w for w in (of.on, select.where) if w is not None]
         conditions = [body.binder(relation).condition(w, "the condition of WHERE") for w in written]
         met = conjunction(conditions) if conditions else None
-        key, rest = body.keyed(table, start, met, written[0].span if written else span)
+        key, rest = keyed(body.declared[table].table, start, met, written[0].span if written else span)
         placed = body.settle(start, table, key)
         values.extend(map(placed.over, bound))
         there: Expr = Column(BOOLEAN, False, placed.start, "found")

@@ -6,7 +6,8 @@ of the rows that its statements name. `transactions.py` joins the triggers that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error, did_you_mean
@@ -17,9 +18,9 @@ from cq.lang.expressions import (
     Column,
     Expr,
     Literal,
+    Or,
     columns_of,
     conjunction,
-    conjuncts,
 )
 from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, VARCHAR, DataType, common_type
@@ -28,8 +29,9 @@ from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.row_keys import inexact, key_value, no_key
+from cq.planner.binding.row_keys import keyed
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
+from cq.planner.binding.several_keys import Key, row_by_row
 from cq.planner.binding.tables import Declared, places_of, stored
 from cq.planner.binding.trigger_arrays import SEVERAL, Placed, Source, each, elements, gather, source
 from cq.planner.plan.calls import AggregateCall
@@ -46,6 +48,7 @@ from cq.planner.plan.transactions import (
     Reject,
     Step,
     Update,
+    every,
     places,
     rebuilt,
 )
@@ -248,29 +251,15 @@ class BodyBinder:
         binder = self.binder(self.beside(table, alias, start, outer))
         made = [settled(binder.bind(v)) for v in values]
         condition = binder.condition(where, "the condition of WHERE") if where is not None else None
-        key, rest = self.keyed(table, start, condition, where.span if where is not None else span)
+        key, rest = keyed(self.declared[table].table, start, condition, where.span if where is not None else span)
         placed = self.settle(start, table, key)
         rest = None if rest is None else placed.over(rest)
         return Row(placed.access, placed.start, tuple(map(placed.over, made)), rest)
 
-    def keyed(self, table: str, start: int, condition: Expr | None, span: Span) -> tuple[tuple[Expr, ...], Expr | None]:
-        """The key that a condition gives, and what else it demands."""
+    def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]:
+        """A WHERE for each row that this one names."""
         declared = self.declared[table].table
-        found: dict[int, Expr] = {}
-        rest = []
-        own = range(start, start + 1 + len(declared.fields))
-        parts = conjuncts(condition) if condition is not None else ()
-        for part in parts:
-            named = key_value(part, own)
-            if named is not None and named.column - start - 1 in {*declared.key} - {*found}:
-                found[named.column - start - 1] = named.value
-                rest += [] if named.is_all else [part]
-            else:
-                rest.append(part)
-        if len(found) < len(declared.key):
-            missing = [c for c in declared.key if c not in found]
-            raise no_key(table, declared, missing, [inexact(p, start + 1 + missing[0]) for p in parts], span)
-        return tuple(found[c] for c in declared.key), conjunction(rest) if rest else None
+        return row_by_row(where, Key({declared.fields[c].name for c in declared.key}, {alias or table}))
 
     def sub_query(self, node: ast.ScalarQuery | ast.Exists, binder: ExprBinder) -> Expr:
         """A value of the row with a key, NULL where there is none; or whether there is one."""
@@ -279,19 +268,23 @@ class BodyBinder:
         if several is not None and not exists:
             return self.gathered(plain(node.query), several, binder.relation, node.span)
         select, table, alias = self.read(node.query)
-        items = () if exists else tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
-        if not exists and (len(items) != 1 or len(select.items) != 1):
-            raise compile_error("CQ0502", "a sub-query that is a value selects one column", node.span, help="name it")
-        row = self.row(table, alias, select.where, binder.relation, node.span, *items)
-        there: Expr = Column(BOOLEAN, False, row.start, "found")
-        if row.condition is not None:
-            there = conjunction((there, row.condition))
+        ways = self.ways(table, alias, select.where)
         if exists:
-            return there
+            there = tuple(self.row(table, alias, w, binder.relation, node.span).there for w in ways)
+            return there[0] if len(there) == 1 else Or(BOOLEAN, any(t.nullable for t in there), there, span=node.span)
+        items = tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
+        if len(items) != 1 or len(select.items) != 1:
+            raise compile_error("CQ0502", "a sub-query that is a value selects one column", node.span, help="name it")
+        if len(ways) > 1:
+            raise compile_error(
+                "CQ0502", "a sub-query that is a value reads one row, and this names several", node.span,
+                help="gather them: (SELECT SUM(x) FROM t, UNNEST(ARRAY[new.a, new.b]) AS u(k) WHERE t.key = u.k)",
+            )  # fmt: skip
+        row = self.row(table, alias, select.where, binder.relation, node.span, *items)
         (value,) = row.values
         if row.condition is None and isinstance(value, Column) and value.index > row.start:
             return value
-        return Case(value.type, True, ((there, value),), Literal(value.type, True, None), span=node.span)
+        return Case(value.type, True, ((row.there, value),), Literal(value.type, True, None), span=node.span)
 
     def gathered(self, select: ast.Select, of: Source, outer: Relation, span: Span) -> Expr:
         """A value that is gathered from the rows that elements of arrays name."""
@@ -333,31 +326,55 @@ class BodyBinder:
             case ast.Insert():
                 return self.insert(node)
             case ast.Delete():
-                table = self.table(node.table, node.table_span)
-                row = self.row(table, node.alias, node.where, self.event(), node.span)
-                return (Delete(row.access, row.condition),)
+                return self.each_row(node, partial(self.delete_row, node))
             case ast.If():
                 return (self.choose(node.branches, node.otherwise),)
             case ast.Signal():
                 return (self.signal(node),)
             case ast.Query():
-                return (self.select(node),)
+                return self.select(node)
 
     def update(self, node: ast.Update) -> tuple[Step, ...]:
         match node.relations:
             case ():
-                return (self.update_row(node, self.event()),)
+                return self.each_row(node, partial(self.update_row, node, self.event()))
             case (ast.Unnest() as arrays,):
                 found = elements(self, arrays, self.event())
-                return each(self, found, lambda: (self.update_row(node, found.relation),))
+                return each(self, found, lambda: self.each_row(node, partial(self.update_row, node, found.relation)))
         raise compile_error(
             "CQ0501", "UPDATE … FROM in a trigger is only supported for UNNEST", node.relations[0].span,
             help="read the other row in a sub-query: SET x = (SELECT y FROM t WHERE t.key = …)",
         )  # fmt: skip
 
-    def update_row(self, node: ast.Update, outer: Relation) -> Step:
+    def each_row(
+        self, node: ast.Update | ast.Delete, change: Callable[[str, ast.Expr | None], Step]
+    ) -> tuple[Step, ...]:
+        """The change of each row that a statement names, with the reads that it needs."""
         table = self.table(node.table, node.table_span)
-        row = self.row(table, node.alias, node.where, outer, node.span, *(a.value for a in node.assignments))
+        ways = self.ways(table, node.alias, node.where)
+        steps: list[Step] = []
+        for where in ways:
+            own = change(table, where)
+            reads = self.taken()
+            if len(ways) > 1 and sum(self.is_read(s, table) for s in every(reads)) > 1:
+                raise compile_error(
+                    "CQ0501", f'a statement that names several rows of "{table}" cannot read others of it', node.span,
+                    help="write a statement for each key: WHERE k = new.a, and the next one WHERE k = new.b",
+                )  # fmt: skip
+            steps += [*reads, own]
+        return tuple(steps)
+
+    def is_read(self, step: Step, table: str) -> bool:
+        """Whether a step reads a row of the table."""
+        access = self.accesses[step.access] if isinstance(step, Read) else None
+        return isinstance(access, Access) and self.used[access.table] == table
+
+    def delete_row(self, node: ast.Delete, table: str, where: ast.Expr | None) -> Step:
+        row = self.row(table, node.alias, where, self.event(), node.span)
+        return Delete(row.access, row.condition)
+
+    def update_row(self, node: ast.Update, outer: Relation, table: str, where: ast.Expr | None) -> Step:
+        row = self.row(table, node.alias, where, outer, node.span, *(a.value for a in node.assignments))
         columns, values = self.assigned(table, node.assignments, row.values)
         return Update(row.access, columns, values, row.condition)
 
@@ -470,8 +487,8 @@ class BodyBinder:
         message = binder.bind_cast(settled(binder.bind(node.message)), VARCHAR, node.message.span)
         return Reject(Coalesce(VARCHAR, False, (message, state), span=node.span) if message.nullable else message)
 
-    def select(self, node: ast.Query) -> Step:
-        """A SELECT: a row of the trigger's output."""
+    def select(self, node: ast.Query) -> tuple[Step, ...]:
+        """A SELECT: a row of the trigger's output, or one for each row of a table that it names."""
         select = plain(node)
         items = []
         for item in select.items:
@@ -482,20 +499,20 @@ class BodyBinder:
             items.append(item)
         exprs = tuple(i.expr for i in items)
         several = source(select)
-        condition: Expr | None
         if several is not None:
-            values, condition = gather(self, select, several, exprs, self.event(), node.span), None
-        elif select.relations:
-            _, table, alias = self.read(node)
-            row = self.row(table, alias, select.where, self.event(), node.span, *exprs)
-            there: Expr = Column(BOOLEAN, False, row.start, "found")
-            condition = there if row.condition is None else conjunction((there, row.condition))
-            values = row.values
-        else:
+            values = gather(self, select, several, exprs, self.event(), node.span)
+            return (Emit(self.output(values, items, node.span)),)
+        if not select.relations:
             binder = self.binder(self.event())
             values = tuple(settled(binder.bind(e)) for e in exprs)
             condition = None if select.where is None else binder.condition(select.where, "the condition of WHERE")
-        return Emit(self.output(values, items, node.span), condition)
+            return (Emit(self.output(values, items, node.span), condition),)
+        _, table, alias = self.read(node)
+        steps: list[Step] = []
+        for where in self.ways(table, alias, select.where):
+            row = self.row(table, alias, where, self.event(), node.span, *exprs)
+            steps += [*self.taken(), Emit(self.output(row.values, items, node.span), row.there)]
+        return tuple(steps)
 
     def output(self, values: Sequence[Expr], items: Sequence[ast.SelectItem], span: Span) -> tuple[Expr, ...]:
         """The values as the trigger's columns: the first SELECT says their names, all of them their types."""
@@ -539,6 +556,12 @@ class Row:
     start: int
     values: tuple[Expr, ...]
     condition: Expr | None
+
+    @property
+    def there(self) -> Expr:
+        """Whether there is a row that meets it."""
+        found = Column(BOOLEAN, False, self.start, "found")
+        return found if self.condition is None else conjunction((found, self.condition))
 
 
 def plain(query: ast.Query) -> ast.Select:

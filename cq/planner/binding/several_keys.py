@@ -1,0 +1,84 @@
+"""WHERE k IN (…) in a trigger: a statement for each of the rows that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import product
+from typing import TypeAlias
+
+from cq.grammar import ast
+from cq.records import dataclass
+
+Choice: TypeAlias = tuple[ast.Expr, ...]  # conditions that one row meets together
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The columns of a key, and the names that their table has in a statement."""
+
+    columns: Collection[str]
+    qualifiers: Collection[str]
+
+    def column(self, node: ast.Expr) -> str | None:
+        """The column of the key that an expression is."""
+        if isinstance(node, ast.ColumnRef) and not node.path and node.qualifier in {None, *self.qualifiers}:
+            return node.name if node.name in self.columns else None
+        return None
+
+    def given(self, part: ast.Expr) -> str | None:
+        """The column of the key to which a condition gives a value."""
+        if not isinstance(part, ast.Binary) or part.op != "=":
+            return None
+        return self.column(part.left) or self.column(part.right)
+
+
+def row_by_row(where: ast.Expr | None, key: Key) -> tuple[ast.Expr | None, ...]:
+    """A WHERE for each row that this one names by IN, = ANY or OR; itself where that is one, or none.
+
+    What follows asks in addition whether an earlier one has named its row, as a value may come twice.
+    """
+    if where is None:
+        return (None,)
+    fixed = {c for p in _parts(where) if (c := key.given(p)) is not None}
+    rest: list[ast.Expr] = []
+    lists: list[tuple[Choice, ...]] = []
+    for part in _parts(where):
+        choices = _choices(part, key)
+        columns = {c for choice in choices for p in choice if (c := key.given(p)) is not None}
+        if columns <= fixed:
+            rest.append(part)
+        else:
+            lists.append(choices)
+            fixed |= columns
+    if not lists:
+        return (where,)
+    ways = [tuple(p for choice in chosen for p in choice) for chosen in product(*lists)]
+    found = []
+    for n, way in enumerate(ways):
+        earlier = (ast.IsTest(_all(w, where), "TRUE", True, span=where.span) for w in ways[:n])
+        found.append(_all((*way, *earlier, *rest), where))
+    return tuple(found)
+
+
+def _parts(node: ast.Expr) -> tuple[ast.Expr, ...]:
+    return node.operands if isinstance(node, ast.Logical) and node.op == "AND" else (node,)
+
+
+def _choices(part: ast.Expr, key: Key) -> tuple[Choice, ...]:
+    """Of a condition that gives one of several values to columns of the key, what each of them says; else none."""
+    match part:
+        case ast.InList(operand, items, negated=False) if key.column(operand) is not None:
+            return tuple((ast.Binary("=", operand, i, span=i.span, op_span=i.span),) for i in dict.fromkeys(items))
+        case ast.Logical(op="OR", operands=operands):
+            choices = tuple(dict.fromkeys(map(_parts, operands)))
+            return choices if all(_only_gives(c, key) for c in choices) else ()
+    return ()
+
+
+def _only_gives(choice: Choice, key: Key) -> bool:
+    """Whether each condition gives a value to a column of the key: no change of the row changes what it says."""
+    return all(key.given(p) is not None for p in choice)
+
+
+def _all(parts: Choice, where: ast.Expr) -> ast.Expr:
+    return parts[0] if len(parts) == 1 else ast.Logical("AND", parts, span=where.span)
