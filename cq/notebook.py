@@ -7,8 +7,9 @@
     %%cq --explain                a picture of the plan
     %%cq --analyze                a picture of what the stages did in a run
 
-Streams that the text does not declare are the variables of their names: tables, frames, lists of dicts, paths. So are
-its parameters (`:name`) and functions (`@cq.udf`, `@cq.udaf`). A mistake is shown where it is, without a traceback.
+Streams that the text does not declare, or declares without a source, are the variables of their names: tables,
+frames, lists of dicts, paths. So are its parameters (`:name`) and functions (`@cq.udf`, `@cq.udaf`). A mistake is shown
+where it is, without a traceback.
 """
 
 from __future__ import annotations

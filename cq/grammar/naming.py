@@ -8,7 +8,7 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """streams: read and declared nowhere in the text.  parameters: of `:name`.  calls: the first of each name."""
+    """streams: those read that the text names no source of.  parameters: of `:name`.  calls: the first of each name."""
 
     streams: frozenset[str]
     parameters: frozenset[str]
@@ -29,4 +29,16 @@ def names_of(script: ast.Script) -> Names:
                 parameters.add(name)
             case ast.Call(name=name):
                 calls.setdefault(name, node)
-    return Names(frozenset(read - known), frozenset(parameters), calls)
+    return Names(frozenset(read - known | read & _without_source(script)), frozenset(parameters), calls)
+
+
+def _without_source(script: ast.Script) -> set[str]:
+    """The streams that are declared, and read from what whoever runs the statements gives."""
+    declared = (s for s in script.statements if isinstance(s, ast.CreateRelation) and s.kind != "TABLE")
+    return {s.name for s in declared if not any(_names_source(o) for o in s.options)}
+
+
+def _names_source(option: ast.Option) -> bool:
+    """Whether the option says where rows come from; the connector `memory` leaves that to whoever runs the text."""
+    in_memory = isinstance(option.value, ast.StringLiteral) and option.value.value.lower() == "memory"
+    return option.key == "path" or (option.key == "connector" and not in_memory)

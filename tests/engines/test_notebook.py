@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -53,6 +55,35 @@ def test_parameters_functions_and_windows_name_variables_too() -> None:
     )
     shown = run_cell({"bids": BIDS, "twice": twice, "least": 12, "v": "not read", "w": 1}, REFERENCE, text)
     assert isinstance(shown, Result) and shown.to_pylist() == [{"price": 14}, {"price": 18}]
+
+
+SECONDS = [{"ts": datetime.datetime(2024, 1, 1, 10, 0, s), "v": v} for s, v in ((0, 1), (2, 2), (1, 3), (11, 4))]
+WINDOWS = "SELECT SUM(v) AS v FROM TUMBLE(s, DESCRIPTOR(ts), INTERVAL '10' SECOND) GROUP BY window_start"
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "CREATE STREAM s (WATERMARK FOR ts AS ts - INTERVAL '1' SECOND)",
+        "CREATE STREAM s (ts TIMESTAMP, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '1' SECOND)",
+        "CREATE STREAM s (WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) WITH (on_error = 'skip', connector = 'memory')",
+    ],
+)
+def test_declared_stream_without_a_source_is_the_variable_of_its_name(declared: str) -> None:
+    # s: 0 2 1 | 11
+    shown = run_cell({"s": SECONDS}, REFERENCE, f"{declared}; {WINDOWS}")
+    assert isinstance(shown, Result) and shown.to_pylist() == [{"v": 6}, {"v": 4}]
+
+
+@pytest.mark.parametrize("source", ["path = 's.csv'", "connector = 'generator', workload = 'nexmark_bid', rows = 3"])
+def test_declared_stream_with_a_source_is_no_variable(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.csv").write_text("price\n1\n2\n3\n")
+    text = f"CREATE STREAM s WITH ({source}); SELECT COUNT(*) AS n FROM s"
+    shown = run_cell({"s": SECONDS}, REFERENCE, text)
+    assert isinstance(shown, Result) and shown.to_pylist() == [{"n": 3}]
 
 
 @pytest.mark.parametrize("option", ["--explain", "--analyze -j 0"])
