@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from cq.connectors.protocol import Sink
 from cq.connectors.sinks.writers import Memory, open_sink, result_schema
 from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
+from cq.engines.losses import losses
 from cq.engines.protocol import RunOptions
 from cq.engines.query import collect, opening_sinks, run_reading_again
 from cq.errors import CompileError, CqError, Diagnostic, SourceText, UsageError, mistakes_told, printable
@@ -241,7 +243,7 @@ class Query:
         for each usable processor.  batch_rows: rows of a batch at most; results do not depend on it.
         limit: rows of each output; the run ends when all have them.
         memory_limit: for the state of the query, in bytes or such as "2GB"; "none" for no limit.
-        What the command line warns of is a UserWarning.
+        What the command line warns of is a UserWarning, and so are rows that came late or could not be read.
         Raises CompileError and UsageError before the first row, DataError for a row that cannot be read or computed:
         files of sinks are then as they were before, unless the input has no end.
         """
@@ -249,7 +251,7 @@ class Query:
         engine_named(engine)
         compiled = self.bound(inputs)
         for warning in compiled.warnings:
-            warnings.warn(warning.message, stacklevel=3)  # behind `mistakes_told`
+            _warn(warning.message)
         access, reserved = compiled.request.inputs.access, compiled.read_files
         kept: dict[str, Memory] = {}
 
@@ -268,7 +270,10 @@ class Query:
         stats = run_reading_again(compiled, opened, engine, options)
         tables = {name: sink.table() for name, sink in kept.items()}
         stats.hashes = Hashes(stats.hashes, tables)
-        return Result({name: Output(name, table) for name, table in tables.items()}, stats)
+        lost = losses(stats, compiled.plan)
+        for loss in lost:
+            _warn(loss)
+        return Result({name: Output(name, table) for name, table in tables.items()}, stats, lost)
 
     def start(
         self,
@@ -300,6 +305,14 @@ class Query:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.text)}</pre>"
+
+
+def _warn(message: str) -> None:
+    """Give a UserWarning that is placed where cq was called."""
+    frame, depth = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in {"cq", "contextlib"}:
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, stacklevel=depth)
 
 
 def _declared_sink(output: PlannedOutput) -> dict[str, str] | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import warnings
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, Protocol
@@ -115,10 +116,21 @@ def _answer(
         return Picture(drawn(facts, "svg"), drawn(facts))
     if explain:
         return Picture(query.explain(format="svg"), query.explain())
-    result = query.run(engine=engine, threads=threads, limit=limit)
+    with warnings.catch_warnings(record=True) as told:
+        result = query.run(engine=engine, threads=threads, limit=limit)
+    _say_beside(result, told)
     if name is not None:
         variables[name] = result
     return result
+
+
+def _say_beside(result: Result, told: list[warnings.WarningMessage]) -> None:
+    """Print what a run warned of, but for what stands under its tables; no line of ours is its place."""
+    for warning in told:
+        if not issubclass(warning.category, UserWarning):
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        elif str(warning.message) not in result.losses:
+            print(f"warning: {warning.message}", file=sys.stderr)
 
 
 def cell_query(variables: Mapping[str, Any], cell: str) -> Query:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -135,10 +135,10 @@ def _html_cell(value: str | None) -> str:
 
 
 class Result(Mapping[str, Output]):
-    """The outputs of a run by name, and what it did (`stats`)."""
+    """The outputs of a run by name, what it did (`stats`), and which rows it left out (`losses`), in sentences."""
 
-    def __init__(self, outputs: dict[str, Output], stats: RunSummary) -> None:
-        self._outputs, self.stats = outputs, stats
+    def __init__(self, outputs: dict[str, Output], stats: RunSummary, losses: Sequence[str] = ()) -> None:
+        self._outputs, self.stats, self.losses = outputs, stats, tuple(losses)
 
     def __getitem__(self, name: str) -> Output:
         if name not in self._outputs:
@@ -184,12 +184,14 @@ class Result(Mapping[str, Output]):
         return self.only.to_pylist()
 
     def __str__(self) -> str:
-        """The first rows of every output as tables."""
+        """The first rows of every output as tables, and which rows were left out."""
         titled = len(self._outputs) > 1
-        return "\n\n".join(f"{printable(n)}\n{o}" if titled else str(o) for n, o in self._outputs.items())
+        tables = "\n\n".join(f"{printable(n)}\n{o}" if titled else str(o) for n, o in self._outputs.items())
+        return "\n".join((*([tables] if tables else []), *(f"note: {loss}" for loss in self.losses)))
 
     def __repr__(self) -> str:
         return "<cq.Result " + ", ".join(f"{n}: {len(o):,} rows" for n, o in self._outputs.items()) + ">"
 
     def _repr_html_(self) -> str:
-        return "".join(f"<h4>{html.escape(printable(n))}</h4>{o._repr_html_()}" for n, o in self._outputs.items())
+        tables = (f"<h4>{html.escape(printable(n))}</h4>{o._repr_html_()}" for n, o in self._outputs.items())
+        return "".join((*tables, *(f"<p>note: {html.escape(loss)}</p>" for loss in self.losses)))

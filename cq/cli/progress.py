@@ -6,7 +6,6 @@ Where standard error is no terminal, the same words are a plain line every few s
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import threading
 import time
@@ -15,11 +14,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from cq.errors import printable
-from cq.lang.expressions import Column
-from cq.lang.value_text import write_duration
-from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.source import SourceDef, sources_of
 from cq.runtime.base.notices import RUNTIME, listening
 
 if TYPE_CHECKING:
@@ -29,7 +23,6 @@ FIRST_AFTER_S = 1.0  # a shorter run shows nothing, unless the runtime has to be
 EVERY_S = 0.25
 PLAIN_FIRST_AFTER_S, PLAIN_EVERY_S = 2.0, 5.0  # lines that stay are fewer
 CLEAR = "\r\x1b[K"
-MINUTE_US = 60_000_000
 UNNAMED = "result"  # the output of a query that names no sink
 
 
@@ -227,34 +220,6 @@ def _of(name: str, word: str) -> str:
 
 def _rate(rows: float) -> str:
     return f"{rows / 1e6:.1f} M" if rows >= 1e6 else f"{rows:,.0f}"
-
-
-def late_note(rows: int, plan: LogicalPlan) -> str:
-    """Which operators dropped late rows, and how to have fewer of them."""
-    from cq.planner.facts import late_counters
-
-    counters = late_counters(plan)
-    droppers = dict.fromkeys(_place(n) for n in plan.nodes() if id(n) in counters)
-    names = {name for streams in counters.values() for name in streams}
-    streams = [s for s in sources_of(plan.nodes()) if s.name in names]
-    what = f"{rows:,} late {'row was' if rows == 1 else 'rows were'} dropped by {' or '.join(droppers)}"
-    return f"note: {what}; to drop fewer, {' or '.join(_longer_delay(s) for s in streams)}"
-
-
-def _place(node: LogicalNode) -> str:
-    line = f" (line {node.span.line})" if node.span.line else ""
-    return f"{node.operator.replace('_', ' ')}{line}"
-
-
-def _longer_delay(stream: SourceDef) -> str:
-    """How to give a stream twice its delay, or a minute if it has none, and for a file what tells how much it needs."""
-    time = stream.event_time
-    column = printable(time.name) if isinstance(time, Column) else "ts"
-    now, longer = write_duration(stream.delay_us), write_duration(2 * stream.delay_us or MINUTE_US)
-    delay = f"WATERMARK FOR {column} AS {column} - INTERVAL '{longer}'"
-    path = dict(stream.options).get("path")
-    enough = f" (cq schema {printable(shlex.quote(path))} tells how late its rows come)" if path is not None else ""
-    return f"increase the delay of {printable(stream.name)}, now {now}: {delay}{enough}"
 
 
 def _hashes(hashes: Mapping[str, str]) -> Sequence[str]:

@@ -12,7 +12,7 @@ import click
 from cq.cli import DONE, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
 from cq.cli.paging import PagedScreen, paged
-from cq.cli.progress import ProgressLine, ProgressNotes, late_note, summary_json, summary_text
+from cq.cli.progress import ProgressLine, ProgressNotes, summary_json, summary_text
 from cq.cli.signals import stopping
 from cq.compiler.passes import EXPLAINED, Compiled
 from cq.connectors.access import STDIN
@@ -21,6 +21,7 @@ from cq.connectors.protocol import Sink
 from cq.connectors.sinks.terminal import FIRST_ROWS, HOW_TO_SEE_ALL, Screen, Table
 from cq.connectors.sinks.writers import open_sink, writes_stdout
 from cq.engines.engines import ENGINES
+from cq.engines.losses import late_losses
 from cq.engines.protocol import Progress, RunOptions, RunSummary
 from cq.engines.query import opening_sinks, run_reading_again
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
@@ -98,8 +99,8 @@ def run(
         raise
     if not done.output_closed:
         closing.say(done)
-        if done.late_rows and not quiet:
-            say(late_note(done.late_rows, compiled.plan))
+        if not quiet:
+            say_late(done, compiled)
     return INTERRUPTED if done.interrupted else DONE
 
 
@@ -157,6 +158,12 @@ class Closing:
     def say(self, summary: RunSummary) -> None:
         if not self.quiet:
             say(summary_json(summary) if self.as_json else summary_text(summary, self.hashes))
+
+
+def say_late(summary: RunSummary, compiled: Compiled) -> None:
+    """Say which rows came late, and what to do about it; the closing line has the unreadable ones."""
+    for loss in late_losses(summary, compiled.plan):
+        say(f"note: {loss}")
 
 
 def explain_statement(compiled: Compiled, explained: Explained, threads: int | None) -> str:

@@ -14,7 +14,7 @@ from cq.cli.entries import Entry
 from cq.cli.functions import all_entries
 from cq.cli.progress import summary_text
 from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, interposed
-from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown
+from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown, say_late
 from cq.cli.signals import Ended, Interrupts, stopping
 from cq.compiler.passes import EXPLAINED, Compiled, compile
 from cq.connectors.access import Access
@@ -143,6 +143,7 @@ class Shell:
             done = run_reading_again(compiled, opened, self.engine, options, progress)
         if self.timer or done.late_rows or any(done.bad_rows.values()) or done.interrupted:
             say(summary_text(done))
+        say_late(done, compiled)
 
     # ------------------------------------------------------------------------------------------------------ commands
 

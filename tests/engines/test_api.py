@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import gc
+import html
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,6 +107,49 @@ def test_hash_of_a_table_in_memory_is_that_of_its_rows_as_they_come(engine: str)
     assert len(asked) == 1 and "result" in asked and repr(asked) == repr(dict(asked))
     with pytest.raises(KeyError):
         asked["resutl"]
+
+
+SHUFFLED = [{"ts": dt.datetime(2024, 1, 1, 0, 0, s), "v": s} for s in (1, 20, 2, 40, 3)]
+IN_WINDOWS = (
+    "CREATE STREAM t (WATERMARK FOR ts AS ts - INTERVAL '5' SECOND);"
+    "SELECT SUM(v) AS v FROM TUMBLE(t, DESCRIPTOR(ts), INTERVAL '10' SECOND) GROUP BY window_start"
+)
+LATE = (
+    "2 late rows were dropped by window (line 1); to drop fewer, "
+    "increase the delay of t, now 5 seconds: WATERMARK FOR ts AS ts - INTERVAL '10 seconds'"
+)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("run", [lambda q, e: q.run(engine=e), lambda q, e: cq.run(q, engine=e)])
+def test_late_rows_are_warned_of_and_stand_under_the_rows(engine: str, run: Callable[..., cq.Result]) -> None:
+    # t: 1 20 | 2 40 | 3, of which 2 and 3 are late
+    with pytest.warns(UserWarning) as told:
+        result = run(cq.sql(IN_WINDOWS, t=SHUFFLED), engine)
+    assert [(str(w.message), w.filename) for w in told] == [(LATE, __file__)]
+    assert result.losses == (LATE,) and result.stats.late_rows == 2
+    assert str(result).endswith(f"\nnote: {LATE}") and f"<p>note: {html.escape(LATE)}</p>" in result._repr_html_()
+
+
+def test_rows_that_could_not_be_read_are_warned_of_and_stand_under_the_rows(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("v\n1\nx\ny\n")
+    text = f"CREATE STREAM t (v BIGINT) WITH (path = '{tmp_path}/t.csv', on_error = 'skip'); SELECT v FROM t"
+    with pytest.warns(UserWarning) as told:
+        result = cq.sql(text).run(engine="reference")
+    loss = "2 rows could not be read and are left out of t; to see why, leave on_error out of its WITH"
+    assert [str(w.message) for w in told] == [loss] and str(result).endswith(f"note: {loss}")
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_said_of_a_run_that_leaves_out_no_row() -> None:
+    result = cq.sql(IN_WINDOWS, t=sorted(SHUFFLED, key=lambda row: row["v"])).run(engine="reference")
+    assert result.losses == () and "note" not in str(result) + result._repr_html_()
+
+
+@pytest.mark.filterwarnings("error")
+def test_warning_that_is_made_an_error_is_no_mistake_of_ours() -> None:
+    with pytest.raises(UserWarning, match="2 late rows"):
+        cq.sql(IN_WINDOWS, t=SHUFFLED).run(engine="reference")
 
 
 def test_sql_takes_its_inputs_by_name() -> None:

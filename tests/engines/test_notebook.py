@@ -75,6 +75,14 @@ def test_declared_stream_without_a_source_is_the_variable_of_its_name(declared: 
     assert isinstance(shown, Result) and shown.to_pylist() == [{"v": 6}, {"v": 4}]
 
 
+def test_late_rows_stand_under_the_table_of_a_cell_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
+    # s: 0 2 11 | 1, which is late
+    rows = [SECONDS[0], SECONDS[1], SECONDS[3], SECONDS[2]]
+    shown = run_cell({"s": rows}, REFERENCE, f"CREATE STREAM s (WATERMARK FOR ts); {WINDOWS}")
+    assert isinstance(shown, Result) and "<p>note: 1 late row was dropped by " in shown._repr_html_()
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("source", ["path = 's.csv'", "connector = 'generator', workload = 'nexmark_bid', rows = 3"])
 def test_declared_stream_with_a_source_is_no_variable(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
