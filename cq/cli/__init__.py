@@ -98,6 +98,7 @@ def cli(context: click.Context, debug: bool, version: bool) -> int | None:
     cq run query.cq                     run a query file
     cq run query.cq txn=today.parquet   read stream txn from a file
     cq run "SELECT * FROM 'data.csv'"   run a query given as text
+    cq < query.cq                       run a query that comes on standard input
     cq                                  on a terminal: a shell
     """
     if version:
@@ -109,6 +110,9 @@ def cli(context: click.Context, debug: bool, version: bool) -> int | None:
             from cq.cli.shell import run_shell
 
             return run_shell()
+        text = "" if sys.stdin.isatty() else sys.stdin.read()
+        if text.strip():
+            return execute(["run", "-c", text])
         click.echo(context.get_help())
     return None
 

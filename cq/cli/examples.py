@@ -93,6 +93,6 @@ def _run(path: Path, engine: str, rows: int, every_row: bool) -> int:
     options = RunOptions(input_rows=rows, unhashed=frozenset(sinks))
     with stopping(progress), progress_shown(progress, screen, False):
         done = run_query(compiled, sinks, engine, options, progress)
-    if not done.output_closed:
+    if not done.left:
         say(summary_text(done))
     return INTERRUPTED if done.interrupted else DONE

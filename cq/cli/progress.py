@@ -172,7 +172,7 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
     bad, blank = sum(summary.bad_rows.values()), sum(summary.blank_lines.values())
     parts = [
         f"read {_counts(summary.rows_in, 'of')}",
-        f"wrote {_counts(summary.rows_out, 'to')}",
+        f"{'computed' if summary.unwritten else 'wrote'} {_counts(summary.rows_out, 'to')}",
         *(["late rows not counted"] if summary.late_rows is None else []),
         *([f"{summary.late_rows:,} late"] if summary.late_rows else []),
         *([f"{bad:,} unreadable"] if bad else []),
@@ -188,6 +188,8 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
     ]
     if summary.limited:
         parts.append("stopped at the limit")
+    parts += [f"{printable(name)} was not read to its end" for name in summary.left]
+    parts += [f"nothing of {printable(name)} was kept" for name in summary.unwritten]
     if summary.interrupted:
         parts.append("interrupted")
     return " · ".join(parts)
@@ -196,7 +198,8 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
 def summary_json(summary: RunSummary) -> str:
     """The same for programs: one object on one line, with the hash of every output."""
     fields = ("engine", "rows_in", "rows_out", "late_rows", "bad_rows", "blank_lines", "seconds", "start_seconds")
-    found = {name: getattr(summary, name) for name in (*fields, "silent", "notes", "limited", "interrupted")}
+    ends = ("silent", "notes", "limited", "interrupted", "left", "unwritten")
+    found = {name: getattr(summary, name) for name in (*fields, *ends)}
     return json.dumps(found | {"hashes": dict(summary.hashes)}, ensure_ascii=False)
 
 

@@ -97,7 +97,7 @@ def run(
         if progress.summary is not None:
             closing.say(progress.summary)
         raise
-    if not done.output_closed:
+    if len(done.left) < len(compiled.outputs):  # somebody looks at what was done
         closing.say(done)
         if not quiet:
             say_late(done, compiled)

@@ -244,6 +244,11 @@ class Sink(Protocol):
         """Whether somebody may have seen a row that was written, though the sink was aborted."""
         ...
 
+    @property
+    def lasts(self) -> bool:
+        """Whether its rows go elsewhere than to standard output: they are wanted though nobody reads that any more."""
+        ...
+
 
 def damaged(file: str, cause: str, *help: str) -> DataError:
     """The error for a file that is broken or not of its format."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from cq.compiler.passes import Compiled
 from cq.connectors.protocol import Contradiction, Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
+from cq.connectors.sinks.targets import OutputClosed
 from cq.errors import Diagnostic, UsageError
 from cq.records import dataclass, field, replace
 
@@ -128,7 +129,8 @@ class RunSummary:
     contradictions: dict[str, Contradiction] = field(default_factory=dict)  # by stream: one of them may have ended it
     interrupted: bool = False
     limited: bool = False
-    output_closed: bool = False  # whoever read standard output has gone
+    left: tuple[str, ...] = ()  # outputs whose reader had gone before their last row
+    unwritten: tuple[str, ...] = ()  # outputs of which nothing stays: their files are as they were before
 
 
 class Feed:
@@ -212,7 +214,11 @@ def _share_done(source: Source, rows_in: Mapping[str, int], name: str, most_rows
 
 
 class Delivery:
-    """The outputs of a run: rows are cut to the limit, counted, hashed and written.  rows_out: rows of each so far."""
+    """The outputs of a run: rows are cut to the limit, counted, hashed and written.  rows_out: rows of each so far.
+
+    When whoever reads standard output has gone, its outputs take no more rows; where the rows of a run end, and others
+    of its outputs last, those get all of theirs.  left: the outputs whose reader has gone.
+    """
 
     def __init__(
         self,
@@ -220,10 +226,12 @@ class Delivery:
         limits: Mapping[str, int | None],
         progress: Progress,
         unhashed: frozenset[str] = frozenset(),
+        ends: bool = True,
     ) -> None:
         self.hashes = {name: RowHash() for name in sinks if name not in unhashed}
         self.rows_out = dict.fromkeys(sinks, 0)
-        self._sinks, self._limits, self._progress = sinks, limits, progress
+        self.left: list[str] = []
+        self._sinks, self._limits, self._progress, self._ends = sinks, dict(limits), progress, ends
         progress.rows_out.update(self.rows_out)
 
     def hash_by(self, hashing: Callable[[], RowHash]) -> None:
@@ -264,11 +272,21 @@ class Delivery:
         if batch.num_rows:
             if output in self.hashes:
                 self.hashes[output].update(batch)
-            self.rows_out[output] += batch.num_rows
-            self._sinks[output].write(batch)
-            self._progress.rows_out[output] = self.rows_out[output]
-        if limit is not None and self.full(part):
+            self._write(output, batch)
+        if self._limits[output] is not None and self.full(part):
             raise Enough
+
+    def _write(self, output: str, batch: pa.RecordBatch) -> None:
+        try:
+            self._sinks[output].write(batch)
+        except OutputClosed:
+            self.left = [name for name, sink in self._sinks.items() if not sink.lasts]
+            self._limits.update((name, self.rows_out[name]) for name in self.left)
+            if not self._ends or self.full():
+                raise
+            return
+        self.rows_out[output] += batch.num_rows
+        self._progress.rows_out[output] = self.rows_out[output]
 
 
 Engine = Callable[[Compiled, Sequence[Feed], Delivery, RunOptions], int | None]

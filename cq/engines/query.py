@@ -40,7 +40,8 @@ def run_query(
     progress, options = progress or Progress(), options or RunOptions()
     progress.begin()
     limits = {o.name: _least(o.limit, options.limit) for o in compiled.outputs}
-    delivery = Delivery(sinks, limits, progress, options.unhashed)
+    ends = not any(map(compiled.endless, compiled.outputs))
+    delivery = Delivery(sinks, limits, progress, options.unhashed, ends)
     progress.summary = summary = RunSummary(engine)
     feeds: list[Feed] = []
     began = time.perf_counter()
@@ -49,9 +50,8 @@ def run_query(
             wanted, natives = wanted_columns(compiled, engine, options), natives_of(engine)
         feeds = open_feeds(compiled, progress, wanted, natives, options.input_rows)  # a pipe may keep it waiting
         summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
-        _end(sinks, whole=not summary.interrupted)  # a part of a bounded result must not look whole
+        _end(sinks, not summary.interrupted, delivery.left)  # a part of a bounded result must not look whole
     except OutputClosed:
-        summary.output_closed = True
         _end(sinks, whole=False)
     except BaseException:
         _end(sinks, whole=False)
@@ -76,6 +76,9 @@ def run_query(
         summary.rows_in = dict(progress.rows_in)
         summary.silent = dict(progress.silent)
         summary.rows_out = dict(delivery.rows_out)
+        summary.left = tuple(delivery.left)
+        if summary.interrupted:
+            summary.unwritten = tuple(name for name, sink in sinks.items() if sink.lasts and not sink.stays)
         summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
     return summary
 
@@ -203,14 +206,22 @@ def opening_sinks() -> Iterator[dict[str, Sink]]:
         raise
 
 
-def _end(sinks: Mapping[str, Sink], whole: bool) -> None:
-    """Every sink is closed, or, when its rows are not all there, aborted; one that fails aborts those after it."""
-    waiting = list(sinks.values())
+def _end(sinks: Mapping[str, Sink], whole: bool, left: list[str] | None = None) -> None:
+    """Every sink is closed, or, when its rows are not all there, aborted; one that fails aborts those after it.
+
+    left: outputs whose reader has gone, also, when this returns, those whose reader goes now, which is no failure.
+    """
+    left = [] if left is None else left
+    waiting = list(sinks.items())
     try:
         while waiting and whole:
-            waiting[0].close()
+            name, sink = waiting[0]
+            try:
+                (sink.abort if name in left else sink.close)()
+            except OutputClosed:
+                left.append(name)
             waiting.pop(0)
     finally:
-        for sink in waiting:
+        for _, sink in waiting:
             with suppress(CqError, OutputClosed, OSError):
                 sink.abort()

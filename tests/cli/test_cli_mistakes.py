@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from command_line import cq, outside
 from cq.cli import COMMANDS
 
 
-def test_no_command_shows_help(capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_command_shows_help(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
     code, out, _ = cq(capfd)
     assert code == 0 and all(name in out for name in COMMANDS)
 

@@ -98,7 +98,7 @@ def test_first_signal_ends_a_run_inside_a_row_that_tests_many_pairs(threads: str
             assert line, "it has ended"
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)
-    assert running.returncode == 130 and b"wrote 0 rows" in said and said.endswith(b" interrupted\n"), said
+    assert running.returncode == 130 and b"computed 0 rows" in said and said.endswith(b" interrupted\n"), said
     assert sorted(os.listdir()) == ["bids.csv", "many.csv", "q.cq"]
 
 

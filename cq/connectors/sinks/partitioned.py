@@ -44,6 +44,8 @@ def partition_columns(written: str, fields: Sequence[Field]) -> tuple[int, ...]:
 class Partitioned:
     """Opens a sink for each combination of values when it first comes; the files get their names at the end."""
 
+    lasts = True
+
     def __init__(self, path: str, root: Path, columns: Sequence[int], format_: str, open_part: Open) -> None:
         """path: as written.  root: the real directory, which must be empty or not there.  open_part: a sink by path."""
         if root.is_dir() and any(root.iterdir()):

@@ -20,7 +20,7 @@ PART_BYTES = 6  # of randomness in the name of a part
 
 
 class OutputClosed(Exception):
-    """Whoever read our standard output has gone (`| head`): there is nothing left to do, and nothing to say."""
+    """Whoever read our standard output has gone (`| head`): it takes nothing more, and there is nothing to say."""
 
 
 class Target(Protocol):
@@ -40,6 +40,11 @@ class Target(Protocol):
         """Whether somebody may have seen what was written, though it was aborted."""
         ...
 
+    @property
+    def lasts(self) -> bool:
+        """Whether it is another place than standard output."""
+        ...
+
 
 def cannot_write(path: str, error: OSError) -> UsageError:
     """The error for a file that cannot be written."""
@@ -54,6 +59,8 @@ class FileTarget:
     grows: it takes the name with the first bytes, which everybody can read from then on, and keeps on abort what was
     written whole.
     """
+
+    lasts = True
 
     def __init__(self, path: str, access: Access, reserved: frozenset[tuple[int, int]], grows: bool = False) -> None:
         self._shown, self._grows = path, grows
@@ -183,6 +190,8 @@ def _sync_directory(directory: Path) -> None:
 class Packed:
     """A target that packs what is written to another: members of the codec one behind the other, as its tools read."""
 
+    lasts = True
+
     def __init__(self, target: FileTarget, codec: str, grows: bool) -> None:
         """grows: what was written can be read at once, whole."""
         self._target, self._codec = target, pa.Codec(codec)
@@ -220,6 +229,8 @@ class Packed:
 
 class StdoutTarget:
     """Standard output. What was written stays written."""
+
+    lasts = False
 
     def __init__(self) -> None:
         self.stays = False

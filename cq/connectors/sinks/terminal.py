@@ -84,6 +84,8 @@ class Table:
     One of several results that end is drawn when it has ended, or has HELD_ROWS rows, so that its rows are one table.
     """
 
+    lasts = False
+
     def __init__(
         self,
         name: str,

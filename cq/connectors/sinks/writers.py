@@ -188,6 +188,10 @@ class Csv:
     def stays(self) -> bool:
         return self._target.stays
 
+    @property
+    def lasts(self) -> bool:
+        return self._target.lasts
+
 
 class JsonLines:
     """One JSON object a line.  nulls: how many values so far are null because JSON has no such numbers."""
@@ -210,6 +214,10 @@ class JsonLines:
     @property
     def stays(self) -> bool:
         return self._target.stays
+
+    @property
+    def lasts(self) -> bool:
+        return self._target.lasts
 
 
 class Parquet:
@@ -257,6 +265,10 @@ class Parquet:
     def stays(self) -> bool:
         return self._target.stays
 
+    @property
+    def lasts(self) -> bool:
+        return self._target.lasts
+
 
 class Arrow:
     """Arrow IPC: the file format in a file, the stream format on standard output."""
@@ -293,10 +305,16 @@ class Arrow:
     def stays(self) -> bool:
         return self._target.stays
 
+    @property
+    def lasts(self) -> bool:
+        return self._target.lasts
+
 
 class Completed:
     """A file that is readable only with its footer, of rows nobody knows the end of: when the run ends before they do,
     the file is completed with those that came."""
+
+    lasts = True
 
     def __init__(self, sink: Parquet | Arrow) -> None:
         self._sink = sink
@@ -373,6 +391,7 @@ class Memory:
         """What came stays: everything before an error is delivered."""
 
     stays = False  # whoever made it decides what to do with its rows
+    lasts = True
 
     def table(self) -> pa.Table:
         """All rows so far."""
@@ -393,3 +412,4 @@ class Discard:
         """Nothing stays anyway."""
 
     stays = False
+    lasts = True
