@@ -18,8 +18,11 @@ TEXTS = (None, "", "w", "more than twelve bytes")
 CHECKS = ("", ", CHECK (n >= 0)", ", CHECK (m IS NULL OR m < 20)", ", CHECK (n + COALESCE(m, 0) > -5)")
 
 
-def random_chains(seed: int, events: int, keys: int = 4, texts: bool = False) -> Prepared:
-    """A query of a seed with its input, whose transactions are to run in chains. texts: tables have some, keys too."""
+def random_chains(seed: int, events: int, keys: int = 4, texts: bool = False, changes: bool = False) -> Prepared:
+    """A query of a seed with its input, whose transactions are to run in chains. texts: tables have some, keys too.
+
+    changes: what is changed is read, too, of tables that no array changes.
+    """
     r = random.Random(seed)
     drawn = _Drawn(r, [f"t{n}" for n in range(r.choice((1, 1, 2)))], texts)
     said = [STREAM, *map(drawn.table, drawn.tables)]
@@ -31,6 +34,8 @@ def random_chains(seed: int, events: int, keys: int = 4, texts: bool = False) ->
     for name in triggers:
         said.append(f"SELECT * FROM {name}; SELECT a, b, c, ts, reason FROM {name}_rejected;")
     said += [f"SELECT * FROM {name};" for name in drawn.tables]
+    if changes:
+        said += [f"SELECT * FROM {name}_changes;" for name in sorted(drawn.written - drawn.by_arrays)]
     made = Prepared("SET transactions = 'chains';\n" + "\n".join(said))
 
     def number() -> int | None:
@@ -54,6 +59,8 @@ class _Drawn:
     def __init__(self, r: random.Random, tables: list[str], texts: bool) -> None:
         self.r, self.tables, self.texts = r, tables, texts
         self.two_keys = {t: r.random() < (0.7 if texts else 0.3) for t in tables}
+        self.written: set[str] = set()
+        self.by_arrays: set[str] = set()
 
     def table(self, name: str) -> str:
         columns = "k BIGINT NOT NULL, l BIGINT NOT NULL, n BIGINT NOT NULL DEFAULT 2, m BIGINT, x DOUBLE, y BOOLEAN"
@@ -76,6 +83,8 @@ class _Drawn:
         kinds = ("update", "several", "insert", "delete", "show", "if", "signal")
         (kind,) = self.r.choices(kinds, (6, 4, 3, 2, 3, 3 * (depth < 2), 1))
         table = self.r.choice(self.tables)
+        self.written |= {table} if kind in {"update", "several", "insert", "delete"} else set()
+        self.by_arrays |= {table} if kind == "several" else set()
         match kind:
             case "update":
                 sets = self.sets(table)

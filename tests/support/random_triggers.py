@@ -141,12 +141,33 @@ class Case:
         shown = [f"SELECT {'*' if not n.endswith('_rejected') else 'a, b, c, s, d'} FROM {n};\n" for n in names]
         return text + "".join(shown) + "".join(f"SELECT * FROM {t.name};\n" for t in self.tables)
 
+    def logged(self) -> list[Table]:
+        """The tables that triggers write, and not by arrays."""
+        steps = [s for t in self.triggers for s in _inside(t.body)]
+        written = {_written(s.text) for s in steps if isinstance(s, Sql)}
+        return [
+            t for t in self.tables if t.name in written - {_written(s.text) for s in steps if isinstance(s, ForEach)}
+        ]
+
     def inputs(self) -> dict[str, list[tuple[object, ...]]]:
         """The rows of the streams; their times give the order in which they are merged."""
         rows: dict[str, list[tuple[object, ...]]] = {t.stream: [] for t in self.triggers}
         for time, (stream, values) in enumerate(self.events):
             rows[stream].append((*values, time))
         return rows
+
+
+def _inside(body: Sequence[Statement]) -> Iterator[Statement]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, If):
+            yield from _inside((*statement.then, *statement.other))
+
+
+def _written(text: str) -> str:
+    """The table of `UPDATE t …`, `INSERT INTO t …`, `DELETE FROM t …`."""
+    words = text.split()
+    return words[1] if words[0] == "UPDATE" else words[2]
 
 
 def random_case(seed: int) -> Case:
@@ -303,13 +324,17 @@ class _Rejected(Exception):
     pass
 
 
-def by_sqlite(case: Case) -> dict[str, list[tuple[object, ...]]]:
-    """What the outputs of the case are: of each trigger its rows and the events it rejects, then the tables."""
+def by_sqlite(case: Case, changes: bool = False) -> dict[str, list[tuple[object, ...]]]:
+    """What the outputs of the case are: of each trigger its rows and the events it rejects, then the tables.
+
+    changes: then also what was changed in tables that are `logged`; the rows of one statement in SQLite's order.
+    """
     db = sqlite3.connect(":memory:", isolation_level=None)
     for table in case.tables:
         db.execute(table.create())
         if table.rows:
             db.execute(table.fill())
+        _log(db, table)
     shown: dict[str, list[tuple[object, ...]]] = {}
     for t in case.triggers:
         shown[t.name], shown[f"{t.name}_rejected"] = [], []
@@ -329,7 +354,20 @@ def by_sqlite(case: Case) -> dict[str, list[tuple[object, ...]]]:
     for table in case.tables:
         order = ", ".join(KEYS[: table.keys])
         shown[table.name] = db.execute(f"SELECT * FROM {table.name} ORDER BY {order}").fetchall()
+    for table in case.logged() if changes else ():
+        shown[f"{table.name}_changes"] = db.execute(f"SELECT * FROM log_of_{table.name} ORDER BY rowid").fetchall()
     return shown
+
+
+def _log(db: sqlite3.Connection, table: Table) -> None:
+    """A table of what is changed, by triggers of SQLite's own."""
+    columns = (*KEYS[: table.keys], "n", "m", "w")
+    db.execute(f"CREATE TABLE log_of_{table.name} (op, {', '.join(columns)})")
+    kinds = {"INSERT": ("+I new",), "UPDATE": ("-U old", "+U new"), "DELETE": ("-D old",)}
+    for kind, said in kinds.items():
+        rows = [f"('{op}', {', '.join(f'{row}.{c}' for c in columns)})" for op, row in map(str.split, said)]
+        notes = "".join(f"INSERT INTO log_of_{table.name} VALUES {row}; " for row in rows)
+        db.execute(f"CREATE TRIGGER log_{kind}_of_{table.name} AFTER {kind} ON {table.name} BEGIN {notes}END")
 
 
 def _bound(text: str) -> str:

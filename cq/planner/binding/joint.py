@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cq.errors import NOWHERE
-from cq.lang.expressions import Column, Expr, Literal, columns_of, conjunction, remap
-from cq.lang.types import BIGINT, TIMESTAMP
+from cq.lang.expressions import Coalesce, Column, Expr, IsNull, Literal, Or, columns_of, conjunction, remap
+from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP
 from cq.planner.binding.made import column, compared, integer
+from cq.planner.binding.table_changes import OP, TIME
 from cq.planner.binding.triggers import BoundTrigger
 from cq.planner.operators import Filter, Project, Trigger, UnionAll
 from cq.planner.plan.node import LogicalNode
@@ -36,7 +37,7 @@ class Joint:
     """Triggers as one operator. maps: for each of them where the columns of its stream are in the operator's events.
 
     loose: whether all columns of events but times count as ones that may be NULL, as they do where there are several
-    streams.
+    streams.  changes: the tables whose changes its programs emit.
     """
 
     triggers: tuple[BoundTrigger, ...]
@@ -44,6 +45,7 @@ class Joint:
     node: Trigger
     maps: tuple[tuple[int, ...], ...]
     loose: bool
+    changes: tuple[str, ...] = ()
 
     @staticmethod
     def of(triggers: tuple[BoundTrigger, ...], tables: dict[str, KeyedTable], contents: bool, loose: bool) -> Joint:
@@ -73,7 +75,7 @@ class Joint:
     def emitted(self, trigger: BoundTrigger) -> Project:
         """What the trigger emits; where it selects nothing, the events that it accepts."""
         number = self._number(trigger)
-        node = self._rows(2 * number)
+        node = self._own(number)
         if not trigger.program.outputs:
             return self._event(number, node, None)
         first = self._first_output(number)
@@ -96,6 +98,30 @@ class Joint:
         names = (*look_up.stream.schema.names[:width], *(f.name for f in look_up.program.outputs))
         return Project(node, tuple(map(self._column, kept)), names, span=look_up.span)
 
+    def changed(self, name: str, by: Sequence[BoundTrigger]) -> Project:
+        """The changes that these triggers make to a table, after the event time if there is one.
+
+        A row has the changes of one program, and those of others are NULL in it.
+        """
+        number = self.changes.index(name)
+        kept = [self.node.tables[self.tables.index(n)] for n in self.changes]
+        starts = [self._changes(n) for n, t in enumerate(self.triggers) if any(t is b for b in by)]
+        here = tuple(compared("=", column(self.node, s), integer(number), self.node.span) for s in starts)
+        node = Filter(self.node, here[0] if len(here) == 1 else Or(BOOLEAN, True, here), span=self.node.span)
+
+        def value(place: int) -> Expr:
+            found = tuple(column(node, s + place) for s in starts)
+            return found[0] if len(found) == 1 else Coalesce(found[0].type, True, found)
+
+        own = kept[number].fields
+        first = 2 + sum(len(t.fields) for t in kept[:number])
+        exprs = [value(1), *(value(first + n) for n in range(len(own)))]
+        names = [OP, *(f.name for f in own)]
+        if self.node.schema.times:
+            exprs.insert(0, column(node, self.node.schema.times[0].column))
+            names.insert(0, TIME)
+        return Project(node, tuple(exprs), tuple(names), span=self.node.span)
+
     def kept(self, table: str) -> Project:
         """The rows of a table in the end."""
         number = self.tables.index(table)
@@ -112,6 +138,17 @@ class Joint:
         """The rows of one kind."""
         kind = column(self.node, 0 if self.node.contents else self.node.width)
         return Filter(self.node, compared("=", kind, integer(which), self.node.span), span=self.node.span)
+
+    def _own(self, number: int) -> LogicalNode:
+        """What a program emits of its own, without the changes of tables."""
+        node = self._rows(2 * number)
+        if len(self.node.programs[number].outputs) == len(self.triggers[number].program.outputs):
+            return node
+        return Filter(node, IsNull(BOOLEAN, False, column(node, self._changes(number))), span=self.node.span)
+
+    def _changes(self, number: int) -> int:
+        """Where the columns begin in which a program emits changes."""
+        return self._first_output(number) + len(self.triggers[number].program.outputs)
 
     def _event(self, number: int, node: LogicalNode, reason: Expr | None) -> Project:
         """The columns of the trigger's stream again, with the reason if there is one behind them."""
@@ -130,7 +167,9 @@ class Joint:
     def _plain(self, number: int, output: int) -> Expr | None:
         """The column of the event that an output is in every row; None for any other value."""
         steps = every(self.node.programs[number].steps)
-        values = {s.values[output] for s in steps if isinstance(s, Emit)}
+        own = len(self.triggers[number].program.outputs)
+        emits = [s.values for s in steps if isinstance(s, Emit)]
+        values = {v[output] for v in emits if len(v) == own or v[own] == Literal(BIGINT, True, None)}
         (value, *more) = values
         if more or not isinstance(value, Column) or value.index >= self.node.width:
             return None

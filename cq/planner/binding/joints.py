@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from cq.errors import compile_error
 from cq.planner.binding.joint import Joint
+from cq.planner.binding.table_changes import with_changes
 from cq.planner.binding.triggers import BoundTrigger
 from cq.planner.operators import Project
 from cq.planner.plan.logical import LogicalPlan
@@ -35,17 +36,25 @@ class Group:
     looked_up: bool
     look_ups: list[BoundTrigger] = field(default_factory=list)
 
-    def joint(self, look_ups: Sequence[BoundTrigger], contents: bool) -> Joint:
-        return Joint.of((*self.triggers, *look_ups), self.tables, contents, self.looked_up)
+    def joint(self, look_ups: Sequence[BoundTrigger], contents: bool, changes: Sequence[str]) -> Joint:
+        """The operator for these look-ups. changes: the tables whose changes are read."""
+        triggers = (*self.triggers, *look_ups)
+        emitting = tuple(with_changes(t, self.tables, changes) for t in triggers)
+        joint = Joint.of(emitting, self.tables, contents, self.looked_up)
+        return replace(joint, triggers=triggers, changes=tuple(changes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """Rows that queries read. stands: for them, over an operator of the triggers and this look-up alone."""
+    """Rows that queries read. stands: for them, over an operator of the triggers and this look-up alone.
+
+    changes: the table whose changes they are.
+    """
 
     group: Group
     look_up: BoundTrigger | None
     contents: bool
+    changes: str | None
     rows: Rows
     stands: Project
 
@@ -56,11 +65,19 @@ class Joints:
 
     asked: dict[int, Asked] = field(default_factory=dict)
 
-    def ask(self, group: Group, rows: Rows, look_up: BoundTrigger | None = None, contents: bool = False) -> LogicalNode:
+    def ask(
+        self,
+        group: Group,
+        rows: Rows,
+        look_up: BoundTrigger | None = None,
+        *,
+        contents: bool = False,
+        changes: str | None = None,
+    ) -> LogicalNode:
         """What stands for these rows."""
         look_ups = () if look_up is None else (look_up,)
-        stands = rows(group.joint(look_ups, contents))
-        self.asked[id(stands)] = Asked(group, look_up, contents, rows, stands)
+        stands = rows(group.joint(look_ups, contents, () if changes is None else (changes,)))
+        self.asked[id(stands)] = Asked(group, look_up, contents, changes, rows, stands)
         group.look_ups += look_ups
         return stands
 
@@ -123,10 +140,11 @@ class _Settling:
         group = asked.group
         key = (id(group), asked.contents)
         if key not in self.joints:
-            wanted = [a.look_up for a in self.read if a.group is group and a.contents == asked.contents]
-            look_ups = [w for w in wanted if w is not None]
+            mine = [a for a in self.read if a.group is group and a.contents == asked.contents]
+            look_ups = [a.look_up for a in mine if a.look_up is not None]
+            changes = list(dict.fromkeys(a.changes for a in mine if a.changes is not None))
             joint = Group(tuple(map(self.over, group.triggers)), group.tables, group.looked_up).joint(
-                [self.over(t) for t in look_ups], asked.contents
+                [self.over(t) for t in look_ups], asked.contents, changes
             )
             self.joints[key] = replace(joint, triggers=(*group.triggers, *look_ups))
         return self.joints[key]

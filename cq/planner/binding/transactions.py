@@ -17,6 +17,7 @@ from cq.planner.binding.made import column
 from cq.planner.binding.order_keys import demand_order
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, relation_of
+from cq.planner.binding.table_changes import OP, TIME, changing
 from cq.planner.binding.tables import LOADING, Declared, as_stream, bind_table, filled, is_filled
 from cq.planner.binding.triggers import BoundTrigger, bind_trigger
 from cq.planner.operators import OrderKey, Sort
@@ -51,19 +52,22 @@ class Transactions:
     # ---------------------------------------------------------------------------------------------------- statements
 
     def create_table(self, node: ast.CreateRelation) -> None:
-        """CREATE TABLE with a primary key: a query reads the rows that it has in the end."""
+        """CREATE TABLE with a primary key: a query reads the rows that it has in the end, or `name_changes`."""
         if node.if_not_exists and node.name in self.tables:
             return
-        self.catalog.check_free(node.name, node.name_span)
+        changes = f"{node.name}_changes"
+        for name in (node.name, changes):
+            self.catalog.check_free(name, node.name_span)
         try:
             declared = bind_table(node, self.parameters)
             if is_filled(node, self.catalog.environment.inputs):
                 self.triggers.append(self.loader(node, declared.table))
             self.tables[node.name] = declared
         except CompileError:
-            self.catalog.broken.add(node.name)
+            self.catalog.broken.update((node.name, changes))
             raise
         self.catalog.made[node.name] = lambda span: self._contents(node.name, span)
+        self.catalog.made[changes] = lambda span: self._changed(node.name, span)
         self.catalog.keyed[node.name] = lambda join, left: self._looked_up(node.name, join, left)
 
     def loader(self, node: ast.CreateRelation, table: KeyedTable) -> BoundTrigger:
@@ -162,6 +166,23 @@ class Transactions:
             way = f"SELECT rows in the body of a trigger, or give {name} a key without an array"
             demand_order(key.expr, f"reading {name} by a key", span, way)
         return relation_of(Sort(node, (), keys, span=table.span), name, f'table "{name}"')
+
+    def _changed(self, name: str, span: Span) -> Relation:
+        """What triggers insert, change and delete in the table, in the order in which they do."""
+        group = self._group_of(name)
+        by = changing(group.triggers, name, span)
+        if not by:
+            raise compile_error(
+                "CQ0502", f'no trigger changes rows of "{name}"', span, help=f"read its rows: SELECT * FROM {name}"
+            )
+        taken = next((f.name for f in self.tables[name].table.fields if f.name in {OP, TIME}), None)
+        if taken is not None:
+            raise compile_error(
+                "CQ0409", f'changes of "{name}" have a column {taken} of their own, and so has the table', span,
+                help="give the column of the table another name",
+            )  # fmt: skip
+        rows = self.joints.ask(group, lambda j: j.changed(name, by), changes=name)
+        return relation_of(rows, f"{name}_changes", f'changes of table "{name}"')
 
     def _looked_up(self, name: str, node: ast.Join, left: Relation) -> Relation:
         """`left JOIN name FOR SYSTEM_TIME AS OF …`: the row of the table as the events up to each row have left it."""
