@@ -89,7 +89,7 @@ def _bind(request: Request, script: Script) -> BoundScript:
     from cq.planner.binding.catalog import Environment
 
     inputs = request.inputs
-    asked = partial(_infer, inputs), partial(_lateness, inputs.access), partial(_proposes, inputs.access)
+    asked = partial(_infer, inputs), partial(_lateness, inputs.access), partial(_proposes, inputs)
     zone = str(request.settings.get("time_zone", ""))
     environment = Environment(request.variables, inputs.options(), inputs.extra, *asked, zone)
     from cq.planner.plan.verify import verify
@@ -134,15 +134,17 @@ def _lateness(access: Access, options: Mapping[str, str], fields: tuple[Field, .
 
 
 def _proposes(
-    access: Access, options: Mapping[str, str], fields: tuple[Field, ...], column: int
+    inputs: Inputs, stream: str, options: Mapping[str, str], fields: tuple[Field, ...], column: int
 ) -> ProposedTime | None:
-    """What would make a time of a column of a file. None for what can be read only once."""
+    """What would make a time of a column of a file, or of an object in memory. None for what can be read only once."""
+    from cq.connectors.memory import is_kept
     from cq.connectors.proposed_times import proposed_time
     from cq.grammar.inline import name
 
-    if not _can_be_read_twice(access, options):
+    given = inputs.given.get(stream) if options.get("connector") == "memory" else None
+    if not (_can_be_read_twice(inputs.access, options) if given is None else is_kept(given)):
         return None
-    return proposed_time(name(fields[column].name), fields, column, options, access)
+    return proposed_time(name(fields[column].name), fields, column, options, inputs.access, given=given)
 
 
 def _can_be_read_twice(access: Access, options: Mapping[str, str]) -> bool:

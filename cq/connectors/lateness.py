@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -60,14 +60,15 @@ def seen_times(
     access: Access | None = None,
     most_rows: int | None = LOOK_ROWS,
     natives: Natives = NONE,
+    given: Any = None,
 ) -> SeenTimes:
     """What the rows say of a TIMESTAMP column.
 
     most_rows: about so many are looked at; None: all.  natives: as for `open_source`; JSON lines take 20 times as long
-    without.
+    without.  given: the object in memory that the rows are in, if they are in no file.
     """
     found, rows, without, all_rows = RunningDelay(), 0, 0, True
-    for values in column_of(fields, column, options, access, natives):
+    for values in column_of(fields, column, options, access, natives, given):
         found.add(values.drop_null().cast(pa.int64()).to_numpy())
         rows, without = rows + len(values), without + values.null_count
         if most_rows is not None and rows >= most_rows:
@@ -77,12 +78,19 @@ def seen_times(
 
 
 def column_of(
-    fields: tuple[Field, ...], column: int, options: Mapping[str, str], access: Access | None, natives: Natives
+    fields: tuple[Field, ...],
+    column: int,
+    options: Mapping[str, str],
+    access: Access | None,
+    natives: Natives,
+    given: Any = None,
 ) -> Iterator[pa.Array]:
-    """The values of one column of a file, as they are read; rows that cannot be read are left out."""
+    """The values of one column of a file or of an object in memory, as they are read; rows that cannot be read are left
+    out."""
     skipping = {"connector": "file", **options, "on_error": "skip"}
     declared: Declared = _File("file", fields, tuple(skipping.items()))
-    source = open_source(declared, Inputs(access or Access(Path.cwd())), (column,), natives=natives, used={column})
+    inputs = Inputs(access or Access(Path.cwd()), {} if given is None else {declared.name: given})
+    source = open_source(declared, inputs, (column,), natives=natives, used={column})
     try:
         for found in source.batches():
             yield found.batch.column(0)

@@ -33,6 +33,12 @@ def as_reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.Recor
         raise UsageError(Diagnostic("CQ0602", f"stream {name} cannot be read as columns: {words}")) from None
 
 
+def is_kept(given: Any) -> bool:
+    """Whether the rows of an object in memory are still there when they have been read."""
+    of_frames = type(given).__module__.split(".")[0] in {"pandas", "polars"}
+    return of_frames or isinstance(given, pa.Table | pa.RecordBatch | Sequence | Mapping)
+
+
 def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
     match given:
         case pa.RecordBatchReader():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cq.connectors.access import Access
-from cq.connectors.lateness import RunningDelay, Times, column_of
+from cq.connectors.lateness import RunningDelay, Times, column_of, seen_times
 from cq.connectors.natives import NONE, Natives
 from cq.grammar.inline import string
 from cq.lang.calendar import DAY_US
@@ -48,15 +49,18 @@ def proposed_time(
     options: Mapping[str, str],
     access: Access | None = None,
     natives: Natives = NONE,
+    given: Any = None,
 ) -> ProposedTime:
     """The form in which every value of the column is a time, if there is one.
 
-    column: how the query writes its name.  Of several forms that fit it is the first: 01/02/2024 is in January, unless
-    another value says that days come first.
+    column: how the query writes its name; a TIMESTAMP is a time as it is.  given: as for `seen_times`.  Of several
+    forms that fit it is the first: 01/02/2024 is in January, unless another value says that days come first.
     """
+    if fields[place].type.is_timestamp:
+        return ProposedTime(column, seen_times(fields, place, options, access, None, natives, given))
     forms = {form: (read, RunningDelay()) for form, read in _forms(column, fields[place].type)}
     rows, without, all_rows = 0, 0, True
-    for found in column_of(fields, place, options, access, natives):
+    for found in column_of(fields, place, options, access, natives, given):
         looked = found[: LOOK_TEXTS - rows]
         rows, without = rows + len(looked), without + looked.null_count
         for form, (read, delay) in list(forms.items()):

@@ -131,6 +131,45 @@ def test_late_rows_are_warned_of_and_stand_under_the_rows(engine: str, run: Call
     assert str(result).endswith(f"\nnote: {LATE}") and f"<p>note: {html.escape(LATE)}</p>" in result._repr_html_()
 
 
+SHUFFLED_TABLE = pa.Table.from_pylist(SHUFFLED)
+KEPT = {
+    "list": SHUFFLED,
+    "dict": SHUFFLED_TABLE.to_pydict(),
+    "table": SHUFFLED_TABLE,
+    "pandas": SHUFFLED_TABLE.to_pandas(),
+    "polars": polars.from_arrow(SHUFFLED_TABLE),
+    "texts": [row | {"ts": str(row["ts"])} for row in SHUFFLED],
+    "zoned": [row | {"ts": row["ts"].replace(tzinfo=dt.UTC)} for row in SHUFFLED],
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", KEPT)
+def test_declaration_that_an_error_shows_of_rows_in_memory_makes_none_of_them_late(kind: str) -> None:
+    # t: 1 20 2 40 3: as late as 37 s
+    window = "SELECT SUM(v) AS v FROM TUMBLE({}, INTERVAL '10' SECOND) GROUP BY window_start"
+    with pytest.raises(cq.CompileError) as stopped:
+        cq.sql(window.format("t, ts"), t=KEPT[kind]).check()
+    with pytest.raises(cq.CompileError) as grouped:
+        cq.sql("SELECT SUM(v) AS v FROM t GROUP BY TUMBLE(ts, INTERVAL '10' SECOND)", t=KEPT[kind]).check()
+    way, seen = stopped.value.first.help
+    assert grouped.value.first.help == (way, seen)
+    assert " - INTERVAL '37' SECOND); then read FROM t" in way
+    assert seen == "the delay is that of all 5 rows: some are as late as 37 s"
+    declaration, _, then = way.partition("; then read FROM ")
+    query = f"{declaration}; {window.format(then.replace(' by ', ', ') if ' by ' in then else 't, ts')}"
+    result = cq.sql(query, t=KEPT[kind]).run(engine="reference")
+    assert result.to_pylist() == [{"v": 6}, {"v": 20}, {"v": 40}] and result.stats.late_rows == 0
+
+
+def test_rows_that_can_be_read_only_once_are_not_looked_at_for_their_delay() -> None:
+    reader = SHUFFLED_TABLE.to_reader()
+    with pytest.raises(cq.CompileError, match="INTERVAL '5' SECOND") as stopped:
+        cq.sql("SELECT v FROM TUMBLE(t, DESCRIPTOR(ts), INTERVAL '10' SECOND)", t=reader).check()
+    assert stopped.value.first.help[1] == "5 seconds are an example: say how late rows may come"
+    assert reader.read_all().num_rows == 5
+
+
 def test_rows_that_could_not_be_read_are_warned_of_and_stand_under_the_rows(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("v\n1\nx\ny\n")
     text = f"CREATE STREAM t (v BIGINT) WITH (path = '{tmp_path}/t.csv', on_error = 'skip'); SELECT v FROM t"

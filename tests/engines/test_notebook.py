@@ -75,6 +75,13 @@ def test_declared_stream_without_a_source_is_the_variable_of_its_name(declared: 
     assert isinstance(shown, Result) and shown.to_pylist() == [{"v": 6}, {"v": 4}]
 
 
+def test_declaration_that_an_error_shows_in_a_cell_runs_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cell({"s": SECONDS}, REFERENCE, WINDOWS) is None
+    way = capsys.readouterr().err.partition("help: CREATE")[2].partition("; then read FROM s\n")[0]
+    shown = run_cell({"s": SECONDS}, REFERENCE, f"CREATE{way}; {WINDOWS}")
+    assert isinstance(shown, Result) and shown.to_pylist() == [{"v": 6}, {"v": 4}] and shown.losses == ()
+
+
 def test_late_rows_stand_under_the_table_of_a_cell_and_nowhere_else(capsys: pytest.CaptureFixture[str]) -> None:
     # s: 0 2 11 | 1, which is late
     rows = [SECONDS[0], SECONDS[1], SECONDS[3], SECONDS[2]]

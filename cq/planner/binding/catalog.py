@@ -57,8 +57,9 @@ Infer = Callable[[str, Options], tuple[Field | Unheld, ...]]
 Lateness = Callable[[Options, tuple[Field, ...], int], int | None]
 """(options, fields, column) -> how far a time of a file lies behind an earlier one, at most, in microseconds; None for
 what cannot be looked at before it is read."""
-Proposes = Callable[[Options, tuple[Field, ...], int], ProposedTime | None]
-"""(options, fields, column) -> what makes a time of a column of a file that holds none; None as for Lateness."""
+Proposes = Callable[[str, Options, tuple[Field, ...], int], ProposedTime | None]
+"""(stream, options, fields, column) -> what makes a time of a column of a stream that has none, and how late its rows
+come; None as for Lateness."""
 
 
 def infer_nothing(name: str, options: Options) -> tuple[Field, ...]:
@@ -79,8 +80,8 @@ class Environment:
     parameters: values for `:name`.  inputs: options that replace those of a stream's WITH, or stand for a stream the
     text does not declare (`bid=path`, a table in memory).  extra: further options by stream, those under "" for every
     stream whose connector has them.  infer: asks a connector for columns that are not declared.  lateness, proposes:
-    look at the rows of a file, for a column that is an event time, or is taken for one.  time_zone: that of the query,
-    whatever it SETs; "" for none.
+    look at the rows of a stream, for a column that is an event time, or is taken for one.  time_zone: that of the
+    query, whatever it SETs; "" for none.
     """
 
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Environment:
     extra: Mapping[str, Options] = field(default_factory=dict)
     infer: Infer = infer_nothing
     lateness: Lateness = lambda options, fields, column: None
-    proposes: Proposes = lambda options, fields, column: None
+    proposes: Proposes = lambda stream, options, fields, column: None
     time_zone: str = ""
 
 
@@ -212,12 +213,23 @@ class Catalog:
         """A stream the text does not declare but the caller gives: no watermark, columns inferred."""
         return self.undeclared(name, source_options(name, {}, self.environment, span, {}), span)
 
+    def looked_at(self, relation: Relation, time: str | None) -> Relation:
+        """The relation; with what its rows say of this column if it is in memory, and declared by no statement."""
+        source = relation.node.source
+        if source is None or source.name not in self.undeclared_names or source.option("connector") != "memory":
+            return relation
+        at = next((i for i, f in enumerate(source.fields) if time in {f.name, f.name.lower()}), None)
+        if at is None:
+            return relation
+        found = self.environment.proposes(source.name, dict(source.options), source.fields, at)
+        return replace(relation, node=Scan(replace(source, proposed=found), span=source.span))
+
     def undeclared(self, name: str, options: Options, span: Span, time: str | None = None) -> Relation:
         fields, unheld = infer_fields(self.environment, name, options, span)
         source = SourceDef(name, fields, as_pairs(options), bounded=is_bounded(options), span=span)
         at = next((i for i, f in enumerate(fields) if time in {f.name, f.name.lower()}), None)
         if at is not None and not fields[at].type.is_timestamp:
-            source = replace(source, proposed=self.environment.proposes(options, fields, at))
+            source = replace(source, proposed=self.environment.proposes(name, options, fields, at))
         elif at is not None and (delay_us := self.environment.lateness(options, fields, at)) is not None:
             column = Column(fields[at].type, fields[at].nullable, at, fields[at].name)
             source = replace(source, event_time=column, delay_us=delay_us)

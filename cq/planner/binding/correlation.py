@@ -39,6 +39,8 @@ class Queries(Protocol):
 
     def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode: ...
 
+    def looked_at(self, relation: Relation, time: str | None) -> Relation: ...
+
 
 def below(node: ast.Node) -> Iterator[ast.Node]:
     """The node and what is in it, without what is in queries there."""

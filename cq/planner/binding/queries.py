@@ -71,6 +71,10 @@ class Names(Protocol):
         """The file of that path, as a stream. time: the column that is to be its event time."""
         ...
 
+    def looked_at(self, relation: Relation, time: str | None) -> Relation:
+        """The relation, with what its rows say of the column that is to be its event time."""
+        ...
+
     def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
         """A source of rows that the text says."""
         ...
@@ -113,6 +117,10 @@ class QueryBinder:
         rows = counted(self.ordered(query), query.span, all_of_it=False)
         self.check_shape(rows.node, query)
         return BoundQuery(rows.node, rows.limit)
+
+    def looked_at(self, relation: Relation, time: str | None) -> Relation:
+        """The relation, with what is known of the rows of the column that is to be its event time."""
+        return self.names.looked_at(relation, time)
 
     def nested(self, query: ast.Query) -> LogicalNode:
         """A query inside another: of its rows the others are dropped."""
@@ -437,7 +445,7 @@ class QueryBinder:
             if table.is_path:
                 relation = self.names.file(table.source, span, named_time(arguments.time))
             else:
-                relation = self.named(table.source, span, table.is_path)
+                relation = self.looked_at(self.named(table.source, span, False), named_time(arguments.time))
             relation = replace(relation, span=span)
         else:
             relation = relation_of(self.nested(table.source), None, "the query", table.span)

@@ -45,6 +45,7 @@ from cq.planner.binding.subqueries import (
     holds_query,
     tested,
 )
+from cq.planner.binding.time_attributes import named_time
 from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, group_window, with_windows
 from cq.planner.operators import Filter, OrderKey, Project
@@ -439,7 +440,9 @@ class SelectBinder:
                 (more or [call])[0].span,
                 help="group the result of one window by another in a derived table",
             )
-        window = bind_window(group_window(call), self.relation, self.binder(GROUP_BY))
+        arguments = group_window(call)
+        looked_at = self.queries.looked_at(self.relation, named_time(arguments.time))
+        window = bind_window(arguments, looked_at, self.binder(GROUP_BY))
         self.relation = replace(self.relation, window=PendingWindow(window, call.span))
         self.calls.bounds, self.calls.group_window = self.relation.bounds, call
 

@@ -111,12 +111,13 @@ def _declaring_time(source: SourceDef, column: str, meant: str, type_: DataType 
 
     meant: the column that was named; where a time can be computed of its type, that is how.
     """
-    mark = f"WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
-    computed, at = None if type_ is None else computed_time(source, column_name(meant), type_), "at"
+    looked = source.proposed is not None and source.proposed.expression
+    delay_us = source.proposed.seen.delay_us if source.proposed is not None and looked else 5_000_000
+    mark = watermark_text(column, delay_us)
+    at, of_type = "at", None if type_ is not None and type_.is_timestamp else type_
+    computed = None if of_type is None else computed_time(source, column_name(meant), of_type)
     if source.inferred and computed is not None:
         at = free_name(f.name for f in source.fields)
-        looked = source.proposed is not None and source.proposed.expression
-        delay_us = source.proposed.seen.delay_us if source.proposed is not None and looked else 5_000_000
         mark = f"{at} AS {computed}, {watermark_text(at, delay_us)}"
     options = dict(source.options)
     path, connector = options.get("path"), options.get("connector", "memory")
