@@ -10,9 +10,11 @@ from cq.codegen.flow import Flow
 from cq.codegen.matching import assign_all
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
-from cq.lang.expressions import Column, can_fail, columns_of
+from cq.lang.expressions import Column, Literal, can_fail, columns_of
 from cq.lang.types import BOOLEAN, Physical
 from cq.planner.operators import Trigger
+from cq.planner.plan.fold import folded
+from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.transactions import (
     Access,
     Choose,
@@ -28,7 +30,7 @@ from cq.planner.plan.transactions import (
     own_expressions,
     places,
 )
-from cq.records import dataclass
+from cq.records import dataclass, replace
 
 
 @dataclass(slots=True)
@@ -111,6 +113,20 @@ def _equal(a: Val, b: Val) -> ast.expr:
         )  # fmt: skip
     same = [expr("X == Y", X=x, Y=y) for x, y in zip(a.parts, b.parts, strict=True)]
     return same[0] if len(same) == 1 else ast.BoolOp(ast.And(), list(same))
+
+
+def for_leaf(flow: Flow, node: Trigger, program: Program) -> Program | None:
+    """The program for rows of the leaf at hand; None where it takes none of them.
+
+    Triggers on several streams are one operator, whose WHEN asks which stream the event is of: a constant of the leaf.
+    """
+    found = at_leaf(node.input, (program.when,), flow.leaf) if program.when is not None else None
+    if found is None:
+        return program
+    (when,) = map(folded, found[1])
+    if not isinstance(when, Literal):
+        return program
+    return replace(program, when=None) if when.value is True else None
 
 
 def passing(node: Trigger, steps: Sequence[Step]) -> frozenset[int]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from cq.codegen.accessed import Accessed, hand_over, passing, take_over, undone
+from cq.codegen.accessed import Accessed, for_leaf, hand_over, passing, take_over, undone
 from cq.codegen.elements import Arrays
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
@@ -110,9 +110,11 @@ def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     prepare(flow, node, tables)
     fetch_ahead(flow, node, [(Layout.of(t).keys, local) for t, local in zip(node.tables, tables, strict=True)])
     made: list[Made] = []
-    for number, program in enumerate(node.programs):
-        made += Transaction(flow, node, program, tables, row).write(number)
-    if not node.contents:
+    for number, every_row in enumerate(node.programs):
+        program = for_leaf(flow, node, every_row)
+        if program is not None:
+            made += Transaction(flow, node, program, tables, row).write(number)
+    if made and not node.contents:
         deliver_made(flow, node, row, made)
 
 
