@@ -72,14 +72,17 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: Side, other: Side) -> 
 
 
 def prefetch_array(flow: Flow, input: LogicalNode, array: Expr) -> None:
-    """Write a prefetch for the bytes of an array of a later row, if it is a column of the source."""
+    """Write a prefetch for the bytes of an array of a later row, if it is a column of the source.
+
+    What is behind a short one is fetched, too: that of the next row, mostly.
+    """
     below = source_columns(flow, input, (array,))
     if flow.lists is None or not below:
         return
     bytes_row, _, _ = flow.lists
-    address, length = emit(flow.scope, bytes_row, below[0]).parts
+    address, _ = emit(flow.scope, bytes_row, below[0]).parts
     for line in range(0, ARRAY_BYTES, 64):
-        flow.writer.code("prefetch(A + min(L, N))", A=address, L=length, N=line)
+        flow.writer.code("prefetch(A + N)", A=address, N=line)
 
 
 def prefetch_elements(
