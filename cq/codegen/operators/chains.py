@@ -25,18 +25,9 @@ from cq.codegen.collecting import (
     write_collect,
 )
 from cq.codegen.flow import CHAINED, Flow, StagePlan, consumes
+from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, made_of
 from cq.codegen.matching import assign_all
-from cq.codegen.operators.trigger import (
-    ACCEPTED,
-    REJECTED,
-    Emitted,
-    Made,
-    Transaction,
-    deliver_made,
-    made_of,
-    prepare,
-    tables_of,
-)
+from cq.codegen.operators.trigger import Transaction, prepare, tables_of
 from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
 from cq.codegen.state.keyed_rows import Layout
 from cq.codegen.state.undo import Undo
