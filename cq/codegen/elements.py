@@ -41,17 +41,15 @@ class Arrays:
             whole = expr("W and C == D", W=whole, C=first, D=count)
         return Arrays(values, counts, scope.let(most, "places"), scope.let(whole, "whole"))
 
-    def take(self, scope: Scope, variables: Sequence[Val], place: ast.expr) -> None:
+    def take(self, scope: Scope, variables: Sequence[Val], place: ast.expr, whole: bool) -> None:
         """The elements at a place are in the first of these variables; NULL where an array is too short.
 
-        One test says of whole arrays that all of them are there and none is NULL.
+        whole: whether the arrays are known to be: all elements are there then and none is NULL.
         """
-        parts = list(zip(variables, self.values, self.counts, strict=False))
-        with scope.when(self.whole):
-            for variable, array, count in parts:
+        for variable, array, count in zip(variables, self.values, self.counts, strict=False):
+            if whole:
                 scope.assign(variable, element(scope, array, count, place, whole=True))
-        with scope.otherwise():
-            for variable, array, count in parts:
-                scope.assign(variable, null_of(variable.type))
-                with scope.when(expr("P < C", P=place, C=count)):
-                    scope.assign(variable, element(scope, array, count, place))
+                continue
+            scope.assign(variable, null_of(variable.type))
+            with scope.when(expr("P < C", P=place, C=count)):
+                scope.assign(variable, element(scope, array, count, place))

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import tee
 
 from cq.codegen.accessed import Accessed, for_leaf, hand_over, passing, take_over, undone
 from cq.codegen.elements import Arrays
@@ -133,7 +134,7 @@ class Transaction:
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
     undo: Undo | None = None
-    undoes: ast.expr | None = None  # whether what elements of the arrays at hand change may have to be put back
+    undoes: bool = False  # whether what elements of the arrays at hand change may have to be put back
     repeated: Sequence[Step] = ()  # for each of these elements
     element: ast.expr | None = None  # the place of the one at hand, from 0
     passing: frozenset[int] = frozenset()
@@ -323,26 +324,38 @@ class Transaction:
             self.locals[number] = self.scope.variables(local.type, True, "local")
 
     def each(self, step: Each, emits: Iterator[Emitted]) -> None:
-        """The steps for each place of the arrays."""
-        scope, writer = self.scope, self.flow.writer
+        """The steps for each place of the arrays.
+
+        They are written twice: elements of whole arrays are there and not NULL, which leaves little to ask.
+        """
+        scope, met = self.scope, [*self.met]
         frame = self.frame()
         arrays = Arrays.measured(scope, [emit(scope, frame, a) for a in step.arrays])
+        emits, again = tee(emits)
+        with scope.when(arrays.whole):
+            self.each_place(step, arrays, True, emits)
+        self.met = met
+        with scope.otherwise():
+            self.each_place(step, arrays, False, again)
+        with scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
+            self.flow.writer.code("break")
+
+    def each_place(self, step: Each, arrays: Arrays, whole: bool, emits: Iterator[Emitted]) -> None:
+        """The steps for each place of arrays that are known to be whole, or may not be."""
+        scope, writer = self.scope, self.flow.writer
         turn = writer.fresh("p")
         undoes = undone(self.node, self.program)
         with writer.for_(turn, 0, arrays.most), scope.block():
             place = self.element = ast.Name(turn, ast.Load())
-            arrays.take(scope, [self.locals[n] for n in step.locals], place)
+            arrays.take(scope, [self.locals[n] for n in step.locals], place, whole)
             if step.numbered:
                 number = self.locals[step.local + len(step.arrays)]
                 scope.assign(number, Val(BIGINT, (expr("P + 1", P=place),)))
             self.steps(step.steps, emits)
-            if step.local in undoes:
-                self.undoes = ast.Constant(True) if undoes[step.local] else expr("not W", W=arrays.whole)
+            self.undoes = step.local in undoes and (undoes[step.local] or not whole)
             self.repeated = step.steps
             self.give_back(passing(self.node, (step,)))
-            self.undoes = None
-        with scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
-            writer.code("break")
+            self.undoes = False
 
     def give_back(self, numbers: frozenset[int]) -> None:
         """The rows that these accesses hold are where they were, changed as they are: the next element names others."""
@@ -362,9 +375,8 @@ class Transaction:
         """A row that an element names is in its entry as it is now."""
         local, layout = self.tables[at.access.table], Layout.of(at.table)
         fields = self.changed(at.access.table, self.repeated)
-        if self.undo is not None and self.undoes is not None:
-            with self.scope.when(self.undoes):
-                self.undo.keep(local, fields, at.entry)
+        if self.undo is not None and self.undoes:
+            self.undo.keep(local, fields, at.entry)
         layout.store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
 
     def changed(self, number: int, steps: Sequence[Step]) -> Sequence[LaidOut]:
