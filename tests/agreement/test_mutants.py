@@ -519,7 +519,13 @@ MUTANTS = {
         "triggers", "codegen.elements", 'expr("N or A", N=nulls', 'expr("N", N=nulls'
     ),
     "of what a loop changes the last column is not put back": seen_by(
-        "triggers", TRIGGER, "self.undo.keep(local, fields, at.entry)", "self.undo.keep(local, fields[:-1], at.entry)"
+        "triggers",
+        TRIGGER,
+        "Undo.of(self.scope, self.tables[table], fields, times)",
+        "Undo.of(self.scope, self.tables[table], fields[:-1], times)",
+    ),
+    "what loops change is put back first to last": seen_by(
+        "triggers", TRIGGER, "in reversed(self.undos.values())", "in self.undos.values()"
     ),
     "texts that differ in the middle are the same": seen_by(
         "rows", "runtime.values.text", "| (ld_u8(a, middle) ^ ld_u8(b, middle))", "| 0"

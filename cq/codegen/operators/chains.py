@@ -30,7 +30,6 @@ from cq.codegen.matching import assign_all
 from cq.codegen.operators.trigger import Transaction, prepare, tables_of
 from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
 from cq.codegen.state.keyed_rows import Layout
-from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Val, value_words
 from cq.codegen.writer import expr
 from cq.lang.types import VARCHAR, DataType, Kind, Physical
@@ -304,9 +303,8 @@ class _Evaluated(Transaction):
                 writer.code(BRING)
         writer.code("st_i64(transaction, W, O)", W=c.TRANSACTION_OUTCOME, O=self.outcome)
 
-    def undoing(self) -> Undo | None:
-        """The rows are brought again."""
-        return None
+    def note_changes(self) -> None:
+        """Nothing is noted: the rows are brought again."""
 
     def access(self, number: int) -> str:
         """The access of this number; of those to one row it need not be the first."""

@@ -10,6 +10,7 @@ the access it was taken from, before the next element; what was in the entry is 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -133,8 +134,8 @@ class Transaction:
     emitted: list[Emitted] = field(default_factory=list)  # rows of an event that is accepted, in order
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
-    undo: Undo | None = None
-    undoes: bool = False  # whether what elements of the arrays at hand change may have to be put back
+    undos: dict[tuple[int, int], Undo] = field(default_factory=dict)  # by the loop's first local, and the table
+    undoing: dict[int, Undo] = field(default_factory=dict)  # by the table, of the loop at hand
     repeated: Sequence[Step] = ()  # for each of these elements
     element: ast.expr | None = None  # the place of the one at hand, from 0
     passing: frozenset[int] = frozenset()
@@ -165,7 +166,7 @@ class Transaction:
                 for n in (step.local,) if isinstance(step, Set) else step.locals:
                     self.declare_local(n)
         self.passing = passing(self.node, self.program.steps)
-        self.undo = self.undoing()
+        self.note_changes()
         first = sum(len(p.outputs) for p in self.node.programs[:number])
         turns, most = turns_of_emits(self.program.steps)
         for _ in range(most):
@@ -181,9 +182,16 @@ class Transaction:
             writer.set(self.outcome, ACCEPTED)
             writer.code("break")
 
-    def undoing(self) -> Undo | None:
-        """What puts back what elements of arrays have changed, if a rejection can come behind."""
-        return Undo.of(self.scope) if undone(self.node, self.program) else None
+    def note_changes(self) -> None:
+        """There is an undo for all that elements of arrays change where a rejection can come behind."""
+        loops = [s for s in every(self.program.steps) if isinstance(s, Each)]
+        for loop in (s for s in loops if s.local in undone(self.node, self.program)):
+            named = Counter(self.node.access(n).table for n in passing(self.node, (loop,)))
+            for table, times in sorted(named.items()):
+                if fields := self.changed(table, loop.steps):
+                    self.undos[loop.local, table] = Undo.of(self.scope, self.tables[table], fields, times)
+        inner = {s.local for loop in loops for s in every(loop.steps) if isinstance(s, Each)}
+        assert not any(local in inner for local, _ in self.undos), "a loop that changes rows inside a loop"
 
     # -- ways out
 
@@ -343,8 +351,11 @@ class Transaction:
     def each_place(self, step: Each, arrays: Arrays, whole: bool, emits: Iterator[Emitted]) -> None:
         """The steps for each place of arrays that are known to be whole, or may not be."""
         scope, writer = self.scope, self.flow.writer
+        behind = undone(self.node, self.program).get(step.local)  # whether a whole array's change may be put back
+        undos = {t: u for (local, t), u in self.undos.items() if local == step.local and (behind or not whole)}
+        for undo in undos.values():
+            undo.begin(arrays.most)
         turn = writer.fresh("p")
-        undoes = undone(self.node, self.program)
         with writer.for_(turn, 0, arrays.most), scope.block():
             place = self.element = ast.Name(turn, ast.Load())
             arrays.take(scope, [self.locals[n] for n in step.locals], place, whole)
@@ -352,10 +363,8 @@ class Transaction:
                 number = self.locals[step.local + len(step.arrays)]
                 scope.assign(number, Val(BIGINT, (expr("P + 1", P=place),)))
             self.steps(step.steps, emits)
-            self.undoes = step.local in undoes and (undoes[step.local] or not whole)
-            self.repeated = step.steps
+            self.undoing, self.repeated = undos, step.steps
             self.give_back(passing(self.node, (step,)))
-            self.undoes = False
 
     def give_back(self, numbers: frozenset[int]) -> None:
         """The rows that these accesses hold are where they were, changed as they are: the next element names others."""
@@ -375,8 +384,8 @@ class Transaction:
         """A row that an element names is in its entry as it is now."""
         local, layout = self.tables[at.access.table], Layout.of(at.table)
         fields = self.changed(at.access.table, self.repeated)
-        if self.undo is not None and self.undoes:
-            self.undo.keep(local, fields, at.entry)
+        if at.access.table in self.undoing:
+            self.undoing[at.access.table].keep(at.entry)
         layout.store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
 
     def changed(self, number: int, steps: Sequence[Step]) -> Sequence[LaidOut]:
@@ -453,9 +462,10 @@ class Transaction:
         """An accepted transaction is in the tables; of one that is rejected nothing is."""
         with self.scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):
             self.write_rows()
-        if self.undo is not None:
+        if self.undos:
             with self.scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
-                self.undo.put_back()
+                for undo in reversed(self.undos.values()):
+                    undo.put_back()
 
     def write_rows(self) -> None:
         """What the accesses hold is in the tables: first rows that are there, then those that go, then new ones."""
