@@ -1,4 +1,8 @@
-"""What joins share that keep the rows of both sides: a log by key for each (cq/runtime/containers/log.py)."""
+"""What joins share that keep rows of their sides by key.
+
+Rows that leave, by time or because nothing has matched them at the end, are in a log (cq/runtime/containers/log.py);
+those that stay in a multimap (cq/runtime/containers/multimap.py).
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,13 @@ from cq.codegen.state.hash_tables import (
 )
 from cq.codegen.values import Row, Scope, Val, null_of
 from cq.codegen.writer import Fill, expr
-from cq.lang.expressions import Expr
+from cq.lang.expressions import Column, Expr
+from cq.lang.types import Physical
 from cq.planner.operators.joined import Joined
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import log_words as words
+from cq.runtime.containers import multimap
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot, TableShape
@@ -41,10 +47,11 @@ class KeptTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One input. An entry of its log: the key, then the words of its list (log_words.py). A record: the row.
+class KeptSide:
+    """One input, whose rows are kept. An entry of the table of its keys: the key, then the words of its list, which
+    begin with the numbers of the first and the last record. A record: the row.
 
-    fields: of its columns, but for that of `time`.
+    fields: of its columns, but for those that are told otherwise.
     """
 
     name: str
@@ -53,7 +60,77 @@ class Side:
     keys: Keys
     fields: tuple[Field, ...]
     shapes: tuple[TableShape, TableShape]
+
+    container = ""  # its name
+    table_word = 0  # the word of the container that says its table
+    next_word = 0  # the word of a record that says the next one
+
+    @property
+    def record_bytes(self) -> int:
+        return self.shapes[1].entry_words * 8
+
+    def slot(self, stage: StagePlan, node: LogicalNode) -> Slot:
+        """The state word of its container."""
+        return stage.slot(
+            node, self.name, lambda offset: Slot(self.name, offset, self.container, node.identity, shapes=self.shapes)
+        )
+
+    def address(self, flow: Flow, node: LogicalNode) -> str:
+        """The address of its container, in a local of the function."""
+        return flow.writer.hoist(expr("ld_i64(state, W)", W=self.slot(flow.stage, node).offset), self.container)
+
+    def key_table(self, flow: Flow, node: LogicalNode) -> TableLocals:
+        """The table of its keys, in locals of the function."""
+        offset = self.slot(flow.stage, node).offset
+        if offset not in flow.tables:
+            table = expr("ld_i64(C, W)", C=self.address(flow, node), W=self.table_word)
+            flow.tables[offset] = TableLocals.fixed(flow.scope, self.shapes[0].entry_words, table)
+            flow.stale.append(flow.tables[offset].reload)
+        return flow.tables[offset]
+
+    def columns_of(self, row: Row) -> list[Val]:
+        """The values of a row of the input."""
+        return [row.column(i) for i in range(len(self.input.schema))]
+
+    def variables(self, scope: Scope) -> list[Val]:
+        """Variables for the values of a row, which may be NULL."""
+        return [scope.variables(f.type, True) for f in self.input.schema.fields]
+
+    def first_record(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], reference: str) -> None:
+        """The reference becomes that of the first row with these keys; it stays 0 where there is none."""
+        entry = self.keys.find(self.key_table(flow, node), keys)
+        with flow.scope.when(expr("E != 0", E=entry)):
+            flow.writer.set(reference, self.first_of(entry))
+
+    def first_of(self, entry: Fill) -> ast.expr:
+        """The reference of the first row of the key that has this entry."""
+        ends = Word(self.keys.next_word * 8, "KEY_ENDS_BYTES")
+        return expr("ld_i64(E + ENDS, 0) & FIRST", E=entry, ENDS=ends, FIRST=words.REFERENCE_MASK)
+
+    def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
+        """The record that a reference leads to, and what has its texts."""
+        raise NotImplementedError
+
+    def load(self, scope: Scope, record: ast.expr, texts: ast.expr, keys: Sequence[Val]) -> list[Val]:
+        """The values of the row in a record, whose key these are."""
+        raise NotImplementedError
+
+    def next(self, flow: Flow, node: LogicalNode, reference: str, keys: Sequence[Val]) -> tuple[ast.expr, list[Val]]:
+        """The record that a reference leads to and its values; the reference then leads to the next of its key."""
+        record, texts = self.record(flow, node, reference)
+        flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=self.next_word))
+        return record, self.load(flow.scope, record, texts, keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Side(KeptSide):
+    """A side whose rows are in a log: they leave. time: the column that has no field."""
+
     time: KeptTime | None
+
+    container = "log"
+    table_word = words.LOG_TABLE
+    next_word = words.RECORD_NEXT
 
     @staticmethod
     def of(node: Joined, port: int, keeps_null_keys: bool = False, time: KeptTime | None = None) -> Side:
@@ -70,33 +147,10 @@ class Side:
         )
         return Side(("left", "right")[port], input, exprs, keys, fields, shapes, time)
 
-    @property
-    def record_bytes(self) -> int:
-        return self.shapes[1].entry_words * 8
-
-    def slot(self, stage: StagePlan, node: LogicalNode) -> Slot:
-        """The state word of its log."""
-        return stage.slot(
-            node, self.name, lambda offset: Slot(self.name, offset, "log", node.identity, shapes=self.shapes)
-        )
-
-    def log(self, flow: Flow, node: LogicalNode) -> str:
-        """The address of its log, in a local of the function."""
-        return flow.writer.hoist(expr("ld_i64(state, W)", W=self.slot(flow.stage, node).offset), "log")
-
-    def key_table(self, flow: Flow, node: LogicalNode) -> TableLocals:
-        """The keys of its log, in locals of the function."""
-        offset = self.slot(flow.stage, node).offset
-        if offset not in flow.tables:
-            table = expr("ld_i64(L, W)", L=self.log(flow, node), W=words.LOG_TABLE)
-            flow.tables[offset] = TableLocals.fixed(flow.scope, self.shapes[0].entry_words, table)
-            flow.stale.append(flow.tables[offset].reload)
-        return flow.tables[offset]
-
     def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
         """The record that a reference leads to, and its chunk."""
         scope = flow.scope
-        chunk = scope.let(expr("log_chunk(L, R)", L=self.log(flow, node), R=reference), "chunk")
+        chunk = scope.let(expr("log_chunk(L, R)", L=self.address(flow, node), R=reference), "chunk")
         return scope.let(expr("log_record(C, R, SIZE)", C=chunk, R=reference, SIZE=self.record_bytes), "record"), chunk
 
     def keep(
@@ -105,7 +159,7 @@ class Side:
         """The row is the last of its key in the log. waits: 1 when it is to leave if nothing matches it."""
         scope = flow.scope
         appended = expr(
-            "log_append(L, E, X, S, N)", L=self.log(flow, node), E=entry, X=expiry, S=flow.serial, N=waits
+            "log_append(L, E, X, S, N)", L=self.address(flow, node), E=entry, X=expiry, S=flow.serial, N=waits
         )  # fmt: skip
         reference = flow.writer.let(appended, "ref")
         with scope.when(expr("R == 0", R=reference)):
@@ -116,12 +170,8 @@ class Side:
             store_field(scope, f, record, chunk, value)
         store_nulls(scope, self.fields, record, stored)
 
-    def columns_of(self, row: Row) -> list[Val]:
-        """The values of a row of the input."""
-        return [row.column(i) for i in range(len(self.input.schema))]
-
-    def load(self, scope: Scope, record: ast.expr, chunk: ast.expr) -> list[Val]:
-        """The values of the row in a record."""
+    def load(self, scope: Scope, record: ast.expr, chunk: ast.expr, keys: Sequence[Val] = ()) -> list[Val]:
+        """The values of the row in a record; its key is among them."""
         values = load_fields(scope, self.fields, record, chunk)
         if self.time is not None:
             at = expr("ld_i64(R, W) - N", R=record, W=words.RECORD_EXPIRY, N=self.time.behind_us)
@@ -129,25 +179,76 @@ class Side:
             values.insert(self.time.column, Val(type_, (scope.let(at, "time"),), None))
         return values
 
-    def variables(self, scope: Scope) -> list[Val]:
-        """Variables for the values of a row, which may be NULL."""
-        return [scope.variables(f.type, True) for f in self.input.schema.fields]
-
-    def first_record(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], reference: str) -> None:
-        """The reference becomes that of the first row with these keys; it stays 0 where there is none."""
-        entry = self.keys.find(self.key_table(flow, node), keys)
-        with flow.scope.when(expr("E != 0", E=entry)):
-            ends = Word((self.keys.next_word + words.LIST_ENDS) * 8, "LOG_KEY_ENDS_BYTES")
-            flow.writer.set(
-                reference, expr("ld_i64(E + ENDS, 0) & FIRST", E=entry, ENDS=ends, FIRST=words.REFERENCE_MASK)
-            )
-
     def first_unmatched(self, flow: Flow, node: LogicalNode) -> list[Val]:
         """The values of the first row that waits in its log; `arrival` says when it came."""
-        reference = flow.writer.let(expr("log_proof(L, NEVER)", L=self.log(flow, node), NEVER=abi.NEVER), "ref")
+        reference = flow.writer.let(expr("log_proof(L, NEVER)", L=self.address(flow, node), NEVER=abi.NEVER), "ref")
         record, chunk = self.record(flow, node, reference)
         flow.writer.code("arrival = ld_i64(R, W)", R=record, W=words.RECORD_SERIAL)
         return self.load(flow.scope, record, chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class LastingSide(KeptSide):
+    """A side whose rows are in a multimap: they stay, and those whose key has a NULL are not kept.
+
+    told: the column and the place in the key of each value that the key says; it has no field.
+    """
+
+    told: tuple[tuple[int, int], ...]
+
+    container = "multimap"
+    table_word = multimap.MULTIMAP_TABLE
+    next_word = multimap.ROW_NEXT
+
+    @staticmethod
+    def of(node: Joined, port: int) -> LastingSide:
+        """The side of a port."""
+        exprs, others = (node.left_keys, node.right_keys)[port], (node.left_keys, node.right_keys)[1 - port]
+        schema = node.inputs[port].schema
+        keys = Keys.of([(k.type, False) for k in exprs], ordered=False)
+        said = {k.index: n for n, k in enumerate(exprs) if isinstance(k, Column) and _says(k, others[n])}
+        columns = [(f.type, f.nullable) for n, f in enumerate(schema.fields) if n not in said]
+        fields, end = lay_out(columns, multimap.ROW_VALUES, ("LEFT_VALUE", "RIGHT_VALUE")[port])
+        shapes = (
+            TableShape(keys.next_word + multimap.ENDS_WORDS, keys.next_word - ENTRY_FIRST, string_words(keys.fields)),
+            TableShape(end, 0, string_words(fields)),
+        )
+        name, told = ("left", "right")[port], tuple(sorted(said.items()))
+        return LastingSide(name, node.inputs[port], exprs, keys, fields, shapes, told)
+
+    def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
+        """The record of a number, and its multimap."""
+        rows = ast.Name(self.address(flow, node), ast.Load())
+        at = expr("multimap_record(M, R, SIZE)", M=rows, R=reference, SIZE=self.record_bytes)
+        return flow.scope.let(at, "record"), rows
+
+    def keep(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], values: Sequence[Val]) -> None:
+        """The row is the last of its key in the multimap."""
+        scope = flow.scope
+        rows = ast.Name(self.address(flow, node), ast.Load())
+        entry = self.keys.probe(self.key_table(flow, node), keys, flow.serial, lambda e: None)
+        ends = Word(self.keys.next_word * 8, "KEY_ENDS_BYTES")
+        appended = expr("multimap_append(M, E + ENDS, SIZE)", M=rows, E=entry, ENDS=ends, SIZE=self.record_bytes)
+        record = scope.let(appended, "record")
+        with scope.when(expr("R == 0", R=record)):
+            flow.no_memory("rows that may match")
+        told = dict(self.told)
+        stored = [v for n, v in enumerate(values) if n not in told]
+        for f, value in zip(self.fields, stored, strict=True):
+            store_field(scope, f, record, rows, value)
+        store_nulls(scope, self.fields, record, stored)
+
+    def load(self, scope: Scope, record: ast.expr, texts: ast.expr, keys: Sequence[Val]) -> list[Val]:
+        """The values of the row in a record, whose key these are."""
+        values = load_fields(scope, self.fields, record, texts)
+        for column, place in self.told:
+            values.insert(column, Val(keys[place].type, keys[place].parts))
+        return values
+
+
+def _says(key: Expr, other: Expr) -> bool:
+    """Whether a value of the key is known from one of the other side that is equal to it: its bits are the same."""
+    return key.type == other.type and key.type.physical in {Physical.I64, Physical.I128}
 
 
 Alone = Callable[[Flow, str], list[Val]]
@@ -166,7 +267,7 @@ def leave_unmatched(flow: Flow, node: LogicalNode, sides: Sequence[Side], instan
     """Emit the rows that are due at the instant and that nothing has matched; the function says MORE at a full port."""
     writer, scope = flow.writer, flow.scope
     writer.code("arrival = 0")
-    logs = [side.log(flow, node) for side in sides]
+    logs = [side.address(flow, node) for side in sides]
     first = expr("log_first(L, M, I)", L=logs[0], M=logs[-1], I=instant)
     log = writer.let(first, "waits")
     with writer.while_(expr("L != 0", L=log)), scope.block():
@@ -185,7 +286,7 @@ def alone(flow: Flow, node: LogicalNode, sides: Sequence[Side], both: bool, log:
         return [*left.first_unmatched(flow, node), *(null_of(f.type) for f in right.input.schema.fields)]
     scope = flow.scope
     values = [side.variables(scope) for side in sides]
-    with scope.when(expr("L == LEFT", L=log, LEFT=left.log(flow, node))):
+    with scope.when(expr("L == LEFT", L=log, LEFT=left.address(flow, node))):
         assign_all(flow, values[LEFT], left.first_unmatched(flow, node))
         flow.writer.code("arrival = arrival * 2")
     with scope.otherwise():

@@ -13,15 +13,14 @@ from contextlib import contextmanager
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
-from cq.codegen.keeping import Side
+from cq.codegen.keeping import KeptSide
 from cq.codegen.state.hash_tables import Keys, TableLocals
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import log_words as words
-from cq.runtime.layout.words import Word, beside
+from cq.runtime.layout.words import Word
 
 # That are fetched of an array: the processor itself goes on with what is read from end to end. Without them a kernel of
 # Grep and Sum, whose arrays are 104 bytes long and half of them never read, took 14 % more; twice as many cost 3 %.
@@ -48,8 +47,8 @@ def _prefetch_entry(flow: Flow, keys: Keys, table: TableLocals, below: Sequence[
     )
 
 
-def prefetch_records(flow: Flow, node: LogicalNode, mine: Side, other: Side) -> None:
-    """Write a prefetch for the entry and the first record that a row of one side will meet in the log of the other.
+def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptSide) -> None:
+    """Write a prefetch for the entry and the first record that a row of one side will meet on the other.
 
     The entry is at hand by then: it is the first that the slot of the key leads to, as for nearly all keys.
     """
@@ -59,15 +58,16 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: Side, other: Side) -> 
     slot, entry, row = flow.steps
     scope, writer, table = flow.scope, flow.writer, other.key_table(flow, node)
     _prefetch_entry(flow, other.keys, table, below, slot, entry)
-    with scope.when(table.is_large()), scope.when(expr("I != 0", I=table.index)):
+    with scope.when(table.is_large()):
         hash32 = other.keys.hash(scope, [emit(scope, row, e) for e in below])
-        item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=table.index, H=hash32, S=table.shift), "item")
-        with scope.when(expr("X != 0", X=item)):
-            ends = beside(other.keys.next_word, words.LIST_ENDS, "LOG_KEY")
-            first = expr("ld_i64(E, W) & FIRST", E=table.numbered(item), W=ends, FIRST=words.REFERENCE_MASK)
-            reference = scope.let(first, "first")
-            chunk = scope.let(expr("log_chunk(L, R)", L=other.log(flow, node), R=reference), "chunk")
-            record = expr("log_record(C, R, SIZE)", C=chunk, R=reference, SIZE=other.record_bytes)
+        place = scope.let(expr("shr_u(H, S)", H=hash32, S=table.shift), "slot")
+        found = writer.let(table.in_slot(place), "at")
+        with scope.when(expr("I != 0", I=table.index)):
+            item = scope.let(expr("ld_i64(I, S)", I=table.index, S=place), "item")
+            writer.set(found, expr("pick(X != 0, E, 0)", X=item, E=table.numbered(item)))
+        with scope.when(expr("E != 0", E=found)):
+            first = scope.let(other.first_of(found), "first")
+            record, _ = other.record(flow, node, first)
             writer.code("prefetch(X)", X=record)
 
 

@@ -14,8 +14,8 @@ CREATE STREAM item (id BIGINT, weight BIGINT) WITH (connector = 'memory');
 CREATE STREAM place (auction BIGINT, town BIGINT) WITH (connector = 'memory');
 CREATE STREAM sale (auction BIGINT, price BIGINT) WITH (connector = 'memory');
 """
-ITEMS, SALES = 1_000, 400_000
-LIMIT = 16 << 20  # kept, the sales alone would take 64 bytes each
+ITEMS, SALES = 1_000, 600_000
+LIMIT = 8 << 20  # kept, the sales alone would take 24 bytes each
 MATCHED = SALES // 2  # every other sale is of an item
 
 

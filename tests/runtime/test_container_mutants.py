@@ -17,6 +17,11 @@ def seen_in_log(old: str, new: str, file: str = "log") -> Mutant:
     return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_log.py",), "interpreted")
 
 
+def in_multimap(old: str, new: str, file: str = "multimap") -> Mutant:
+    """A mutant of the multimap that its comparison with lists should see."""
+    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_multimap.py",), "interpreted")
+
+
 def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
     """A mutant of the container of sessions that its own tests should see."""
     return Mutant(f"cq.{INTERVALS}", old, new, ("test_intervals.py",), "interpreted or memory", more)
@@ -139,6 +144,20 @@ MUTANTS = {
         "_push_proofs(log, RECORD_SERIAL)", "_push_proofs(log, RECORD_EXPIRY)", "log_saving"
     ),
     "saved strings lie on each other": seen_in_log("            used += length", "            used += 0", "log_saving"),
+    "a row of a key is not linked to the next one": in_multimap(
+        "record_bytes, ROW_NEXT, number)", "record_bytes, 0, 0)"
+    ),
+    "a key begins with its last row": in_multimap("    first = held & MOST_ROWS", "    first = number"),
+    "records that are loaded lead to where they led": in_multimap(
+        "ld_i64(record, ROW_NEXT) + before", "ld_i64(record, ROW_NEXT) + 0", "multimap_saving"
+    ),
+    "keys that are loaded begin where they began": in_multimap(
+        "(shl(before, NUMBER_BITS) | before)", "shl(before, NUMBER_BITS)", "multimap_saving"
+    ),
+    "a key that is taken ends where it ended": in_multimap("    st_i64(made, head, 0)\n", "", "multimap_saving"),
+    "texts of records that are taken are looked for in their new place": in_multimap(
+        "ld_i64(other, TABLE_ARENA)", "ld_i64(multimap, TABLE_ARENA)", "multimap_saving"
+    ),
     "a key forgets what is later than its last row": seen_in_log(
         "LIST_LATEST, max_i64(latest, expiry))", "LIST_LATEST, expiry)"
     ),

@@ -58,7 +58,7 @@ def close_asof_join(stage: StagePlan, node: LogicalNode) -> None:
         stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
         event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
         with stage_function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
-            flow.writer.code("log_forget(L, instant)", L=Side.of(node, RIGHT).log(flow, node))
+            flow.writer.code("log_forget(L, instant)", L=Side.of(node, RIGHT).address(flow, node))
             flow.leave(ast.Constant(abi.DONE))
 
 
@@ -112,7 +112,7 @@ def _look_ahead(flow: Flow, node: AsofJoin, row: Row, matches: Matches) -> None:
     `log_since` finds the very first.
     """
     scope, right = flow.scope, Side.of(node, RIGHT)
-    table, log = right.key_table(flow, node), right.log(flow, node)
+    table, log = right.key_table(flow, node), right.address(flow, node)
     keys = [emit(scope, row, k) for k in node.left_keys]
     reference = flow.writer.let(ast.Constant(0), "ref")
     with where_not_null(flow, keys) as known:

@@ -111,7 +111,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         entry = other.keys.find(others, known)
         with scope.when(expr("E != 0", E=entry)):
             since = expr("log_since(L, E + LIST, T + LOWER, SIZE)",
-                L=other.log(flow, node), E=entry, LIST=Word(other.keys.next_word * 8, "LOG_KEY_LIST_BYTES"),
+                L=other.address(flow, node), E=entry, LIST=Word(other.keys.next_word * 8, "LOG_KEY_LIST_BYTES"),
                 T=time, LOWER=_lower(partner), SIZE=other.record_bytes,
             )  # fmt: skip
             writer.set(reference, since)
@@ -125,7 +125,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         place = mine.keys.probe(own, [Val(k.type, k.parts) for k in keys], flow.serial, lambda e: None)
         waits = expr("1 - M", M=matched) if _outer(node, port) else ast.Constant(0)
         if node.right_outer:  # rows of both sides are numbered together
-            writer.code("log_number_after(L, M)", L=mine.log(flow, node), M=other.log(flow, node))
+            writer.code("log_number_after(L, M)", L=mine.address(flow, node), M=other.address(flow, node))
         mine.keep(flow, node, place, expiry, waits, values)
 
 
@@ -153,7 +153,7 @@ def _next_record(
     flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
     theirs = scope.let(expr("ld_i64(R, W)", R=record, W=words.RECORD_EXPIRY), "theirs")
     upper = other.expiry_us + 1 - other.lower_us
-    lead = expr("ld_i64(L, W)", L=other.side.log(flow, node), W=words.LOG_LEAD)
+    lead = expr("ld_i64(L, W)", L=other.side.address(flow, node), W=words.LOG_LEAD)
     with scope.when(expr("X - LEAD > T + UPPER", X=theirs, LEAD=lead, T=time, UPPER=upper)):
         flow.writer.set(reference, 0)
     inside = expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)
@@ -225,5 +225,5 @@ def close_interval_join(stage: StagePlan, node: LogicalNode) -> None:
             waiting = sides if node.right_outer else sides[:1]
             leave_unmatched(flow, node, waiting, instant, lambda f, log: alone(f, node, sides, node.right_outer, log))
         for side in sides:
-            flow.writer.code("log_forget(L, instant)", L=side.log(flow, node))
+            flow.writer.code("log_forget(L, instant)", L=side.address(flow, node))
         flow.leave(ast.Constant(abi.DONE))

@@ -1,23 +1,23 @@
-"""join: each side's rows in a log by key; a row meets those of the other log, then joins its own.
+"""join: the rows of each side are kept by key; a row meets those of the other side, then joins its own.
 
-Where the other side has ended its log is complete: a row meets what it can at once, and only rows without a match are
-kept, if they are to leave at the end. Where the right side is known to come first, no left row is kept.
-The log is that of interval joins, with records that never expire: 48 of a record's bytes are about expiry and order. A
-container without them would keep more rows in a cache, and nothing else.
+Rows that leave at the end if nothing has matched them are in a log, the others in a multimap. Where the other side has
+ended it is complete: a row meets what it can at once, and only rows without a match are kept, if they are to leave at
+the end. Where the right side is known to come first, no left row is kept.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
-from cq.codegen.keeping import LEFT, RIGHT, Side, alone, write_unmatched
+from cq.codegen.keeping import LEFT, RIGHT, KeptSide, LastingSide, Side, alone, write_unmatched
 from cq.codegen.matching import assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
-from cq.codegen.state.moving import Held, holds, log_entries
+from cq.codegen.state.moving import Held, holds, log_entries, multimap_entries
 from cq.codegen.values import Row, Val, null_of
 from cq.codegen.writer import expr
 from cq.planner.operators import Join
@@ -26,8 +26,13 @@ from cq.runtime.containers import log_words as words
 from cq.runtime.layout import abi
 
 
-def side_of(node: Join, port: int) -> Side:
-    return Side.of(node, port, keeps_null_keys=_waits(node, port))
+def side_of(node: Join, port: int) -> KeptSide:
+    return _waiting_side(node, port) if _waits(node, port) else LastingSide.of(node, port)
+
+
+def _waiting_side(node: Join, port: int) -> Side:
+    """The side of a port whose rows wait."""
+    return Side.of(node, port, keeps_null_keys=True)
 
 
 def _waits(node: Join, port: int) -> bool:
@@ -44,12 +49,15 @@ def _kept(node: Join) -> tuple[int, ...]:
 def held_join(node: LogicalNode) -> tuple[Held, ...]:
     """The rows of both sides, or of the right one alone."""
     assert isinstance(node, Join)
-    return tuple(log_entries(side.name, side.keys) for side in (side_of(node, port) for port in _kept(node)))
+    kept = {port: side_of(node, port) for port in _kept(node)}
+    return tuple(
+        (log_entries if _waits(node, port) else multimap_entries)(side.name, side.keys) for port, side in kept.items()
+    )
 
 
 @consumes("join", copies_text=False)
 def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """The row beside each match in the other log, in order of arrival; then it is kept."""
+    """The row beside each match on the other side, in order of arrival; then it is kept."""
     assert isinstance(node, Join)
     if node.right_first:
         (_look_up if port == LEFT else _learn)(flow, node, row)
@@ -67,13 +75,13 @@ def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     with where_not_null(flow, keys) as known:
         writer.set(kept, 1 if ended is None else expr("1 - E", E=ended))
         other.first_record(flow, node, known, reference)
-    _meet(flow, node, port, reference, matched, values)
+    _meet(flow, node, port, reference, matched, keys, values)
     if _waits(node, port):
         with scope.when(expr("E == 0 or M == 0", E=ended, M=matched)) if ended is not None else nullcontext():
-            _keep(flow, node, port, keys, expr("1 - M", M=matched), values)
+            _wait(flow, node, port, keys, expr("1 - M", M=matched), values)
     else:
         with scope.when(expr("K == 1", K=kept)):
-            _keep(flow, node, port, [Val(k.type, k.parts) for k in keys], ast.Constant(0), values)
+            LastingSide.of(node, port).keep(flow, node, [Val(k.type, k.parts) for k in keys], values)
 
 
 def _learn(flow: Flow, node: Join, row: Row) -> None:
@@ -83,10 +91,10 @@ def _learn(flow: Flow, node: Join, row: Row) -> None:
     values = mine.columns_of(row)
     keys = [emit(flow.scope, row, k) for k in mine.exprs]
     if node.right_outer:
-        _keep(flow, node, RIGHT, keys, ast.Constant(1), values)
+        _wait(flow, node, RIGHT, keys, ast.Constant(1), values)
         return
     with where_not_null(flow, keys) as known:
-        _keep(flow, node, RIGHT, known, ast.Constant(0), values)
+        LastingSide.of(node, RIGHT).keep(flow, node, known, values)
 
 
 def _look_up(flow: Flow, node: Join, row: Row) -> None:
@@ -99,12 +107,12 @@ def _look_up(flow: Flow, node: Join, row: Row) -> None:
     with where_not_null(flow, keys) as known:
         other.first_record(flow, node, known, reference)
     if node.left_outer:
-        _meet_or_alone(flow, node, reference, values)
+        _meet_or_alone(flow, node, reference, keys, values)
     else:
-        _meet(flow, node, LEFT, reference, "", values)
+        _meet(flow, node, LEFT, reference, "", keys, values)
 
 
-def _meet_or_alone(flow: Flow, node: Join, reference: str, values: list[Val]) -> None:
+def _meet_or_alone(flow: Flow, node: Join, reference: str, keys: Sequence[Val], values: list[Val]) -> None:
     """Deliver the left row beside each of its matches, from the reference on; if there is none, beside NULLs.
 
     At one place: what follows is written once, however many such joins there are.
@@ -115,7 +123,7 @@ def _meet_or_alone(flow: Flow, node: Join, reference: str, values: list[Val]) ->
         passes = writer.let(ast.Constant(0), "passes")
         theirs = other.variables(scope)
         with scope.when(expr("R != 0", R=reference)):
-            record, loaded = _next(flow, node, other, reference)
+            record, loaded = _next(flow, node, other, reference, keys)
             assign_all(flow, theirs, loaded)
             with where_passes(flow, node.residual, row_of(scope, [*values, *loaded])):
                 _matched(flow, node, RIGHT, record)
@@ -127,11 +135,13 @@ def _meet_or_alone(flow: Flow, node: Join, reference: str, values: list[Val]) ->
             flow.deliver(node, row_of(scope, [*values, *theirs]))
 
 
-def _meet(flow: Flow, node: Join, port: int, reference: str, matched: str, values: list[Val]) -> None:
+def _meet(
+    flow: Flow, node: Join, port: int, reference: str, matched: str, keys: Sequence[Val], values: list[Val]
+) -> None:  # fmt: skip
     """Deliver the row beside each of its matches, from the reference on."""
     scope, writer, other = flow.scope, flow.writer, side_of(node, 1 - port)
     with writer.while_(expr("R != 0", R=reference)), scope.block():
-        record, theirs = _next(flow, node, other, reference)
+        record, theirs = _next(flow, node, other, reference, keys)
         joined = row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
         with where_passes(flow, node.residual, joined):
             _matched(flow, node, 1 - port, record)
@@ -140,12 +150,10 @@ def _meet(flow: Flow, node: Join, port: int, reference: str, matched: str, value
             flow.deliver(node, joined)
 
 
-def _next(flow: Flow, node: Join, side: Side, reference: str) -> tuple[ast.expr, list[Val]]:
-    """The record that a reference leads to and its values; the reference then leads to the next of its key."""
+def _next(flow: Flow, node: Join, side: KeptSide, reference: str, keys: Sequence[Val]) -> tuple[ast.expr, list[Val]]:
+    """`KeptSide.next`, unless the run is to stop."""
     stops_when_asked(flow, node)
-    record, chunk = side.record(flow, node, reference)
-    flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
-    return record, side.load(flow.scope, record, chunk)
+    return side.next(flow, node, reference, keys)
 
 
 def _matched(flow: Flow, node: Join, port: int, record: ast.expr) -> None:
@@ -154,12 +162,12 @@ def _matched(flow: Flow, node: Join, port: int, record: ast.expr) -> None:
         flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
 
 
-def _keep(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, values: list[Val]) -> None:
+def _wait(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, values: list[Val]) -> None:
     """The row is the last of its key in its side's log. waits: 1 when it has no match yet and is to leave without."""
-    mine, other = side_of(node, port), side_of(node, 1 - port)
+    mine, other = _waiting_side(node, port), side_of(node, 1 - port)
     entry = mine.keys.probe(mine.key_table(flow, node), keys, flow.serial, lambda e: None)
     if node.left_waits and node.right_outer:  # rows of both sides are numbered together
-        flow.writer.code("log_number_after(L, M)", L=mine.log(flow, node), M=other.log(flow, node))
+        flow.writer.code("log_number_after(L, M)", L=mine.address(flow, node), M=other.address(flow, node))
     mine.keep(flow, node, entry, ast.Constant(abi.NEVER), waits, values)
 
 
@@ -167,7 +175,7 @@ def _keep(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, v
 def finish_join(stage: StagePlan, node: LogicalNode) -> None:
     """A function that emits the rows that nothing has matched, by arrival."""
     assert isinstance(node, Join)
-    left, right = both = (side_of(node, LEFT), side_of(node, RIGHT))
+    left, right = both = (_waiting_side(node, LEFT), _waiting_side(node, RIGHT))
     sides = [side for side, port in zip(both, (LEFT, RIGHT), strict=True) if _waits(node, port)]
 
     def values(flow: Flow, log: str) -> list[Val]:

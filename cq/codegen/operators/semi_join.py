@@ -1,4 +1,4 @@
-"""semi_join: left rows without a match in a log by key; right rows in another, or their keys alone in a table.
+"""semi_join: left rows without a match in a log by key; right rows in a multimap, or their keys alone in a table.
 
 Without a residual condition a right row is its key: the first of a key is the match of all left rows that wait for it,
 and those that come later find the key. So no right row is kept, and none looks at a left row twice.
@@ -11,11 +11,11 @@ import ast
 from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
-from cq.codegen.keeping import LEFT, RIGHT, Side, write_unmatched
+from cq.codegen.keeping import LEFT, RIGHT, LastingSide, Side, write_unmatched
 from cq.codegen.matching import stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import Keys, TableLocals, string_words
-from cq.codegen.state.moving import Held, entries, holds, log_entries
+from cq.codegen.state.moving import Held, entries, holds, log_entries, multimap_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.planner.operators import SemiJoin
@@ -40,8 +40,8 @@ def known_keys(node: SemiJoin) -> Keys:
 def held_semi_join(node: LogicalNode) -> tuple[Held, ...]:
     """The left rows that wait, if any do, and the right rows or their keys."""
     assert isinstance(node, SemiJoin)
-    left, right = left_side(node), Side.of(node, RIGHT)
-    others = entries("right", known_keys(node)) if node.residual is None else log_entries("right", right.keys)
+    left, right = left_side(node), LastingSide.of(node, RIGHT)
+    others = entries("right", known_keys(node)) if node.residual is None else multimap_entries("right", right.keys)
     return (others,) if node.right_first else (log_entries("left", left.keys), others)
 
 
@@ -103,14 +103,12 @@ def _look_up(flow: Flow, node: SemiJoin, row: Row) -> None:
 
 def _match(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val], matched: str) -> None:
     """`matched` becomes 1 if a right row of these keys passes the residual condition; the first that does ends it."""
-    scope, writer, right = flow.scope, flow.writer, Side.of(node, RIGHT)
+    scope, writer, right = flow.scope, flow.writer, LastingSide.of(node, RIGHT)
     reference = writer.let(ast.Constant(0), "ref")
     right.first_record(flow, node, keys, reference)
     with writer.while_(expr("R != 0", R=reference)), scope.block():
         stops_when_asked(flow, node)
-        record, chunk = right.record(flow, node, reference)
-        writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
-        theirs = right.load(scope, record, chunk)
+        _, theirs = right.next(flow, node, reference, keys)
         with where_passes(flow, node.residual, row_of(scope, [*values, *theirs])):
             writer.set(matched, 1)
             writer.set(reference, 0)
@@ -126,7 +124,7 @@ def _wait(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val]) -> Non
 def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
     """The right row is kept, or its key if there was none, and the left rows it is the first match of wait no more."""
     scope, writer = flow.scope, flow.writer
-    left, right = left_side(node), Side.of(node, RIGHT)
+    left, right = left_side(node), LastingSide.of(node, RIGHT)
     values = [] if node.residual is None else right.columns_of(row)
     keys = [emit(scope, row, k) for k in right.exprs]
     reference = "" if node.right_first else writer.let(ast.Constant(0), "ref")
@@ -140,8 +138,7 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
                 if not node.right_first:
                     left.first_record(flow, node, known, reference)
         else:
-            entry = right.keys.probe(right.key_table(flow, node), known, flow.serial, lambda e: None)
-            right.keep(flow, node, entry, ast.Constant(abi.NEVER), ast.Constant(0), values)
+            right.keep(flow, node, known, values)
             if not node.right_first:
                 left.first_record(flow, node, known, reference)
     if node.right_first:

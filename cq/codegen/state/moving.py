@@ -14,7 +14,7 @@ from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Writer, expr
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field
-from cq.runtime.containers import frames, intervals, log_words, ranks_words
+from cq.runtime.containers import frames, intervals, log_words, multimap, ranks_words
 from cq.runtime.flow.split import PARTITION_MASK
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE
 
@@ -130,6 +130,16 @@ def log_entries(name: str, keys: Keys) -> Held:
     def move(mover: Mover) -> None:
         table = mover.writer.let(expr("ld_i64(source, W)", W=log_words.LOG_TABLE), "table")
         mover.each_entry(table, lambda e: mover.needs(expr("log_take(target, source, E)", E=e)), keys.fields)
+
+    return Held(name, move)
+
+
+def multimap_entries(name: str, keys: Keys) -> Held:
+    """A multimap."""
+
+    def move(mover: Mover) -> None:
+        table = mover.writer.let(expr("ld_i64(source, W)", W=multimap.MULTIMAP_TABLE), "table")
+        mover.each_entry(table, lambda e: mover.needs(expr("multimap_take(target, source, E)", E=e)), keys.fields)
 
     return Held(name, move)
 

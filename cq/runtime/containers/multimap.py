@@ -1,0 +1,134 @@
+"""Multimaps: the rows of each key in order of arrival, which never leave.
+
+A row is a record in the list of its key: the number of the next one, then its words. Records are numbered from 1 and
+stand one after the other as they came, in one block that grows: its pages are moved, not copied, and those that nobody
+has touched are no memory. The key's entry in the table says the numbers of its first and its last record. So a row of
+one value beside its key takes 16 bytes, where one that may leave by time (log.py) takes 64; and keys are never deleted,
+so that few of them stand in the slots of their table themselves (tables.py).
+
+A multimap shares the words of a table's header that are about strings, so that what reads and stores strings there does
+so here: its records' long strings lie in its arena.
+
+Sharing: none, as for tables; while no row comes any thread may read.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import fill, ld_i64, release, shl, shr_u, st_i64, zalloc
+from cq.runtime.containers.blocks import block_drop, block_new, block_resize
+from cq.runtime.containers.table_words import (
+    TABLE_ARENA,
+    TABLE_ARENA_CAPACITY,
+    TABLE_COUNT,
+    TABLE_ENTRIES,
+    TABLE_ENTRY_BYTES,
+    TABLE_LIMIT,
+    TABLE_STRINGS,
+    TABLE_WORDS,
+)
+from cq.runtime.containers.tables import table_drop, table_held_bytes, table_new
+from cq.runtime.layout.words import Overlay, Struct, name_words
+
+_shared = Overlay("MULTIMAP", TABLE_WORDS)
+MULTIMAP_ROWS = _shared.at(TABLE_ENTRIES)  # -> records; number 0 is nobody's
+MULTIMAP_COUNT = _shared.at(TABLE_COUNT)  # records held
+MULTIMAP_ROOM = _shared.at(TABLE_LIMIT)  # records there is room for
+MULTIMAP_RECORD_BYTES = _shared.at(TABLE_ENTRY_BYTES)
+_multimap = Struct("MULTIMAP", after=_shared.size())
+MULTIMAP_TABLE = _multimap.word()  # the keys; an entry ends with the word of its list
+MULTIMAP_HEAD = _multimap.word()  # which word that is
+MULTIMAP_WORDS = _multimap.size()
+
+_row = Struct("ROW")
+ROW_NEXT = _row.word()  # number of the key's next record by arrival, or 0
+ROW_VALUES = _row.rest()  # the row's words
+
+ENDS_WORDS = 1  # of an entry: the number of its first record and, above it, that of its last one
+NUMBER_BITS = 32
+MOST_ROWS = (1 << NUMBER_BITS) - 1  # also the mask of the lower number
+FIRST_ROWS = 64  # a multimap of few rows stays in a page; growth doubles
+
+name_words(globals())
+
+
+@native("i64(i64, i64, i64)", inline=True)
+def multimap_record(multimap: int, number: int, record_bytes: int) -> int:
+    """The address of a record; valid until the next row comes."""
+    return ld_i64(multimap, MULTIMAP_ROWS) + number * record_bytes
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def multimap_new(entry_words: int, key_strings: int, record_words: int, strings: int) -> int:
+    """An empty multimap, or 0 without memory."""
+    multimap = zalloc(MULTIMAP_WORDS * 8)
+    if multimap == 0:
+        return 0
+    st_i64(multimap, MULTIMAP_TABLE, table_new(entry_words, key_strings, 0))
+    st_i64(multimap, MULTIMAP_ROWS, block_new((FIRST_ROWS + 1) * record_words * 8, 0))
+    st_i64(multimap, MULTIMAP_ROOM, FIRST_ROWS)
+    st_i64(multimap, MULTIMAP_RECORD_BYTES, record_words * 8)
+    st_i64(multimap, MULTIMAP_HEAD, entry_words - ENDS_WORDS)
+    st_i64(multimap, TABLE_STRINGS, strings)
+    if ld_i64(multimap, MULTIMAP_TABLE) != 0 and ld_i64(multimap, MULTIMAP_ROWS) != 0:
+        return multimap
+    multimap_drop(multimap)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def multimap_drop(multimap: int) -> int:
+    """Free the multimap and all it holds; 0 is none."""
+    if multimap != 0:
+        table_drop(ld_i64(multimap, MULTIMAP_TABLE))
+        block_drop(ld_i64(multimap, MULTIMAP_ROWS))
+        block_drop(ld_i64(multimap, TABLE_ARENA))
+        release(multimap)
+    return 0
+
+
+@native("i64(i64, i64, i64)", inline=True)
+def multimap_append(multimap: int, ends: int, record_bytes: int) -> int:
+    """The address of a new record, its values 0, the last of the key whose entry has the word `ends`; 0 without memory.
+
+    Inline: where the size is a constant, making a record is a few stores.
+    """
+    number = ld_i64(multimap, MULTIMAP_COUNT) + 1
+    if number > ld_i64(multimap, MULTIMAP_ROOM) and multimap_grow(multimap) == 0:
+        return 0
+    rows = ld_i64(multimap, MULTIMAP_ROWS)
+    record = rows + number * record_bytes
+    fill(record, 0, record_bytes)
+    st_i64(multimap, MULTIMAP_COUNT, number)
+    held = ld_i64(ends, 0)
+    first = held & MOST_ROWS
+    if held == 0:
+        first = number
+    else:
+        st_i64(rows + shr_u(held, NUMBER_BITS) * record_bytes, ROW_NEXT, number)
+    st_i64(ends, 0, shl(number, NUMBER_BITS) | first)
+    return record
+
+
+@native("i64(i64)", export=True)
+def multimap_grow(multimap: int) -> int:
+    """1 and there is room for twice as many records; 0 without memory, or numbers (then nothing has changed)."""
+    room = 2 * ld_i64(multimap, MULTIMAP_ROOM)
+    if room > MOST_ROWS:
+        return 0
+    rows = block_resize(ld_i64(multimap, MULTIMAP_ROWS), (room + 1) * ld_i64(multimap, MULTIMAP_RECORD_BYTES))
+    if rows == 0:
+        return 0
+    st_i64(multimap, MULTIMAP_ROWS, rows)
+    st_i64(multimap, MULTIMAP_ROOM, room)
+    return 1
+
+
+@native("i64(i64)", export=True)
+def multimap_held_bytes(multimap: int) -> int:
+    """Memory the multimap holds; 0 is none. Of its room for records, what is used."""
+    if multimap == 0:
+        return 0
+    records = (ld_i64(multimap, MULTIMAP_COUNT) + 1) * ld_i64(multimap, MULTIMAP_RECORD_BYTES)
+    held = MULTIMAP_WORDS * 8 + records + ld_i64(multimap, TABLE_ARENA_CAPACITY)
+    return held + table_held_bytes(ld_i64(multimap, MULTIMAP_TABLE))
