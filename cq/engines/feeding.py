@@ -85,7 +85,7 @@ def open_feeds(
         used = columns_used(compiled.plan)
         for stream in compiled.sources:
             try:
-                source = open_source(stream, inputs, wanted.get(stream.name), reserved, natives, used[stream.name])
+                source = open_source(stream, inputs, wanted.get(stream.name), reserved, natives, used[stream.position])
             except CqError as error:
                 raise _at_option(error, compiled, stream.name) from None
             idle_s = _idle_s(stream, inputs, len(compiled.sources) > 1)

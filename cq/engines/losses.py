@@ -37,8 +37,8 @@ def _late(rows: int, plan: LogicalPlan) -> str:
 
     counters = late_counters(plan)
     droppers = dict.fromkeys(_place(n) for n in plan.nodes() if id(n) in counters)
-    names = {name for streams in counters.values() for name in streams}
-    streams = [s for s in sources_of(plan.nodes()) if s.name in names]
+    counted = {source for sources in counters.values() for source in sources}
+    streams = [s for s in sources_of(plan.nodes()) if s in counted]
     what = f"{rows:,} late {'row was' if rows == 1 else 'rows were'} dropped by {' or '.join(droppers)}"
     return f"{what}; to drop fewer, {' or '.join(_longer_delay(s) for s in streams)}"
 

@@ -18,6 +18,7 @@ from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode, OpClass
+from cq.planner.plan.source import SourceDef
 
 Facts = dict[str, Any]
 IDENTITY_DIGITS = 8  # of a node's stable identity, as shown in verbose trees; JSON has all
@@ -29,9 +30,9 @@ def plan_facts(plan: LogicalPlan) -> Facts:
     nodes = plan.nodes()
     numbers = {id(n): i for i, n in enumerate(nodes)}
     classes = classify(plan)
-    late = late_counters(plan)
+    late = {node: sorted(s.name for s in counted) for node, counted in late_counters(plan).items()}
     return {
-        "nodes": [node_facts(n, numbers, classes[id(n)]) | {"counts_late": sorted(late.get(id(n), ()))} for n in nodes],
+        "nodes": [node_facts(n, numbers, classes[id(n)]) | {"counts_late": late.get(id(n), [])} for n in nodes],
         "outputs": [output_facts(o, numbers) for o in plan.outputs],
     }
 
@@ -91,12 +92,12 @@ def column_facts(schema: Schema, index: int) -> Facts:
     return {"name": f.name, "type": str(f.type), "nullable": f.nullable}
 
 
-def late_counters(plan: LogicalPlan) -> dict[int, set[str]]:
+def late_counters(plan: LogicalPlan) -> dict[int, set[SourceDef]]:
     """Which operators drop and count late rows, and of which sources: the first on each path that needs event time."""
-    reach: dict[int, set[str]] = {}
-    counts: dict[int, set[str]] = {}
+    reach: dict[int, set[SourceDef]] = {}
+    counts: dict[int, set[SourceDef]] = {}
     for n in plan.nodes():
-        below = {n.source.name} if n.source is not None and n.source.event_time is not None else set()
+        below = {n.source} if n.source is not None and n.source.event_time is not None else set()
         for i in n.inputs:
             below |= reach[id(i)]
         if n.uses_time:

@@ -16,6 +16,7 @@ from cq.grammar.parser import parse
 from cq.lang.expressions import format_expr
 from cq.planner.binding.binder import bind
 from cq.planner.binding.catalog import Environment
+from cq.planner.operators import Scan
 from cq.planner.physical import chain
 from cq.planner.physical import choose as choosing
 from cq.planner.physical.chain import cuts
@@ -24,6 +25,7 @@ from cq.planner.physical.printing import draw_stages, graph_text
 from cq.planner.physical.stages import PhysicalPlan, verify
 from cq.planner.physical.transactions import Natively, transactions_of
 from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
 from cq.planner.rewriting.rewrite import rewrite
 from cq.records import replace
 from cq.runtime.base.host import InterpretedHost
@@ -231,6 +233,40 @@ def test_groups_of_rows_in_windows_are_not_filled_apart() -> None:
     rows = f"(SELECT window_start, window_end, auction FROM {TUMBLE})"
     part = placed(plan_of(f"SELECT auction, COUNT(*) AS n FROM {rows} GROUP BY window_start, window_end, auction;"))
     assert ways(part) == [Way.LOOP], part.stages[0].reason
+
+
+def called_alike(plan: LogicalPlan) -> LogicalPlan:
+    """The plan whose sources all have one name."""
+
+    def change(node: LogicalNode) -> LogicalNode:
+        return replace(node, source=replace(node.source, name="one")) if isinstance(node, Scan) else node
+
+    return plan.map(change)
+
+
+SIDES = """CREATE STREAM names (k BIGINT, name VARCHAR) WITH (connector = 'file', path = 'names.csv');
+SELECT plain.v, names.name FROM plain JOIN names ON plain.k = names.k;"""
+PARTS = "SELECT k FROM plain; SELECT auction, COUNT(*) AS n FROM bid GROUP BY auction;"
+
+
+@pytest.mark.parametrize("text", [SIDES, PARTS], ids=["joined", "apart"])
+def test_no_name_of_a_source_decides_what_runs(text: str) -> None:
+    plan = rewrite(plan_of(text))
+    own, alike = (choose(p, 4, decides_lane) for p in (plan, called_alike(plan)))
+    assert [ways(verify(p)) for p in own] == [ways(verify(p)) for p in alike]
+    for one, other in zip(own, alike, strict=True):
+        first, second = (verify_job(write_job(p)) for p in (one, other))
+        assert [s.module for s in first.stages] == [s.module for s in second.stages]
+        assert [s.complete for s in first.stages] == [s.complete for s in second.stages]
+        assert [s.columns for s in first.sources] == [s.columns for s in second.sources]
+
+
+def test_two_sources_at_one_place_are_found() -> None:
+    plan = rewrite(plan_of(SIDES)).map(
+        lambda n: replace(n, source=replace(n.source, position=0)) if isinstance(n, Scan) else n
+    )
+    with pytest.raises(AssertionError, match="at one place"):
+        choose(plan, 4, decides_lane)
 
 
 def test_parts_that_share_no_source_are_plans_of_their_own() -> None:

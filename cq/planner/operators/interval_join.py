@@ -68,7 +68,7 @@ class IntervalJoin(Joined):
         """Whether what a kept row of the port may still meet are rows of sources that it is not from itself: they come
         one by one, each with the watermark that is in force by then."""
         mine, others = (topological((self.inputs[p],)) for p in (port, 1 - port))
-        sources = [{s.name for s in sources_of(nodes)} for nodes in (mine, others)]
+        sources = [{s.position for s in sources_of(nodes)} for nodes in (mine, others)]
         read = all(n.source is not None for n in (*mine, *others) if not n.inputs)
         return read and sources[0].isdisjoint(sources[1]) and not any(n.keeps_state for n in others)
 

@@ -183,11 +183,11 @@ def may_come_before(first: LogicalNode, then: LogicalNode, untimed: bool = False
     untimed: if its sources had no WATERMARK.
     """
     nodes = topological((first,))
-    mine, others = sources_of(nodes), {s.name for s in sources_of(topological((then,)))}
+    mine, others = sources_of(nodes), {s.position for s in sources_of(topological((then,)))}
     if not mine or any(n.closes or n.emits_at_end for n in nodes):
         return False
     first_of_all = (untimed or (s.event_time is None and s.idle_us is None) for s in mine)
-    return all(first_of_all) and all(s.bounded and s.name not in others for s in mine)
+    return all(first_of_all) and all(s.bounded and s.position not in others for s in mine)
 
 
 @dataclass(frozen=True, slots=True)

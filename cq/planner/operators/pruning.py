@@ -51,8 +51,8 @@ def needed_columns(plan: LogicalPlan) -> dict[int, set[int]]:
     return needed
 
 
-def columns_used(plan: LogicalPlan) -> dict[str, set[int]]:
-    """The columns of each source that decide about a row of a result, or about its event time, by the source's name.
+def columns_used(plan: LogicalPlan) -> dict[int, set[int]]:
+    """The columns of each source that decide about a row of a result, or about its event time, by its position.
 
     Rows that are only counted use none.
     """
@@ -60,14 +60,14 @@ def columns_used(plan: LogicalPlan) -> dict[str, set[int]]:
     needed: dict[int, set[int]] = {id(n): set() for n in nodes}
     for output in plan.outputs:
         needed[id(output.node)].update(range(len(output.node.schema)))
-    used: dict[str, set[int]] = {}
+    used: dict[int, set[int]] = {}
     for node in reversed(nodes):
         mine = needed[id(node)]
         for below, columns in zip(node.inputs, node.columns_read(mine), strict=True):
             needed[id(below)].update(columns)
         if node.source is not None:
             time = node.source.event_time
-            used.setdefault(node.source.name, set()).update(mine, columns_of(time) if time is not None else ())
+            used.setdefault(node.source.position, set()).update(mine, columns_of(time) if time is not None else ())
     return used
 
 

@@ -83,7 +83,7 @@ def parts(plan: LogicalPlan) -> tuple[tuple[LogicalNode, ...], ...]:
     nodes = plan.nodes()
     for node in nodes:
         below: list[object] = [id(i) for i in node.inputs]
-        for other in below or [source_key(node)]:
+        for other in below or [_source_key(node)]:
             part_of[root(other)] = root(id(node))
     found: dict[object, list[LogicalNode]] = {}
     for node in nodes:
@@ -100,9 +100,9 @@ def connected(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
     return tuple(LogicalPlan(tuple(outputs)) for outputs in found.values())
 
 
-def source_key(node: LogicalNode) -> str:
+def _source_key(node: LogicalNode) -> tuple[str, int]:
     """What nodes that read the same source have in common."""
-    return f"source {node.source.name if node.source is not None else id(node)}"
+    return ("source", node.source.position) if node.source is not None else ("node", id(node))
 
 
 def at_leaf(

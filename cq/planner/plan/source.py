@@ -22,7 +22,8 @@ class SourceDef:
     idle_us: after so long without rows no other source waits for it; None: they always do.
     inferred: whether nobody declared the fields, so that they may be a guess.  unheld: columns of no SQL type.
     proposed: what would make an event time of the column that the query takes for one, where its rows were looked at.
-    position: its place among the sources of the file, which breaks ties when sources are merged.
+    position: its place among the sources of the file. No other source of a plan has it: sources are told apart by it,
+    never by name, and it breaks ties when they are merged.
     rows: all its rows, as physical values, where the query says them itself; else None.
     """
 
@@ -59,8 +60,12 @@ class Reads(Protocol):
 
 def sources_of(nodes: Iterable[Reads]) -> tuple[SourceDef, ...]:
     """The sources these nodes read, each once, by their place in the file: their number is their port."""
-    found = {n.source.name: n.source for n in nodes if n.source is not None}
-    return tuple(sorted(found.values(), key=lambda s: (s.position, s.name)))
+    found: dict[int, SourceDef] = {}
+    for node in nodes:
+        if (source := node.source) is not None:
+            other = found.setdefault(source.position, source)
+            assert other is source or other == source, f'"{source.name}" and "{other.name}" at one place'
+    return tuple(found[position] for position in sorted(found))
 
 
 def may_wait(sources: Iterable[SourceDef]) -> bool:
