@@ -6,9 +6,31 @@ from __future__ import annotations
 
 from enum import Enum
 
+from cq.records import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayTraits:
+    """What the planner, codegen and the engine ask of a way of running, whichever it is.
+
+    keeps_state: whether operators with state run so.
+    lanes: whether each ticket is split into lanes by key.
+    hands_over: whether its workers fill panes of their own, which the next stage takes over, and send no rows.
+    shares: whether any worker takes any ticket once some of its sources have ended.
+    together: whether all workers evaluate the transactions of a ticket before its rows are handed on.
+    asks: whether those transactions take their places one by one while they run.
+    """
+
+    keeps_state: bool
+    lanes: bool
+    hands_over: bool
+    shares: bool
+    together: bool
+    asks: bool
+
 
 class Way(Enum):
-    """How the tickets of a stage are spread over workers. The value says it to people.
+    """How the tickets of a stage are spread over workers. The value says it to people, the traits to everyone else.
 
     LOOP: one worker at a time, tickets in order.  ANY: any worker takes any ticket; results return to ticket order.
     LANES: a ticket is split into lanes by key; each lane has its own state.  PARTIAL: any worker takes any ticket and
@@ -32,6 +54,39 @@ class Way(Enum):
     PAT = "transactions that queue for partitions"
     NOLOCK = "transactions without locks: the result is not serial"
 
+    @property
+    def traits(self) -> WayTraits:
+        """What it declares."""
+        return TRAITS[self]
+
+
+def _of_tickets(*, keeps_state: bool, lanes: bool, hands_over: bool, shares: bool) -> WayTraits:
+    """Of a way that spreads tickets over workers, not the transactions of each."""
+    return WayTraits(
+        keeps_state=keeps_state, lanes=lanes, hands_over=hands_over, shares=shares, together=False, asks=False
+    )
+
+
+def _of_transactions(*, asks: bool) -> WayTraits:
+    """Of a way in which all workers evaluate the transactions of a ticket."""
+    return WayTraits(keeps_state=True, lanes=False, hands_over=False, shares=False, together=True, asks=asks)
+
+
+TRAITS = {
+    Way.LOOP: _of_tickets(keeps_state=True, lanes=False, hands_over=False, shares=False),
+    Way.ANY: _of_tickets(keeps_state=False, lanes=False, hands_over=False, shares=False),
+    Way.LANES: _of_tickets(keeps_state=True, lanes=True, hands_over=False, shares=False),
+    Way.PARTIAL: _of_tickets(keeps_state=True, lanes=False, hands_over=True, shares=False),
+    Way.SHARED: _of_tickets(keeps_state=True, lanes=False, hands_over=False, shares=True),
+    Way.CHAINS: _of_transactions(asks=False),
+    Way.LOCK: _of_transactions(asks=True),
+    Way.LOCK_A: _of_transactions(asks=True),
+    Way.MVLK: _of_transactions(asks=True),
+    Way.PAT: _of_transactions(asks=True),
+    Way.NOLOCK: _of_transactions(asks=True),
+}
+"""What each way declares."""
+
 
 HEURISTICS = ("ct", "lp", "et", "qst")
 """Which stage a worker serves next, where it has a choice; the first unless the query sets another. What each one does
@@ -49,9 +104,6 @@ WAY_OF_SCHEME = {
     "nolock": Way.NOLOCK,
 }
 """The schemes in which all workers evaluate transactions."""
-
-TOGETHER = frozenset(WAY_OF_SCHEME.values())
-"""The ways in which the transactions of a ticket are evaluated before its rows are handed on."""
 
 UNCHECKED = "nolock"
 """The scheme whose results depend on time: an upper bound for the others."""

@@ -17,7 +17,7 @@ from cq.engines.native import arrow_schema
 from cq.records import dataclass
 from cq.runtime.engine.engine import BATCH_ROWS, Engine
 from cq.runtime.layout.job import Job
-from cq.ways import SCHEMES, TOGETHER, UNCHECKED
+from cq.ways import SCHEMES, UNCHECKED
 from cq.workloads import WORKLOADS
 
 QUERIES = Path(__file__).parent.parent.parent / "queries" / "transactions"
@@ -70,7 +70,7 @@ class Application:
     def runner(self, scheme: str, workers: int, interval: int = INTERVAL) -> Runner:
         """The application by a scheme on so many workers."""
         job, schemas = planned(self.name, scheme, workers)
-        together = any(s.way in TOGETHER for s in job.stages)
+        together = any(s.way.traits.together for s in job.stages)
         assert together == (scheme != "serial"), f"{self.name} does not run by {scheme}"
         rows = min(interval, BATCH_ROWS) if together else BATCH_ROWS
         return Runner(self, job, workers, rows, schemas, scheme == UNCHECKED)

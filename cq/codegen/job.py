@@ -18,7 +18,6 @@ from cq.planner.plan.source import SourceDef
 from cq.runtime.base.interpret import stage_scope
 from cq.runtime.layout.abi import Storage
 from cq.runtime.layout.job import ColumnSpec, EventTime, Job, SourceSpec
-from cq.ways import Way
 
 # Columns of one output, or read of one source. Compiling grows with their square: 200 columns passed on take 13 s and
 # 0.9 GB, 400 take 50 s and 2.7 GB, 2,000 would take all memory there is.
@@ -46,7 +45,7 @@ def write_job(physical: PhysicalPlan, counting: bool = False) -> Job:
     written: list[WrittenStage] = []
     kept = contents(physical.plan)
     for stage in reversed(physical.stages):
-        passes = bool(written) and stage.way is not Way.PARTIAL and written[-1].watermarks
+        passes = bool(written) and not stage.way.traits.hands_over and written[-1].watermarks
         try:
             written.append(write_stage(stage, stage_scope(), kept, passes, counting))
         except GeneratedTooMuch:

@@ -34,7 +34,6 @@ from cq.runtime.containers.table_words import TABLE_PAST
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage, UserCall
-from cq.ways import TOGETHER, Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class WrittenStage:
 
 
 OPERATORS = operators.__name__  # imported for what they register with @consumes, @closes and @finishes
-EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
+EVENTS_ONLY = (PortSpec("events", ()),)  # what a stage sends on that hands its panes over
 
 
 def write_stage(
@@ -67,7 +66,7 @@ def write_stage(
     passes_watermarks: its rows carry theirs to the next stage.  counting: it counts the rows of its operators.
     """
     plan = spec.plan
-    fills = spec.way is Way.PARTIAL
+    fills = spec.way.traits.hands_over
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
     stage = _begun(spec, ports)
     stage.passes_watermarks = passes_watermarks
@@ -118,13 +117,13 @@ def write_stage(
 
 def _begun(spec: planned.Stage, ports: tuple[PortSpec, ...]) -> StagePlan:
     """What the functions of a stage share, before any but the one that notes failures."""
-    stage = StagePlan(spec.plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
+    stage = StagePlan(spec.plan, ports, spec.way.traits.lanes, spec.final, spec.waits, spec.collects)
     stage.by_key = spec.by_key is not None
     stage.uses_step_bytes = _uses_step_bytes(spec.plan)
     stage.gathered = {id(n): n for n in spec.gathered}
-    if spec.way in TOGETHER:
+    if spec.way.traits.together:
         stage.chained = frozenset(id(n) for n in transactions_of(spec.plan))
-        stage.asks = spec.way is not Way.CHAINS
+        stage.asks = spec.way.traits.asks
     _write_failed(stage)
     stage.instants = spec.instants
     return stage

@@ -26,7 +26,7 @@ from cq.runtime.engine.engine import BATCH_ROWS, SILENCE, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.job import Job, Site, SourceSpec
-from cq.ways import HEURISTICS, TOGETHER
+from cq.ways import HEURISTICS
 
 if TYPE_CHECKING:
     from cq.compiler.passes import Compiled
@@ -81,7 +81,7 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
 
 def ticket_rows(compiled: Compiled, job: Job, batch_rows: int) -> int:
     """The most rows of a ticket: where workers share transactions, a ticket is what is run together."""
-    if all(stage.way not in TOGETHER for stage in job.stages):
+    if not any(stage.way.traits.together for stage in job.stages):
         return batch_rows
     return min(batch_rows, compiled.setting(PUNCTUATION, PUNCTUATION_EVENTS))
 

@@ -14,7 +14,6 @@ from cq.planner.facts import Facts, staged_facts, title
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan
 from cq.records import dataclass
-from cq.ways import Way
 
 ONE_LOOP = "time is that of a stage: its operators run as one loop"
 COLUMNS = ("rows in", "rows out", "late", "memory")
@@ -66,7 +65,7 @@ def measured_facts(parts: Sequence[PhysicalPlan], run: RunMeasures) -> Facts:
         counted = zip(stage.plan.nodes(), measures.operators, strict=True)
         own = [(n, counts) for n, counts in counted if not isinstance(n, StageInput)]
         for number, (node, (rows, late)) in zip(shown["nodes"], own, strict=True):
-            fills = stage.way is Way.PARTIAL and number in shown["outputs"]
+            fills = stage.way.traits.hands_over and number in shown["outputs"]
             inputs = [nodes[i]["rows_out"] for i in nodes[number]["inputs"]]
             nodes[number] |= {
                 "rows_in": None if None in inputs or not inputs else sum(inputs),

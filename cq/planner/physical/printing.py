@@ -10,7 +10,6 @@ from cq.planner.physical.branches import Branch
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage
 from cq.planner.plan.node import LogicalNode
-from cq.ways import Way
 
 
 def graph_text(physical: PhysicalPlan) -> str:
@@ -25,7 +24,7 @@ def graph_text(physical: PhysicalPlan) -> str:
 
 def way_text(stage: Stage) -> str:
     """How a stage is run, in words."""
-    return f"{stage.lanes} {stage.way.value}" if stage.way is Way.LANES else stage.way.value
+    return f"{stage.lanes} {stage.way.value}" if stage.way.traits.lanes else stage.way.value
 
 
 def stage_number(physical: PhysicalPlan) -> dict[int, int]:

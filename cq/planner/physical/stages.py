@@ -88,7 +88,7 @@ def verify(physical: PhysicalPlan) -> PhysicalPlan:
     for number, stage in enumerate(physical.stages):
         for problem in _problems(physical, number, stage):
             raise AssertionError(f"stage {stage.name}: {problem}")
-    staged = [s for s in physical.stages if s.way is not Way.PARTIAL]  # panes are filled there, and closed in the next
+    staged = [s for s in physical.stages if not s.way.traits.hands_over]
     placed = [n.identity for s in staged for n in s.plan.nodes() if n.keeps_state]
     assert sorted(placed) == sorted(n.identity for n in physical.plan.nodes() if n.keeps_state), (
         "an operator with state in two stages, or in none"
@@ -97,7 +97,7 @@ def verify(physical: PhysicalPlan) -> PhysicalPlan:
 
 
 def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str]:
-    nodes = stage.plan.nodes()
+    nodes, way = stage.plan.nodes(), stage.way.traits
     last = number == len(physical.stages) - 1
     given = [n for n in nodes if isinstance(n, StageInput)]
     scans = [n for n in nodes if n.source is not None]
@@ -113,23 +113,23 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield "a source scanned twice: sub-plans are shared before stages are made"
     if stage.final != last:
         yield "the last stage, and only that one, ends at the sinks"
-    if (stage.way is Way.LANES) != bool(stage.branches) or (stage.way is Way.LANES) != (stage.lanes > 0):
+    if way.lanes != bool(stage.branches) or way.lanes != (stage.lanes > 0):
         yield "lanes without a key, or a key without lanes"
     if stage.branches:
         yield from _problems_of_branches(stage)
-    if stage.way is Way.ANY and any(n.keeps_state for n in nodes):
+    if not way.keeps_state and any(n.keeps_state for n in nodes):
         yield "state where any worker takes any ticket"
-    if stage.way is Way.ANY and physical.workers == 1:
+    if not way.keeps_state and physical.workers == 1:
         yield "an order restored that one worker never loses"
-    if stage.by_key is not None and (stage.way is not Way.PARTIAL or None in stage.by_key.keys):
+    if stage.by_key is not None and (not way.hands_over or None in stage.by_key.keys):
         yield "parts by key that nobody fills, or rows that are no part's"
-    if stage.way is Way.PARTIAL and not all(o.node.merges_exactly for o in stage.plan.outputs):
+    if way.hands_over and not all(o.node.merges_exactly for o in stage.plan.outputs):
         yield "partial states that do not merge"
-    if (stage.way is Way.SHARED) != bool(stage.complete):
+    if way.shares != bool(stage.complete):
         yield "tickets are shared from no known one on, or from a known one and are not"
-    if stage.way is Way.SHARED and stage.complete != complete_first(stage.plan):
+    if way.shares and stage.complete != complete_first(stage.plan):
         yield "state that changes where any worker takes any ticket"
-    if stage.way in {Way.LANES, Way.PARTIAL, Way.SHARED} and stage.gathered:
+    if (way.lanes or way.hands_over or way.shares) and stage.gathered:
         yield "rows of one event that meet in one place, on several workers"
 
 

@@ -71,7 +71,7 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     host, spec = plant.host, plant.job.stages[number]
     runner, entries = runners()[spec.way], host.entries(spec)
     making = Making(plant, number, plant.block(s.STAGE_WORDS), batch_rows, entries)
-    collects = number > 0 and runners()[plant.job.stages[number - 1].way].collected
+    collects = number > 0 and plant.job.stages[number - 1].way.traits.hands_over
     depots = _new_depots(making, runner)
     weighed = weighed_slots(host, spec)
     for index, value in (

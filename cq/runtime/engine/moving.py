@@ -24,7 +24,6 @@ from cq.runtime.containers.protocol import ARRIVAL_NUMBER, ARRIVAL_TIE, ARRIVAL_
 from cq.runtime.containers.state import lent, load_container, made, native_name, new_container
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.stage import STAGE_LANES
-from cq.runtime.engine.ways.protocol import runners
 from cq.runtime.flow.split import LANES_ROUTE, PARTITIONS
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE, ROUTING_WORDS, STATE_LATE_ROWS
 from cq.runtime.layout.job import Slot, Stage
@@ -51,7 +50,7 @@ def move_states(
         return "other operators, or others of their columns"
     host.set_word(plant.states[0][0], STATE_LATE_ROWS, sum(_word(state[""]) for state in states))
     for number, stage in enumerate(plant.job.stages):
-        if not runners()[stage.way].collected:  # the next stage takes over what was in its parts
+        if not stage.way.traits.hands_over:
             wrong = _move_stage(host, plant, number, states)
             if wrong:
                 return wrong

@@ -13,7 +13,7 @@ from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType
 from cq.records import dataclass
 from cq.runtime.layout.abi import Storage
-from cq.ways import TOGETHER, Way
+from cq.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,15 +353,16 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
     names = {name for name, _ in stage.functions}
     if stage.entry not in names or (stage.lanes is not None and stage.lanes.entry not in names):
         yield "an entry it does not define"
-    if (stage.way is Way.LANES) != (stage.lanes is not None):
+    way = stage.way.traits
+    if way.lanes != (stage.lanes is not None):
         yield "lanes by key whose rows are not told apart, or the reverse"
-    if stage.by_key and (stage.by_key not in names or stage.way is not Way.PARTIAL):
+    if stage.by_key and (stage.by_key not in names or not way.hands_over):
         yield "parts by key that nobody fills, or whose rows are not told apart"
-    if (stage.way is Way.SHARED) != (stage.complete > 0) or (stage.way is Way.SHARED and number > 0):
+    if way.shares != (stage.complete > 0) or (way.shares and number > 0):
         yield "tickets that are shared from no known one on, or in a stage that reads no sources"
-    if (stage.way in TOGETHER) != (stage.chains is not None):
+    if way.together != (stage.chains is not None):
         yield "transactions that nobody collects, or the reverse"
-    if stage.way is Way.PARTIAL and last:
+    if way.hands_over and last:
         yield "partial panes are merged by the next stage"
     if not last and len(stage.ports) != 1:
         yield "one port leads to the next stage"

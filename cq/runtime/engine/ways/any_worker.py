@@ -214,6 +214,5 @@ register(
         flush=None,
         alone=False,
         emptied=True,
-        collected=False,
     )
 )

@@ -452,7 +452,6 @@ def register_together(way: Way, build: Callable[[Making], object]) -> None:
             flush=flush_loop,
             alone=False,
             emptied=False,
-            collected=False,
         )
     )
 

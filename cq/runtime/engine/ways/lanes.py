@@ -387,6 +387,5 @@ register(
         flush=None,
         alone=False,
         emptied=False,
-        collected=False,
     )
 )

@@ -230,6 +230,5 @@ register(
         flush=flush_loop,
         alone=True,
         emptied=False,
-        collected=False,
     )
 )

@@ -210,6 +210,5 @@ register(
         flush=None,
         alone=False,
         emptied=False,
-        collected=True,
     )
 )

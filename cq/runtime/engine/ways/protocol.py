@@ -52,7 +52,6 @@ class Runner:
     idle(stage): 1 when it has nothing to do and nothing to send; holds while nothing new comes in.
     flush(stage): 1 and rows that it kept for company are sent; None: it keeps none.
     alone: whether one worker at a time is inside.  emptied: whether its ports are emptied after every item.
-    collected: whether the next stage takes over what its workers have filled; it then holds nothing of its own.
     """
 
     way: Way
@@ -63,7 +62,6 @@ class Runner:
     flush: Native | None
     alone: bool
     emptied: bool
-    collected: bool
 
 
 _REGISTERED: dict[Way, Runner] = {}

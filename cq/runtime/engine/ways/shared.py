@@ -182,6 +182,5 @@ register(
         flush=flush_shared,
         alone=False,
         emptied=False,
-        collected=False,
     )
 )
