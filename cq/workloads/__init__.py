@@ -1,14 +1,13 @@
 """Generated input: every workload under its name, with its parameters.
 
-`WORKLOADS[name].generate(**parameters)` gives record batches, `write` a file. The `generator`
-connector and `cq gen` look workloads up with `workload_named`.
+`WORKLOADS[name].generate(**parameters)` gives record batches. The `generator` connector and `cq gen`, which writes them
+in every format there is, look workloads up with `workload_named`.
 """
 
 from __future__ import annotations
 
 from cq.errors import Diagnostic, UsageError, did_you_mean
 from cq.workloads import bids, sentences, tpch
-from cq.workloads.export import FORMATS, write
 from cq.workloads.linear_road import history, stream
 from cq.workloads.linear_road.profiles import PROFILES
 from cq.workloads.nexmark import streams as nexmark
@@ -16,7 +15,7 @@ from cq.workloads.nexmark.events import MAX_DISORDER
 from cq.workloads.registry import MAX_INTERVAL_US, MAX_ROWS, SEED, Parameter, Workload
 from cq.workloads.transactions import streams as transactions
 
-__all__ = ["FORMATS", "WORKLOADS", "Parameter", "Workload", "workload_named", "write"]
+__all__ = ["WORKLOADS", "Parameter", "Workload", "workload_named"]
 
 _ROWS = Parameter(int, 1_000_000, "how many rows", 0, MAX_ROWS)
 _THETA = Parameter(float, 0.0, "skew: P(rank) is proportional to rank^-theta; 0 is uniform", 0, 4)

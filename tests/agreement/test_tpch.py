@@ -9,12 +9,14 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from paths import QUERIES
+from pyarrow import parquet
 from spark_fixture import spark  # noqa: F401
 
 import cq
-from cq.workloads import WORKLOADS, write
+from cq.workloads import WORKLOADS
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -36,7 +38,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     place = tmp_path_factory.mktemp("tpch")
     for name, rows in ROWS.items():
         size = {"orders": ORDERS} if "orders" in WORKLOADS[f"tpch_{name}"].parameters else {}
-        write(WORKLOADS[f"tpch_{name}"], place / f"{name}.parquet", rows=rows, **size)
+        batches = WORKLOADS[f"tpch_{name}"].generate(rows=rows, **size)
+        parquet.write_table(pa.Table.from_batches(batches), place / f"{name}.parquet")
     return {name: place / f"{name}.parquet" for name in ROWS}
 
 

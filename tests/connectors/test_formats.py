@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import cq
+from cq.cli import execute
 from cq.connectors import formats
 from cq.connectors.followed import check_followed
 from cq.connectors.formats import FORMATS, Format, ending_format, loaded, register
@@ -99,6 +100,21 @@ def test_a_format_that_declares_everything_is_written_by_the_ending_of_the_name(
     Path("r.bar").write_text(ROWS)
     cq.sql("CREATE SINK o WITH (path = 'o.bar'); INSERT INTO o SELECT b, a FROM 'r.bar'").run(engine="reference")
     assert Path("o.bar").read_text() == "b|a\nx|1\ny, z|2\n"
+
+
+@pytest.mark.usefixtures("probe")
+def test_a_format_that_declares_everything_is_generated_by_the_ending_of_the_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert execute(["gen", "tpch_region", "-o", "r.bar"]) == 0
+    assert execute(["gen", "tpch_region", "-o", "r.csv"]) == 0
+    assert Path("r.bar").read_text() == Path("r.csv").read_text().replace(",", "|") != ""
+
+
+@pytest.mark.usefixtures("probe")
+def test_a_name_of_two_parts_is_taken_for_a_path_whatever_its_ending():
+    with pytest.raises(cq.CqError) as caught:
+        read("SELECT * FROM r.bar")
+    assert "the path of a file stands in quotes: 'r.bar'" in caught.value.diagnostics[0].help
 
 
 def test_a_file_that_grows_is_followed_where_the_format_says_that_it_may_be(probe, tmp_path):

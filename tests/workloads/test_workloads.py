@@ -1,7 +1,6 @@
 """The registry of workloads, word-count sentences, bids, NEXMark, TPC-H, and exports."""
 
 import hashlib
-import os
 from collections import Counter
 from datetime import date
 from decimal import Decimal
@@ -9,10 +8,9 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
 
 from cq.errors import UsageError
-from cq.workloads import WORKLOADS, workload_named, write
+from cq.workloads import WORKLOADS, workload_named
 from cq.workloads.draws import Zipf, mix, mix_columns, normal_table, poisson, splitmix64
 from cq.workloads.transactions.keys import Keys
 
@@ -411,48 +409,3 @@ def test_the_most_frequent_keys_are_as_frequent_as_the_skew_says():
 def test_the_first_ten_thousand_rows_never_change(name, options, expected):
     rows = {} if name == "linear_road_history" else {"rows": 10_000}
     assert digest(table(name, **options, **rows)) == expected
-
-
-# --- export -------------------------------------------------------------------------------------------------------
-
-
-def test_every_format_reads_back_as_generated(tmp_path):
-    expected = table("bids", rows=40_000, nulls=0.1)
-    for name in ("a.csv", "a.parquet", "a.arrow"):
-        assert write(WORKLOADS["bids"], tmp_path / name, rows=40_000, nulls=0.1) == 40_000
-    assert parquet.read_table(tmp_path / "a.parquet").equals(expected)
-    with pa.ipc.open_file(tmp_path / "a.arrow") as reader:
-        assert reader.read_all().equals(expected)
-    types = {f.name: f.type for f in expected.schema}
-    read = csv.read_csv(
-        tmp_path / "a.csv", convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True)
-    )
-    assert read.to_pydict() == expected.to_pydict()
-    assert sorted(os.listdir(tmp_path)) == ["a.arrow", "a.csv", "a.parquet"]
-
-
-def test_a_failed_export_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    def stops(**_):
-        yield next(WORKLOADS["bids"].generate(rows=10))
-        raise KeyboardInterrupt
-
-    (tmp_path / "a.csv").write_text("old")
-    broken = type(WORKLOADS["bids"])("broken", "", WORKLOADS["bids"].schema, {}, stops)
-    with pytest.raises(KeyboardInterrupt):
-        write(broken, tmp_path / "a.csv")
-    assert os.listdir(tmp_path) == ["a.csv"]
-    assert (tmp_path / "a.csv").read_text() == "old"
-
-
-@pytest.mark.parametrize(("name", "code"), [("a.txt", "CQ0208"), ("none/a.csv", "CQ0605"), ("dir.csv", "CQ0605")])
-def test_an_impossible_target_is_refused(tmp_path, name, code):
-    (tmp_path / "dir.csv").mkdir()
-    with pytest.raises(UsageError) as caught:
-        write(WORKLOADS["bids"], tmp_path / name, rows=10)
-    assert caught.value.code == code
-    assert os.listdir(tmp_path) == ["dir.csv"]
-
-
-def test_an_empty_workload_exports_a_file_with_its_schema(tmp_path):
-    assert write(WORKLOADS["bids"], tmp_path / "e.parquet", rows=0) == 0
-    assert parquet.read_schema(tmp_path / "e.parquet").names == ["auction", "bidder", "price", "ts", "channel"]
