@@ -17,7 +17,7 @@ from cq.runtime.base.ops import call4, fill, ld_i64, st_i64
 from cq.runtime.containers.state import drop_state, new_state, words
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.build import build, close
-from cq.runtime.engine.engine import BATCH_ROWS
+from cq.runtime.engine.engine import TICKET_ROWS
 from cq.runtime.engine.schedule import CT
 from cq.runtime.flow import batch as b
 from cq.runtime.flow.admission import END_OF_SOURCE, SOURCE_RING
@@ -78,7 +78,7 @@ def drive(kernel: int, state: int, tickets: int, count: int, out: int, ports: in
 class BareKernel:
     """The only stage of a job for one worker, and the tickets it is to work on. `close` gives everything back."""
 
-    def __init__(self, job: Job, batches: Sequence[Sequence[pa.RecordBatch]], batch_rows: int = BATCH_ROWS) -> None:
+    def __init__(self, job: Job, batches: Sequence[Sequence[pa.RecordBatch]], batch_rows: int = TICKET_ROWS) -> None:
         assert len(job.stages) == 1, "a bare kernel is the whole job"
         self._host = CompiledHost()
         self._stage = job.stages[0]

@@ -22,7 +22,7 @@ from cq.connectors.sinks.writers import Discard
 from cq.engines.native import arrow_schema
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
-from cq.runtime.engine.engine import BATCH_ROWS, Engine
+from cq.runtime.engine.engine import TICKET_ROWS, Engine
 from cq.runtime.layout.job import Job
 
 WORKERS = 2
@@ -113,7 +113,7 @@ class Measured:
         if self.case.loop is None or not loops.compiler_version():
             return None
         columns = sum(len(schema) for schema in self.schemas)
-        return loops.Loop(self.case.loop, self.wholes, columns, BATCH_ROWS)
+        return loops.Loop(self.case.loop, self.wholes, columns, TICKET_ROWS)
 
 
 def _sliced(batch: pa.RecordBatch) -> pa.Table:

@@ -15,7 +15,7 @@ from benchmarks.measure import Contender
 from cq.compiler.passes import compile
 from cq.engines.native import arrow_schema
 from cq.records import dataclass
-from cq.runtime.engine.engine import BATCH_ROWS, Engine
+from cq.runtime.engine.engine import TICKET_ROWS, Engine
 from cq.runtime.layout.job import Job
 from cq.ways import SCHEMES, UNCHECKED
 from cq.workloads import WORKLOADS
@@ -72,7 +72,7 @@ class Application:
         job, schemas = planned(self.name, scheme, workers)
         together = any(s.way.traits.together for s in job.stages)
         assert together == (scheme != "serial"), f"{self.name} does not run by {scheme}"
-        rows = min(interval, BATCH_ROWS) if together else BATCH_ROWS
+        rows = min(interval, TICKET_ROWS) if together else TICKET_ROWS
         return Runner(self, job, workers, rows, schemas, scheme == UNCHECKED)
 
 

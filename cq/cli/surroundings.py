@@ -141,9 +141,8 @@ def all_limits() -> dict[str, str]:
     from cq.lang.types import MAX_DECIMAL_DIGITS
     from cq.planner.binding import fan_out
 
-    rows_ahead = (
-        read_ahead.AHEAD_ITEMS + column_tracks.STEPS_AHEAD
-    ) * protocol.BATCH_ROWS  # Parquet; other formats fewer
+    steps_ahead = read_ahead.AHEAD_ITEMS + column_tracks.STEPS_AHEAD
+    rows_ahead = steps_ahead * protocol.READ_ROWS  # Parquet; other formats fewer
     return {
         "length of a query": f"{MAX_TEXT_BYTES >> 20} MiB",
         "tokens in a query": f"{lexer.MAX_TOKENS:,}",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cq.lang.schema import Field
     from cq.lang.types import DataType
 
-BATCH_ROWS = 65_536  # rows a batch of a source has at most: 4 MB of eight columns; the engine cuts what it needs
+READ_ROWS = 65_536  # rows a batch of a source has at most: 4 MB of eight columns; the engine cuts what it needs
 RECORD_BYTES = 16 << 20  # longest line of a text format (`cq limits`)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
 from cq.connectors.physical_rows import batch_of, rows_of
-from cq.connectors.protocol import BATCH_ROWS
+from cq.connectors.protocol import READ_ROWS
 from cq.connectors.sinks.writers import CsvText, result_schema
 from cq.engines.feeding import demand_ends, demand_no_silence, native_packages
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, RunOptions
@@ -59,9 +59,9 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
         failed = interrupted
     for output in compiled.outputs:
         delivered = [d.row for d in session.result.outputs[output.name]]
-        for start in range(0, len(delivered), BATCH_ROWS):
+        for start in range(0, len(delivered), READ_ROWS):
             with suppress(Enough):
-                delivery.rows(output.name, batch_of(delivered[start : start + BATCH_ROWS], output.node.schema.fields))
+                delivery.rows(output.name, batch_of(delivered[start : start + READ_ROWS], output.node.schema.fields))
     if delivery.full():
         raise Enough
     if failed is not None:
@@ -108,7 +108,7 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     finally:
         delivery.waits_for("")
     for name, table in tables.items():
-        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+        for batch in table.to_batches(max_chunksize=READ_ROWS):
             with suppress(Enough):
                 delivery.rows(name, batch)
 

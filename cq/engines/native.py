@@ -22,7 +22,7 @@ from cq.lang.value_text import size_text
 from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT, PUNCTUATION, PUNCTUATION_EVENTS
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import Fault
-from cq.runtime.engine.engine import BATCH_ROWS, SILENCE, Engine, Silence
+from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.job import Job, Site, SourceSpec
@@ -171,7 +171,7 @@ class Part:
 def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """Run a compiled query; returns how many rows event-time operators dropped as late."""
     threads = compiled.workers(options.threads)
-    batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
+    batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", TICKET_ROWS)
     jobs: tuple[Job, ...] = compiled.for_workers(threads).after("emit")
     check_parts(compiled, jobs, delivery.limited)
     settled = RunOptions(threads, batch_rows, memory_limit=memory_limit(compiled, options))

@@ -121,10 +121,10 @@ class NativeSteps:
     def __init__(self, compiled: Compiled, options: RunOptions) -> None:
         with native_packages():
             from cq.engines.native import Part, memory_limit
-            from cq.runtime.engine.engine import BATCH_ROWS
+            from cq.runtime.engine.engine import TICKET_ROWS
 
         threads = options.threads or 0
-        rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
+        rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", TICKET_ROWS)
         feeds = {s.name: _no_feed(s) for s in compiled.sources}
         jobs = compiled.for_workers(threads).after("emit")
         with native_packages():

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 # Rows per batch of every generator: 2 MB of Linear Road, so a batch fits the second-level cache of a core and the
 # cost per batch (some 20 µs) stays below 1 % of making it.
-BATCH_ROWS = 16_384
+GENERATED_ROWS = 16_384
 
 
 def regroup(batches: Iterable[pa.RecordBatch], rows: int | None = None) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of BATCH_ROWS, the last one shorter; stops after `rows` rows when given."""
+    """The same rows in batches of GENERATED_ROWS, the last one shorter; stops after `rows` rows when given."""
     left = rows
     waiting: list[pa.RecordBatch] = []
     waiting_rows = 0
@@ -22,11 +22,11 @@ def regroup(batches: Iterable[pa.RecordBatch], rows: int | None = None) -> Itera
             left -= piece.num_rows
         waiting.append(piece)
         waiting_rows += piece.num_rows
-        if waiting_rows >= BATCH_ROWS:
+        if waiting_rows >= GENERATED_ROWS:
             joined = _join(waiting)
-            whole = waiting_rows - waiting_rows % BATCH_ROWS
-            for start in range(0, whole, BATCH_ROWS):
-                yield joined.slice(start, BATCH_ROWS)
+            whole = waiting_rows - waiting_rows % GENERATED_ROWS
+            for start in range(0, whole, GENERATED_ROWS):
+                yield joined.slice(start, GENERATED_ROWS)
             waiting, waiting_rows = [joined.slice(whole)], waiting_rows - whole
         if left == 0:
             break

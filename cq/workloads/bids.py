@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Ints, Zipf, below, mix_columns, philox, raw
 
 SCHEMA = pa.schema(
@@ -50,11 +50,11 @@ def bids(
     price: cents, log-uniform 100 … 10^8.  channel: half of the bids use one of four, the others one of 10 000.
     """
     zipf, channels, prices = Zipf(keys, theta), channel_names(), price_table()
-    for start in range(0, rows, BATCH_ROWS):
-        n = min(BATCH_ROWS, rows - start)
-        bits = philox(seed, 0, BIDS, start // BATCH_ROWS)
+    for start in range(0, rows, GENERATED_ROWS):
+        n = min(GENERATED_ROWS, rows - start)
+        bits = philox(seed, 0, BIDS, start // GENERATED_ROWS)
         # Whole chunks are drawn, so that fewer rows are a prefix of more.
-        rank_bits, bidder_bits, price_bits, channel_bits, null_bits = (raw(bits, BATCH_ROWS)[:n] for _ in range(5))
+        rank_bits, bidder_bits, price_bits, channel_bits, null_bits = (raw(bits, GENERATED_ROWS)[:n] for _ in range(5))
         rank = zipf.ranks(rank_bits)
         auction = (mix_columns(SCATTER, seed, rank) >> np.uint64(1)).view(np.int64) if scatter else FIRST_ID + rank
         arrival = START_US + np.arange(start, start + n, dtype=np.int64) * interval_us

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Bits, Ints, Zipf, below, raw
 
 SCHEMA = pa.schema([pa.field("line", pa.string(), nullable=False), pa.field("ts", pa.timestamp("us"), nullable=False)])
@@ -41,9 +41,9 @@ def sentences(
     """
     if not artefact:
         words, zipf = vocabulary_of(seed, vocabulary), Zipf(vocabulary, theta)
-    for start in range(0, rows, BATCH_ROWS):
-        n = min(BATCH_ROWS, rows - start)
-        bits = chunk_bits(seed, start // BATCH_ROWS)
+    for start in range(0, rows, GENERATED_ROWS):
+        n = min(GENERATED_ROWS, rows - start)
+        bits = chunk_bits(seed, start // GENERATED_ROWS)
         if artefact:
             lines = _letters(bits, n, words_per_line)
         else:

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Ints, mix_columns, under
 from cq.workloads.texts import joined, words
 
@@ -279,8 +279,8 @@ class _Lines:
 
 
 def _batches(make: Callable[[Ints], Columns], schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
-    for first in range(0, rows, BATCH_ROWS):
-        made = make(np.arange(first, min(first + BATCH_ROWS, rows), dtype=np.int64))
+    for first in range(0, rows, GENERATED_ROWS):
+        made = make(np.arange(first, min(first + GENERATED_ROWS, rows), dtype=np.int64))
         yield pa.RecordBatch.from_arrays([made[name.partition("_")[2]] for name in schema.names], schema=schema)
 
 

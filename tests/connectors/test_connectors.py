@@ -66,7 +66,7 @@ def test_row_groups_keep_counting_rows(tmp_path: Path) -> None:
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parquet files are read 100 rows at a time, by three threads, whatever the machine has."""
-    monkeypatch.setattr(source, "BATCH_ROWS", 100)
+    monkeypatch.setattr(source, "READ_ROWS", 100)
     monkeypatch.setattr(source, "ROWS_TOGETHER", 250)
     monkeypatch.setattr(source, "cores", lambda: 3)
 

@@ -175,7 +175,7 @@ def test_broken_offsets_are_damage_and_no_bad_rows(tmp_path: Path) -> None:
 def test_damaged_row_group_is_noticed_whatever_the_query_asks_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: list[int]
 ) -> None:
-    monkeypatch.setattr(source, "BATCH_ROWS", 100)
+    monkeypatch.setattr(source, "READ_ROWS", 100)
     monkeypatch.setattr(source, "ROWS_TOGETHER", 250)
     table = pa.table({"id": list(range(1000)), "name": [f"name {n}" for n in range(1000)]})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=500, use_dictionary=False, write_page_checksum=True)

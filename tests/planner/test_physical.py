@@ -30,7 +30,7 @@ from cq.planner.rewriting.rewrite import rewrite
 from cq.records import replace
 from cq.runtime.base.host import InterpretedHost
 from cq.runtime.engine.build import build, close
-from cq.runtime.engine.engine import BATCH_ROWS, Engine
+from cq.runtime.engine.engine import TICKET_ROWS, Engine
 from cq.runtime.engine.graph import graph
 from cq.runtime.engine.schedule import CT
 from cq.runtime.layout.job import verify_job
@@ -88,7 +88,7 @@ def explained_as_run(name: str, ways: Iterable[tuple[int, str]]) -> None:
             job = verify_job(write_job(verify(part)))
             host = InterpretedHost()
             with host.active():
-                plant = build(host, job, part.workers, BATCH_ROWS, CT)
+                plant = build(host, job, part.workers, TICKET_ROWS, CT)
                 assert graph(host, plant) == graph_text(part), f"-j {workers}, transactions = '{scheme}'"
                 close(plant)
             assert graph_text(part) in draw_stages([part])

@@ -122,7 +122,7 @@ def test_traffic_beyond_its_duration_and_many_incidents_are_the_same():
 
 def test_small_batches_are_cut_at_the_same_rows(monkeypatch):
     for module in (batches, linear_road):
-        monkeypatch.setattr(module, "BATCH_ROWS", 100)
+        monkeypatch.setattr(module, "GENERATED_ROWS", 100)
     monkeypatch.setattr(linear_road, "HELD_ROWS", 300)
     check("linear_road", profile="tiny", duration_s=700)
 

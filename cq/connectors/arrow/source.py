@@ -13,7 +13,7 @@ import pyarrow as pa
 from cq.connectors.conversion import match_columns, sound
 from cq.connectors.first_bytes import ARROW_FILE
 from cq.connectors.nested import flat_batch, flat_schema, tops_of
-from cq.connectors.protocol import BATCH_ROWS, ColumnNames, Piece, Place, Report, damaged, to_nobody
+from cq.connectors.protocol import READ_ROWS, ColumnNames, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, as_they_are, typed_piece
 from cq.errors import DataError
 from cq.lang.schema import Field
@@ -100,7 +100,7 @@ def read_arrow(file: pa.NativeFile | BinaryIO, name: str, rules: Rules, report: 
 def arrow_pieces(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], name: str, rules: Rules, first: int = 1
 ) -> Iterator[Piece]:
-    """Record batches of one schema, cut to BATCH_ROWS and converted to the declared columns."""
+    """Record batches of one schema, cut to READ_ROWS and converted to the declared columns."""
     matched = match_columns(name, schema, rules.fields, rules.codes)
     types, seen, ready = schema.types, None, as_they_are(rules, matched)
     row = first
@@ -110,8 +110,8 @@ def arrow_pieces(
             if seen.types != types:  # text that is not UTF-8 has become bytes
                 matched = match_columns(name, seen, rules.fields, rules.codes)
                 types, ready = seen.types, as_they_are(rules, matched)
-        for start in range(0, whole.num_rows, BATCH_ROWS):
-            batch = whole.slice(start, BATCH_ROWS) if whole.num_rows > BATCH_ROWS else whole
+        for start in range(0, whole.num_rows, READ_ROWS):
+            batch = whole.slice(start, READ_ROWS) if whole.num_rows > READ_ROWS else whole
             place = Place(name, row)
             if not matched:
                 yield Piece(rules.deliver({}, batch.num_rows), place)

@@ -22,13 +22,13 @@ from cq.connectors.column_tracks import Lockstep, Track
 from cq.connectors.conversion import conversion, match_columns, never_fails, sound
 from cq.connectors.nested import flat_batch, flat_schema
 from cq.connectors.parallel import cores
-from cq.connectors.protocol import BATCH_ROWS, ColumnNames, Piece, Place, Report, damaged, to_nobody
+from cq.connectors.protocol import READ_ROWS, ColumnNames, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
 from cq.errors import DataError
 from cq.lang.types import Kind
 from cq.records import dataclass
 
-ROWS_TOGETHER = 4 * BATCH_ROWS  # of small row groups: opening one costs as much as decoding 10,000 values
+ROWS_TOGETHER = 4 * READ_ROWS  # of small row groups: opening one costs as much as decoding 10,000 values
 READ_BYTES = 1 << 20  # read at once of a column: what is held of a file must not grow with its row groups
 # A column of texts with more bytes a value is not all codes: a text in a page begins with four bytes for its length; or
 # few of the texts in its dictionaries are met twice. Read as codes, texts would be looked up in a table of all of them.
@@ -108,11 +108,11 @@ def _columns(
     metadata = opened.metadata
     if not names:
         rows = metadata.num_rows
-        for start in range(0, rows, BATCH_ROWS):
-            empty = pa.StructArray.from_buffers(pa.struct([]), min(BATCH_ROWS, rows - start), [None])
+        for start in range(0, rows, READ_ROWS):
+            empty = pa.StructArray.from_buffers(pa.struct([]), min(READ_ROWS, rows - start), [None])
             yield pa.RecordBatch.from_struct_array(empty)
         return
-    several = cores() > 1 and metadata.num_rows > BATCH_ROWS
+    several = cores() > 1 and metadata.num_rows > READ_ROWS
     streams = _shared_out(metadata, names) if several else [_Stream(tuple(names), 1)]
     tracks = list(_tracks(file, opened, streams, coded))
     lockstep = Lockstep(tracks, min(cores(), len(tracks)) - 1, name)
@@ -189,16 +189,16 @@ class _Run:
 
 
 def _steps(opened: parquet.ParquetFile, names: Sequence[str], runs: Sequence[_Run]) -> Iterator[list[pa.RecordBatch]]:
-    """Some columns of some runs, BATCH_ROWS rows a step, fewer at the end of a run; where steps end does not depend on
+    """Some columns of some runs, READ_ROWS rows a step, fewer at the end of a run; where steps end does not depend on
     the columns. A step has several batches where text is too long for one.
     """
     for run in runs:
         batches = opened.iter_batches(
-            batch_size=BATCH_ROWS, row_groups=run.groups, columns=list(names), use_threads=False
+            batch_size=READ_ROWS, row_groups=run.groups, columns=list(names), use_threads=False
         )
         left = run.rows
         for _ in run.steps:
-            step, missing = list[pa.RecordBatch](), min(BATCH_ROWS, left)
+            step, missing = list[pa.RecordBatch](), min(READ_ROWS, left)
             left -= missing
             while missing > 0:
                 batch = next(batches, None)
@@ -241,7 +241,7 @@ def _runs(metadata: parquet.FileMetaData) -> Iterator[_Run]:
 
 
 def _run(groups: list[int], rows: int, step: int) -> _Run:
-    return _Run(groups, rows, range(step, step + -(-rows // BATCH_ROWS)))
+    return _Run(groups, rows, range(step, step + -(-rows // READ_ROWS)))
 
 
 def _piece(batch: pa.RecordBatch, columns: Sequence[TypedColumn], rules: Rules, place: Place) -> Piece:

@@ -60,7 +60,7 @@ SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals ag
 IDLE_SLICE_NS = 200_000  # the same while it waits for the workers to have nothing to do, which they do not announce
 INLINE_STEPS = 64  # threads=0: visits between two looks at the results
 GRACE_NS = 1_000_000_000  # how long an interrupted run may take for the rows in hand
-BATCH_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
+TICKET_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
 
 OnBatch = Callable[[int, pa.RecordBatch], None]
 
@@ -108,7 +108,7 @@ class Engine:
         job: Job,
         *,
         threads: int = 0,
-        batch_rows: int = BATCH_ROWS,
+        batch_rows: int = TICKET_ROWS,
         heuristic: str = HEURISTICS[0],
         memory_limit: int | None = None,
         schemas: Sequence[pa.Schema] | None = None,

@@ -13,7 +13,7 @@ from cq.runtime.base.interpret import GENERATORS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.generators import lines as b
 from cq.runtime.generators.cells import cells_of
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.bids import SCHEMA, channel_names, null_limit, price_table
 from cq.workloads.draws import Zipf
 
@@ -33,7 +33,7 @@ def generate(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of `cq.workloads.bids.bids`."""
     zipf = Zipf(keys, theta)
-    draws = np.empty(BATCH_ROWS + 6, np.int64)
+    draws = np.empty(GENERATED_ROWS + 6, np.int64)
     kept = (zipf, draws, price_table(), _channels())
     words = np.zeros(b.BID_WORDS, np.int64)
     for word, value in {
@@ -53,8 +53,8 @@ def _channels() -> NDArray[np.uint8]:
 
 def _batches(write: Callable[..., int], words: NDArray[np.int64], rows: int, kept: object) -> Iterator[pa.RecordBatch]:
     """The rows in batches. kept: what the words lead to, which must stay."""
-    for start in range(0, rows, BATCH_ROWS):
-        n = min(BATCH_ROWS, rows - start)
+    for start in range(0, rows, GENERATED_ROWS):
+        n = min(GENERATED_ROWS, rows - start)
         columns = [pa.allocate_buffer(8 * n) for _ in _COLUMNS]
         for word, column in zip(_COLUMNS, columns, strict=True):
             words[word] = column.address
@@ -62,7 +62,7 @@ def _batches(write: Callable[..., int], words: NDArray[np.int64], rows: int, kep
         valid = np.zeros((3, (n + 7) // 8), np.uint8)
         words[b.BID_ENDS], words[b.BID_TEXT] = ends.address, text.address
         words[b.BID_VALID], words[b.BID_VALID_BYTES] = valid.ctypes.data, valid.shape[1]
-        text.resize(write(words.ctypes.data, start // BATCH_ROWS, BATCH_ROWS, n), shrink_to_fit=False)
+        text.resize(write(words.ctypes.data, start // GENERATED_ROWS, GENERATED_ROWS, n), shrink_to_fit=False)
         bits = [pa.py_buffer(part) if words[b.BID_NULL_BELOW] else None for part in valid]
         auction, bidder, price, ts = columns
         arrays = [

@@ -17,7 +17,7 @@ from cq.runtime.base.interpret import GENERATORS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.generators import reports as r
 from cq.runtime.generators import traffic as t
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import MASK, NORMAL_BITS, Ints, normal_table
 from cq.workloads.linear_road.incidents import ACCIDENT, FOREVER, Incident, plan
 from cq.workloads.linear_road.profiles import PROFILES, REPORT_S, SLOT_S, Profile
@@ -32,7 +32,7 @@ from cq.workloads.linear_road.traffic import (
 )
 
 # Rows in one allocation of columns, from which batches are cut: what is left over is copied, a sixth at most.
-HELD_ROWS = 3 * BATCH_ROWS
+HELD_ROWS = 3 * GENERATED_ROWS
 _FIRST_ROOM = 256
 _MILLION = 1_000_000
 
@@ -166,7 +166,7 @@ class Stream:
         self._write = library_with(GENERATORS).function("stream_write")
 
     def batches(self, duration_s: int | None) -> Iterator[pa.RecordBatch]:
-        """The rows in batches of BATCH_ROWS, the last one shorter; without end when duration_s is None."""
+        """The rows in batches of GENERATED_ROWS, the last one shorter; without end when duration_s is None."""
         block = 0
         while duration_s is None or block * BLOCK_S < duration_s:
             start = block * BLOCK_S
@@ -205,8 +205,8 @@ class Stream:
         self._words[r.STREAM_AT], self._taken = left, 0
 
     def _whole_batches(self) -> Iterator[pa.RecordBatch]:
-        while int(self._words[r.STREAM_AT]) - self._taken >= BATCH_ROWS:
-            yield self._cut(BATCH_ROWS)
+        while int(self._words[r.STREAM_AT]) - self._taken >= GENERATED_ROWS:
+            yield self._cut(GENERATED_ROWS)
 
     def _cut(self, rows: int) -> pa.RecordBatch:
         """The next rows, by reference."""

@@ -14,7 +14,7 @@ from cq.runtime.base.kernel import library_with
 from cq.runtime.generators import auctions as a
 from cq.runtime.generators.cells import cells_of
 from cq.runtime.generators.lines import CELL_BYTES
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.bids import FIRST_ID, channel_names, price_table
 from cq.workloads.nexmark import events as ev
 from cq.workloads.nexmark import streams as nx
@@ -96,9 +96,9 @@ class _Stream:
         self.set({a.EVENTS_CHOICES: addresses.ctypes.data})
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows in batches of BATCH_ROWS, the last one shorter."""
-        for first in range(0, rows, BATCH_ROWS):
-            yield self._batch(first, min(BATCH_ROWS, rows - first))
+        """The rows in batches of GENERATED_ROWS, the last one shorter."""
+        for first in range(0, rows, GENERATED_ROWS):
+            yield self._batch(first, min(GENERATED_ROWS, rows - first))
 
     def _batch(self, first: int, rows: int) -> pa.RecordBatch:
         buffers = [self._room(n, field, rows) for n, field in enumerate(self._schema)]

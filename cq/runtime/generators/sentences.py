@@ -13,7 +13,7 @@ from cq.runtime.base.interpret import GENERATORS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.generators.cells import cells_of
 from cq.runtime.generators.lines import CELL_BYTES
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import MASK, Zipf
 from cq.workloads.sentences import ARTEFACT_LETTERS, SCHEMA, chunk_bits, vocabulary_of
 
@@ -36,10 +36,10 @@ def generate(
 
 
 def _batches(lines: Lines, rows: int, seed: int, interval_us: int) -> Iterator[pa.RecordBatch]:
-    for start in range(0, rows, BATCH_ROWS):
-        n = min(BATCH_ROWS, rows - start)
+    for start in range(0, rows, GENERATED_ROWS):
+        n = min(GENERATED_ROWS, rows - start)
         times = np.arange(start, start + n, dtype=np.int64) * interval_us
-        text = lines(_state(seed, start // BATCH_ROWS), n)
+        text = lines(_state(seed, start // GENERATED_ROWS), n)
         yield pa.RecordBatch.from_arrays([text, pa.array(times).view(pa.timestamp("us"))], schema=SCHEMA)
 
 
@@ -60,7 +60,7 @@ def _words(seed: int, vocabulary: int, theta: float, words_per_line: int) -> Lin
     library = library_with(GENERATORS)
     draw, write = library.function("draw_words"), library.function("write_lines")
     zipf, cells = Zipf(vocabulary, theta), _cells(seed, vocabulary)
-    ranks = np.empty(BATCH_ROWS * words_per_line, np.int32)
+    ranks = np.empty(GENERATED_ROWS * words_per_line, np.int32)
     tables = (zipf.accept.ctypes.data, zipf.alias.ctypes.data, cells.ctypes.data, ranks.ctypes.data)
 
     def lines(state: NDArray[np.uint64], rows: int) -> pa.StringArray:
@@ -77,7 +77,7 @@ def _letters(words_per_line: int) -> Lines:
     """Lines of words of random letters."""
     write = library_with(GENERATORS).function("write_letters")
     stride = words_per_line * (ARTEFACT_LETTERS + 1)
-    drawn = np.empty(BATCH_ROWS * stride // 8 + 2, np.uint64)
+    drawn = np.empty(GENERATED_ROWS * stride // 8 + 2, np.uint64)
 
     def lines(state: NDArray[np.uint64], rows: int) -> pa.StringArray:
         text = pa.allocate_buffer(rows * (stride - 1))

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Ints, mix, mix_columns
 
 DAYS = 69  # days with a toll row per vehicle; 1 is yesterday
@@ -49,8 +49,8 @@ def toll_history(vehicles: int, seed: int, expressways: float) -> Iterator[pa.Re
     """The table behind `expenditure` for `vehicles` vehicles, by (vid, day)."""
     xways = max(1, math.ceil(expressways))
     total = vehicles * DAYS
-    for start in range(0, total, BATCH_ROWS):
-        row = np.arange(start, min(start + BATCH_ROWS, total), dtype=np.int64)
+    for start in range(0, total, GENERATED_ROWS):
+        row = np.arange(start, min(start + GENERATED_ROWS, total), dtype=np.int64)
         vid, day = FIRST_VID + row // DAYS, 1 + row % DAYS
         xway = daily_xways(seed, vid, day, xways)
         toll = (mix_columns(_TOLL, seed, vid, day) % np.uint64(99)).view(np.int64)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.bids import COLD_CHANNELS, FIRST_ID, HOT_CHANNELS, PRICE_STEPS, channel_names, price_table
 from cq.workloads.draws import Bits, Ints, mix_columns, under
 from cq.workloads.nexmark import events as ev
@@ -141,16 +141,16 @@ def bids(
 
 def side_input(rows: int = 10_000) -> Iterator[pa.RecordBatch]:
     """Each key from 0 on, which is its own value."""
-    for first in range(0, rows, BATCH_ROWS):
-        key = pa.array(np.arange(first, min(first + BATCH_ROWS, rows), dtype=np.int64))
+    for first in range(0, rows, GENERATED_ROWS):
+        key = pa.array(np.arange(first, min(first + GENERATED_ROWS, rows), dtype=np.int64))
         yield pa.RecordBatch.from_arrays([key, key], schema=SIDE_SCHEMA)
 
 
 def _batches(
     make: Callable[[Ints], list[pa.Array]], schema: pa.Schema, arrivals: ev.Arrivals, rows: int
 ) -> Iterator[pa.RecordBatch]:
-    for first in range(0, rows, BATCH_ROWS):
-        event = arrivals.events(first, min(BATCH_ROWS, rows - first))
+    for first in range(0, rows, GENERATED_ROWS):
+        event = arrivals.events(first, min(GENERATED_ROWS, rows - first))
         yield pa.RecordBatch.from_arrays(make(event), schema=schema)
 
 

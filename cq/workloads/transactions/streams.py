@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.bids import START_US
 from cq.workloads.draws import Ints, Zipf, mix_columns, mix_more, under
 from cq.workloads.transactions.keys import Keys, Truths, positive, share
@@ -205,8 +205,8 @@ def toll_reports(
 
 
 def _batches(make: Callable[[Ints], list[pa.Array]], schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
-    for first in range(0, rows, BATCH_ROWS):
-        number = np.arange(first, min(first + BATCH_ROWS, rows), dtype=np.int64)
+    for first in range(0, rows, GENERATED_ROWS):
+        number = np.arange(first, min(first + GENERATED_ROWS, rows), dtype=np.int64)
         yield pa.RecordBatch.from_arrays(make(number), schema=schema)
 
 
