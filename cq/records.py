@@ -48,7 +48,7 @@ else:
         """Say more of a field than its type."""
         return Field(default, default_factory, init, repr, compare, kw_only, metadata)
 
-    class _Layout:
+    class _RecordShape:
         """What the methods read of their class.
 
         fields: all of them by name, those of the bases first.  given: those that the constructor takes, first the
@@ -90,37 +90,37 @@ else:
         return attrgetter(*(names if len(names) > 1 else names * 2))  # of one name, attrgetter returns no tuple
 
     def _init(self, /, *given, **named):
-        layout = self.__layout__
-        if named or len(given) != len(layout.names) or len(given) != layout.places:
-            given = layout.complete(self.__class__, given, named)
-        for name, value in zip(layout.names, given):  # noqa: B905  # as many, and `strict` costs
+        shape = self.__shape__
+        if named or len(given) != len(shape.names) or len(given) != shape.places:
+            given = shape.complete(self.__class__, given, named)
+        for name, value in zip(shape.names, given):  # noqa: B905  # as many, and `strict` costs
             _put(self, name, value)
-        for f in layout.unasked:
+        for f in shape.unasked:
             _put(self, f.name, f.standard())
-        if layout.checks:
+        if shape.checks:
             self.__post_init__()
 
     def _repr(self):
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__layout__.shown)
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__shape__.shown)
         return f"{self.__class__.__qualname__}({shown})"
 
     def _eq(self, other):
         if other.__class__ is not self.__class__:
             return NotImplemented
-        compared = self.__layout__.compared
+        compared = self.__shape__.compared
         return compared(self) == compared(other)
 
     def _hash(self):
-        return hash(self.__layout__.compared(self))
+        return hash(self.__shape__.compared(self))
 
     def _refuse(self, name, value=None):
         raise AttributeError(f"{self.__class__.__name__} is frozen: '{name}' never changes")
 
     def _getstate(self):
-        return [getattr(self, name) for name in self.__layout__.fields]
+        return [getattr(self, name) for name in self.__shape__.fields]
 
     def _setstate(self, state):
-        for name, value in zip(self.__layout__.fields, state, strict=True):
+        for name, value in zip(self.__shape__.fields, state, strict=True):
             _put(self, name, value)
 
     def dataclass(kind=None, *, frozen=False, slots=False, eq=True, repr=True, kw_only=False, weakref_slot=False):
@@ -130,11 +130,11 @@ else:
                 kind, frozen=frozen, slots=slots, eq=eq, repr=repr, kw_only=kw_only, weakref_slot=weakref_slot
             )
         own = _own_fields(vars(kind), kw_only)
-        layout = _Layout(_inherited(kind) | own, hasattr(kind, "__post_init__"))
+        shape = _RecordShape(_inherited(kind) | own, hasattr(kind, "__post_init__"))
         methods = {
-            "__layout__": layout,
+            "__shape__": shape,
             "__init__": _init,
-            "__match_args__": layout.names[: layout.places],
+            "__match_args__": shape.names[: shape.places],
         }
         if repr:
             methods["__repr__"] = _repr
@@ -176,14 +176,14 @@ else:
     def _inherited(kind):
         found = {}
         for base in reversed(kind.__mro__[1:]):
-            if "__layout__" in vars(base):
-                found |= base.__layout__.fields
+            if "__shape__" in vars(base):
+                found |= base.__shape__.fields
         return found
 
     def _with_slots(kind, methods, more):
         """Return the class made again: slots must be known when a class is made."""
         inherited = {name for base in kind.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
-        fields = methods["__layout__"].fields
+        fields = methods["__shape__"].fields
         body = {name: value for name, value in vars(kind).items() if name not in fields} | methods
         body.pop("__dict__", None)
         body.pop("__weakref__", None)
@@ -204,15 +204,15 @@ else:
 
     def fields(kind):
         """Return the fields of a record or of its class, in order."""
-        return tuple(kind.__layout__.fields.values())
+        return tuple(kind.__shape__.fields.values())
 
     def is_dataclass(value):
         """Return whether this is a record or the class of records."""
-        return hasattr(value, "__layout__")
+        return hasattr(value, "__shape__")
 
     def replace(record, /, **changes):
         """Return a record like this one, but with these values."""
-        for name in record.__layout__.names:
+        for name in record.__shape__.names:
             if name not in changes:
                 changes[name] = getattr(record, name)
         return record.__class__(**changes)

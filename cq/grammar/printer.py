@@ -45,7 +45,7 @@ def print_script(script: ast.Script) -> str:
     for i, statement in enumerate(script.statements):
         following = script.statements[i + 1] if i + 1 < len(script.statements) else None
         leading, inside = _split(_take_comments(comments, statement, following), statement)
-        rows = Layout(inside).statement(statement)
+        rows = StatementRows(inside).statement(statement)
         rows[-1].text += ";"
         lines, left_over = _with_comments(rows, inside)
         comments[:0] = left_over
@@ -163,7 +163,7 @@ def _joined(items: Iterable[Item]) -> str:
     return ", ".join(i.text for i in items)
 
 
-class Layout:
+class StatementRows:
     """The rows of one statement. comments: those inside and behind it."""
 
     def __init__(self, comments: Sequence[ast.Comment]) -> None:

@@ -20,7 +20,7 @@ from cq.connectors.cells import Unreadable, scanner
 from cq.connectors.csv import blocks, source
 from cq.connectors.csv.blocks import Block
 from cq.connectors.csv.rows import NEVER_CLOSED, STANDARD, complete, lines_of_rows, rows
-from cq.connectors.csv.source import CsvOptions, Layout, _ByRow, _plain_decimals, read_csv
+from cq.connectors.csv.source import ColumnMap, CsvOptions, _ByRow, _plain_decimals, read_csv
 from cq.connectors.inference import infer
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.physical_rows import rows_of, values_of
@@ -137,15 +137,15 @@ def test_what_pyarrow_accepts_the_strict_scanner_reads_the_same(seed: int) -> No
         lines = [",".join(mutated(rng) for _ in kinds) for _ in range(rng.choice([1, 1, 2, 3]))]
         text = (end.join(lines) + rng.choice(["", end])).encode()
         options = CsvOptions(header=False, nulls=(rng.choice(["", "NULL"]),))
-        layout = Layout("f", options, rules, len(kinds), tuple(range(len(kinds))))
-        table = layout.through_pyarrow(Block(text, 1))
+        column_map = ColumnMap("f", options, rules, len(kinds), tuple(range(len(kinds))))
+        table = column_map.through_pyarrow(Block(text, 1))
         if table is None:
             continue
         accepted += 1
-        if table.num_rows and layout._text_behind_quotes(Block(text, 1)):
-            assert _ByRow(layout, Block(text, 1)).piece().bad
+        if table.num_rows and column_map._text_behind_quotes(Block(text, 1)):
+            assert _ByRow(column_map, Block(text, 1)).piece().bad
             continue
-        piece = _ByRow(layout, Block(text, 1)).piece()
+        piece = _ByRow(column_map, Block(text, 1)).piece()
         context = f"seed {seed}: {text!r} as {[str(k) for k in kinds]}"
         assert not piece.bad, context
         batch = pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], names=table.schema.names)
@@ -168,8 +168,8 @@ def test_what_pyarrow_accepts_the_strict_scanner_reads_the_same(seed: int) -> No
 def test_times_with_a_zone_or_many_digits_are_read_by_blocks(first: str, second: str, micros: int) -> None:
     """Not row by row, which takes a hundred times as long."""
     rules = Rules((Field("t", T.TIMESTAMP), Field("x", T.BIGINT)), (0, 1), None)
-    layout = Layout("f", CsvOptions(header=False), rules, 2, (0, 1))
-    table = layout.through_pyarrow(Block(f",1\n{first},2\n{second},3\n".encode(), 1))
+    column_map = ColumnMap("f", CsvOptions(header=False), rules, 2, (0, 1))
+    table = column_map.through_pyarrow(Block(f",1\n{first},2\n{second},3\n".encode(), 1))
     assert table is not None and table.column(0).type == pa.timestamp("us")
     assert table.column(0).cast(pa.int64()).to_pylist() == [None, 0, micros]
 

@@ -14,7 +14,7 @@ from cq.connectors.csv import blocks, plain, source
 from cq.connectors.csv.blocks import Block
 from cq.connectors.csv.plain import PlainReading
 from cq.connectors.csv.rows import Dialect
-from cq.connectors.csv.source import CsvOptions, Layout, _ByRow
+from cq.connectors.csv.source import ColumnMap, CsvOptions, _ByRow
 from cq.connectors.natives import Natives
 from cq.connectors.physical_rows import rows_of
 from cq.connectors.rules import Rules
@@ -37,25 +37,25 @@ DIALECTS = [
 NATIVE = Natives(csv_scan=csv_scan)
 
 
-def layout_of(types: list[T.DataType], options: CsvOptions, rng: random.Random) -> Layout:
+def column_map_of(types: list[T.DataType], options: CsvOptions, rng: random.Random) -> ColumnMap:
     """Some columns of a file, declared as nullable, not nullable or guessed, some wanted."""
     width = len(types) + rng.randrange(2)
     fields = tuple(Field(f"c{i}", t, rng.random() < 0.8) for i, t in enumerate(types))
     wanted = tuple(i for i in range(len(types)) if rng.random() < 0.8)
     rules = Rules(fields, wanted, None, rng.choice(["", "", "s"]))
-    return Layout("t", options, rules, width, tuple(rng.sample(range(width), len(types))))
+    return ColumnMap("t", options, rules, width, tuple(rng.sample(range(width), len(types))))
 
 
-def drawn(rng: random.Random, layout: Layout) -> bytes:
+def drawn(rng: random.Random, column_map: ColumnMap) -> bytes:
     """Rows of which most are right."""
-    delimiter, quote = layout.options.dialect.delimiter.decode(), layout.options.dialect.quote.decode()
-    at = dict(zip(layout.places, layout.rules.fields, strict=True))
+    delimiter, quote = column_map.options.dialect.delimiter.decode(), column_map.options.dialect.quote.decode()
+    at = dict(zip(column_map.places, column_map.rules.fields, strict=True))
     rows = []
     for _ in range(rng.choice([1, 1, 2, 3])):
-        cells = [mutated(rng) if rng.random() < 0.1 else written(rng, at.get(p)) for p in range(layout.width)]
+        cells = [mutated(rng) if rng.random() < 0.1 else written(rng, at.get(p)) for p in range(column_map.width)]
         cells = [c.replace('"', quote) if quote else c for c in cells]
         if rng.random() < 0.1:
-            cells[rng.randrange(len(cells))] = rng.choice(layout.options.nulls)
+            cells[rng.randrange(len(cells))] = rng.choice(column_map.options.nulls)
         if quote and rng.random() < 0.3:
             cells[rng.randrange(len(cells))] = (
                 quote + rng.choice(["", "x", quote * 2, f"a{quote * 2}{delimiter}"]) + quote
@@ -98,8 +98,8 @@ def test_columns_are_those_of_the_definition(interpreted: bool) -> None:
     with Memory() as memory:
         for _ in range(400 if interpreted else 12_000):
             types = rng.choices(TYPES, k=rng.choice([1, 2, 2, 3, 5]))
-            layout = layout_of(types, rng.choice(DIALECTS), rng)
-            text = drawn(rng, layout)
+            column_map = column_map_of(types, rng.choice(DIALECTS), rng)
+            text = drawn(rng, column_map)
 
             def make(asked: plain.Plain) -> plain.PlainScan | None:
                 if not interpreted:
@@ -108,17 +108,17 @@ def test_columns_are_those_of_the_definition(interpreted: bool) -> None:
                     csv_columns, asked, lambda a: memory._add(memoryview(a).cast("B"), owned=False) if a.size else 0
                 ).columns
 
-            found = layout.by(make).columns(text)
+            found = column_map.by(make).columns(text)
             if found is None:
                 continue
             read_whole += 1
-            piece = _ByRow(layout, Block(text, 1)).piece()
-            assert not piece.bad and not piece.blank, (text, layout)
-            batch = layout.rules.deliver(found.columns, found.rows)
+            piece = _ByRow(column_map, Block(text, 1)).piece()
+            assert not piece.bad and not piece.blank, (text, column_map)
+            batch = column_map.rules.deliver(found.columns, found.rows)
             batch.validate(full=True)
-            of_wanted = [layout.rules.fields[i].type for i in layout.rules.wanted]
+            of_wanted = [column_map.rules.fields[i].type for i in column_map.rules.wanted]
             expected = list(rows_of(piece.batch, of_wanted))
-            assert repr(list(rows_of(batch, of_wanted))) == repr(expected), (text, layout)
+            assert repr(list(rows_of(batch, of_wanted))) == repr(expected), (text, column_map)
             assert piece.place.lines is None or piece.place.lines.tolist() == list(range(1, found.rows + 1)), text
     assert read_whole > (100 if interpreted else 4000)
 
@@ -133,12 +133,12 @@ def test_values_as_most_are_written_are_read_natively(type_: T.DataType) -> None
         T.Kind.BOOLEAN: ["true", "False", ""],
         T.Kind.DECIMAL: [".12", "-0.5", "+0", ""] if type_.precision == type_.scale else ["12", "-7", "+0", ""],
     }.get(type_.kind, ["0", "-7", "127", " 1\t", '"5"', ""])
-    layout = Layout("t", CsvOptions(), Rules((Field("a", type_),), (0,), None), 1, (0,)).by(csv_scan)
+    column_map = ColumnMap("t", CsvOptions(), Rules((Field("a", type_),), (0,), None), 1, (0,)).by(csv_scan)
     block = Block("\n".join(texts).encode() + b"\n", 1)
-    found = layout.columns(block.text)
+    found = column_map.columns(block.text)
     assert found is not None
-    assert list(rows_of(layout.rules.deliver(found.columns, found.rows), [type_])) == list(
-        rows_of(_ByRow(layout, block).piece().batch, [type_])
+    assert list(rows_of(column_map.rules.deliver(found.columns, found.rows), [type_])) == list(
+        rows_of(_ByRow(column_map, block).piece().batch, [type_])
     )
 
 
@@ -168,8 +168,8 @@ def test_column_that_is_never_plain_is_looked_at_a_few_times(monkeypatch: pytest
 
 
 def test_text_that_is_not_utf8_is_left_to_the_definition() -> None:
-    layout = Layout("t", CsvOptions(), Rules((Field("a", T.VARCHAR),), (0,), None), 1, (0,)).by(csv_scan)
-    assert layout.columns(b"caf\xe9\n") is None and layout.columns("café\n".encode()) is not None
+    column_map = ColumnMap("t", CsvOptions(), Rules((Field("a", T.VARCHAR),), (0,), None), 1, (0,)).by(csv_scan)
+    assert column_map.columns(b"caf\xe9\n") is None and column_map.columns("café\n".encode()) is not None
 
 
 def test_type_that_is_not_read_natively_is_read_otherwise(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from cq.planner.binding.catalog import Environment
 from cq.planner.explain import explain, picture
 from cq.planner.facts import plan_facts
 from cq.planner.physical.choose import choose
-from cq.planner.pictures.layout import GAP, LAYER_GAP, Box, Layout, layout
+from cq.planner.pictures.layout import GAP, LAYER_GAP, Box, PlacedBoxes, layout
 from cq.planner.pictures.svg import COLUMNS, cards
 from cq.planner.plan.logical import LogicalPlan
 
@@ -42,7 +42,7 @@ def drawn_boxes(seed: int) -> list[Box]:
     return made
 
 
-def check_places(boxes: list[Box], placed: Layout) -> None:
+def check_places(boxes: list[Box], placed: PlacedBoxes) -> None:
     """Everything is inside the picture, no two boxes touch, lines go down from box to box."""
     sides = [(x - b.width / 2, x + b.width / 2) for x, b in zip(placed.centres, boxes, strict=True)]
     spans = [(top, top + b.height) for top, b in zip(placed.tops, boxes, strict=True)]

@@ -106,21 +106,21 @@ def _pieces(
     window: Window, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None, abreast: Abreast
 ) -> Generator[Piece, None, bool]:
     """The rows; in the end, whether there was a first one, or a header."""
-    layout: Layout | None = None
+    column_map: ColumnMap | None = None
     may_guess = True
     while window.fill():
-        if layout is None:
+        if column_map is None:
             block = window.whole()
             first = first_row(block.text, name, options)
             if first is None:
                 window.take(len(block.text))
                 continue
-            layout = Layout.of(first, name, options, rules).by(make_scan)
+            column_map = ColumnMap.of(first, name, options, rules).by(make_scan)
             if options.header:
                 window.take(next_row(block.text, first))
         if may_guess and not window.last:
             guesses = window.guesses()
-            for guess, (piece, again) in zip(guesses, abreast.map(layout.proven, guesses), strict=True):
+            for guess, (piece, again) in zip(guesses, abreast.map(column_map.proven, guesses), strict=True):
                 may_guess = again
                 if piece is None:
                     break
@@ -131,8 +131,8 @@ def _pieces(
         block = window.whole()
         window.take(len(block.text))
         if block.text:
-            yield from layout.read(block)
-    return layout is not None
+            yield from column_map.read(block)
+    return column_map is not None
 
 
 def first_row(text: bytes, name: str, options: CsvOptions) -> Row | None:
@@ -184,7 +184,7 @@ def other_delimiter(header: Sequence[str], options: CsvOptions) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ColumnMap:
     """How the columns of one file map to the declaration. places: for each declared column, its place in a row.
 
     plain: what reads plain rows, if the engine has something that does.
@@ -198,7 +198,7 @@ class Layout:
     plain: PlainReading | None = None
 
     @classmethod
-    def of(cls, first: Row, name: str, options: CsvOptions, rules: Rules) -> Layout:
+    def of(cls, first: Row, name: str, options: CsvOptions, rules: Rules) -> ColumnMap:
         """From the first row. CQ0603 when a declared column is not there, CQ0602 when its type has no text form."""
         for f in rules.fields:
             if not has_text_form(f.type.kind):
@@ -215,7 +215,7 @@ class Layout:
             raise DataError(Diagnostic("CQ0603", cause, help=("without a header, declare every column in order",)))
         return cls(name, options, rules, width, tuple(range(width)))
 
-    def by(self, make_scan: MakePlainScan | None) -> Layout:
+    def by(self, make_scan: MakePlainScan | None) -> ColumnMap:
         """The same, with the engine's own reader where it has one for these columns."""
         rules, options = self.rules, self.options
         if make_scan is None or (rules.ranged is not None and rules.ranged.column not in rules.wanted):
@@ -460,10 +460,10 @@ def _plain_decimals(column: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray
 class _ByRow:
     """One block read by the strict scanner."""
 
-    def __init__(self, layout: Layout, block: Block) -> None:
-        self.layout, self.block = layout, block
-        self.rules = layout.rules
-        self.nulls = {text.encode() for text in layout.options.nulls}
+    def __init__(self, column_map: ColumnMap, block: Block) -> None:
+        self.column_map, self.block = column_map, block
+        self.rules = column_map.rules
+        self.nulls = {text.encode() for text in column_map.options.nulls}
         self.scan = [cells.scanner(f.type, bool(self.rules.guessed_for)) for f in self.rules.fields]
         self.values: dict[int, list[Any]] = {i: [] for i in self.rules.wanted}
         self.lines: list[int] = []
@@ -473,15 +473,15 @@ class _ByRow:
     def piece(self) -> Piece:
         """All rows of the block."""
         blank = 0
-        for row in rows(self.block.text, self.layout.options.dialect):
-            if row.blank and self.layout.width > 1:
+        for row in rows(self.block.text, self.column_map.options.dialect):
+            if row.blank and self.column_map.width > 1:
                 blank += 1
             else:
                 self._take(row)
         columns = {i: array_of(v, self.rules.fields[i].type) for i, v in self.values.items()}
         import numpy as np
 
-        place = Place(self.layout.name, self.block.first_line, np.array(self.lines, np.int64))
+        place = Place(self.column_map.name, self.block.first_line, np.array(self.lines, np.int64))
         return Piece(self.rules.deliver(columns, len(self.lines)), place, tuple(self.bad), blank, self.note)
 
     def _take(self, row: Row) -> None:
@@ -489,7 +489,7 @@ class _ByRow:
         fault = self._shape_fault(row, line)
         values: list[Any] = []
         if fault is None:
-            for i, place in enumerate(self.layout.places):
+            for i, place in enumerate(self.column_map.places):
                 value, fault = self._value(i, row.cells[place])
                 if fault is not None:
                     break
@@ -506,15 +506,15 @@ class _ByRow:
         swallowed = len(self.block.text[row.start : row.end].splitlines()) if row.fault == NEVER_CLOSED else 0
         if swallowed > 1:
             self.note = (
-                f"{self.layout.name}: {NEVER_CLOSED}, so one unreadable record goes from line {line} to the end: "
+                f"{self.column_map.name}: {NEVER_CLOSED}, so one unreadable record goes from line {line} to the end: "
                 f"{swallowed:,} lines; quote = '' reads quotes as plain letters"
             )
             cause = f"{row.fault}: the record goes on to the end, over {swallowed:,} lines"
             return Fault("CQ0710", cause, way=QUOTES_AS_LETTERS)
         if row.fault:
             return Fault("CQ0710", row.fault, way=QUOTES_AS_LETTERS)
-        if len(row.cells) != self.layout.width:
-            return Fault("CQ0710", f"{amount(len(row.cells), 'field')} where there should be {self.layout.width}")
+        if len(row.cells) != self.column_map.width:
+            return Fault("CQ0710", f"{amount(len(row.cells), 'field')} where there should be {self.column_map.width}")
         return None
 
     def _value(self, column: int, cell: Cell) -> tuple[Any, Fault | None]:

@@ -21,7 +21,7 @@ from cq.connectors.cells import Unreadable
 from cq.connectors.csv.blocks import LINES, Block, Reads, Window
 from cq.connectors.csv.plain import MakePlainScan
 from cq.connectors.csv.rows import Dialect, Positions, count_line_feeds, is_utf8
-from cq.connectors.csv.source import MAX_THREADS, CsvOptions, Layout, one_array
+from cq.connectors.csv.source import MAX_THREADS, ColumnMap, CsvOptions, one_array
 from cq.connectors.json.names import Level, levels_of
 from cq.connectors.json.rows import NoFields, NoObject, Value, reader, values
 from cq.connectors.parallel import Abreast, cores
@@ -94,8 +94,8 @@ class _Reading:
     name: str
     rules: Rules
     levels: tuple[Level, ...]
-    quoted: Layout
-    bare: Layout
+    quoted: ColumnMap
+    bare: ColumnMap
     scan: Scan | None
 
     @classmethod
@@ -114,7 +114,7 @@ class _Reading:
         as_text = (replace(f, type=VARCHAR) if array else f for f, array in zip(rules.fields, arrays, strict=True))
         width = len(arrays)
         read = tuple(i for i, f in enumerate(rules.fields) if i in rules.wanted or _may_be_infinite(f.type))
-        quoted = Layout(name, QUOTED, replace(rules, fields=tuple(as_text), wanted=read), width, tuple(range(width)))
+        quoted = ColumnMap(name, QUOTED, replace(rules, fields=tuple(as_text), wanted=read), width, tuple(range(width)))
         scan = make_scan(levels, arrays) if make_scan else None
         return cls(name, rules, levels, quoted.by(make_plain), replace(quoted, options=BARE), scan)
 
@@ -124,8 +124,8 @@ class _Reading:
         found = self.quoted.columns(cells.text)
         if found is not None:
             return found.columns
-        layout = self.quoted if b'"' in cells.text else self.bare
-        table = layout.through_pyarrow(Block(cells.text, 1, last=False))
+        column_map = self.quoted if b'"' in cells.text else self.bare
+        table = column_map.through_pyarrow(Block(cells.text, 1, last=False))
         return None if table is None else {i: one_array(table.column(i)) for i in self.quoted.rules.wanted}
 
     def pieces(self, block: Block) -> list[Piece]:

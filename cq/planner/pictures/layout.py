@@ -36,7 +36,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PlacedBoxes:
     """centres: of the boxes, x only.  tops: their upper sides."""
 
     width: float
@@ -63,7 +63,7 @@ class Graph:
     )  # (target, input number) -> from top to bottom
 
 
-def layout(boxes: Sequence[Box]) -> Layout:
+def layout(boxes: Sequence[Box]) -> PlacedBoxes:
     """Where the boxes and their lines are."""
     graph = _graph(boxes, _layers(boxes))
     _order(graph)
@@ -76,7 +76,7 @@ def layout(boxes: Sequence[Box]) -> Layout:
     ends = [(target, number) for target, box in enumerate(boxes) for number in range(len(box.inputs))]
     lines = tuple(_line(boxes, graph, rows, centres, *end) for end in ends)
     bottom = sum(rows[-1]) + GAP if rows else 2 * GAP
-    return Layout(right, bottom, tuple(centres[: len(boxes)]), tuple(rows[n][0] for n in graph.layer_of), lines)
+    return PlacedBoxes(right, bottom, tuple(centres[: len(boxes)]), tuple(rows[n][0] for n in graph.layer_of), lines)
 
 
 def _layers(boxes: Sequence[Box]) -> list[int]:

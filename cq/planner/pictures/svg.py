@@ -13,7 +13,7 @@ from html import escape
 from cq.errors import printable
 from cq.planner.facts import Facts, notable
 from cq.planner.measured import rows_text
-from cq.planner.pictures.layout import Box, Layout, Line, layout
+from cq.planner.pictures.layout import Box, Line, PlacedBoxes, layout
 from cq.records import dataclass
 
 CHARACTER, LINE, PADDING, LEAST_WIDTH = 7.25, 17.0, 11.0, 110.0  # pixels; a character of 12 pixel monospace is as wide
@@ -144,7 +144,7 @@ def _legend(facts: Facts) -> Iterator[str]:
         yield f'<text x="{_n(PADDING + (16 if hue is not None else 0))}" y="{_n(y)}">{escape(text)}</text>'
 
 
-def _card(card: Card, number: int, placed: Layout) -> str:
+def _card(card: Card, number: int, placed: PlacedBoxes) -> str:
     box = card.box
     x, y = placed.centres[number] - box.width / 2, placed.tops[number]
     head = (
