@@ -301,7 +301,7 @@ def compile_functions(*functions: Callable[..., Any]) -> dict[str, Callable[...,
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class LoadedStage:
     """A loaded stage: the address of each entry, and where its source can be read."""
 
     key: str
@@ -309,7 +309,7 @@ class Stage:
     source_path: str
 
 
-def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[str]) -> Stage:
+def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[str]) -> LoadedStage:
     """The functions of a generated source as loaded native code.
 
     signatures: of every function in the source.  entries: those that are called by address. Sources that differ only in
@@ -326,11 +326,11 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
             if made is None:
                 made = _compile_source(source, path, signatures, callable_names, key)
                 object_cache().put(made, source)
-            _stages[key] = Stage(key, runtime.engine.load(made), path)
+            _stages[key] = LoadedStage(key, runtime.engine.load(made), path)
         return _stages[key]
 
 
-_stages: dict[str, Stage] = {}
+_stages: dict[str, LoadedStage] = {}
 _COMMENT = re.compile(r"[ \t]*#[^\n]*")  # generated sources hold no texts in which a # could stand
 
 
