@@ -62,9 +62,9 @@ class Job:
             declared = self._streams[stream]
             pieces = read_memory(data, stream, Rules.of(declared), first=self._rows[stream] + 1)
             source = PiecedSource(stream, pieces, self._bad[stream])
-            clock = self._steps.clock(stream)
-            if clock is not None:
-                source.time_by(clock)
+            timer = self._steps.timer(stream)
+            if timer is not None:
+                source.time_by(timer)
             for batch in list(source.batches()):
                 self._rows[stream] += batch.batch.num_rows
                 self._steps.push(stream, batch)

@@ -1,8 +1,8 @@
 """Computed event times: the rows of a piece that have one stay, with it; the others are bad rows.
 
 An event time that is an expression over several columns is computed between reading and admission, by whoever runs the
-query (`protocol.Clock`): only there can a row that has none still be counted, written down or refused as `on_error`
-asks, on every engine in the same way. Admission then finds a plain column.
+query (`protocol.EventTimer`): only there can a row that has none still be counted, written down or refused, as
+`on_error` asks, on every engine in the same way. Admission then finds a plain column.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cq.connectors.plain import int64_array
-from cq.connectors.protocol import BadRow, Clock, Piece, Times, Unreadable
+from cq.connectors.protocol import BadRow, EventTimer, Piece, Times, Unreadable
 from cq.connectors.rules import plain_value
 from cq.records import replace
 
 NULL_TIME = Unreadable("CQ0703", "the event time is NULL")
 
 
-def timed(piece: Piece, clock: Clock) -> Piece:
+def timed(piece: Piece, timer: EventTimer) -> Piece:
     """Return the piece without the rows that have no event time, which are among its bad rows."""
-    times = clock.compute(piece.batch)
+    times = timer.compute(piece.batch)
     values, batch, place, bad = times.values, piece.batch, piece.place, piece.bad
     if values.null_count:
         dropped = np.flatnonzero(np.asarray(values.is_null()))
         bad = _with_dropped(piece, times, dropped)
         keep = np.setdiff1d(np.arange(batch.num_rows, dtype=np.int64), dropped)
         batch, values, place = batch.take(int64_array(keep)), values.take(int64_array(keep)), place.take(keep)
-    if clock.column:
-        batch = pa.RecordBatch.from_arrays([values, *batch.columns], [clock.column, *batch.schema.names])
+    if timer.column:
+        batch = pa.RecordBatch.from_arrays([values, *batch.columns], [timer.column, *batch.schema.names])
     return Piece(batch, place, bad)
 
 

@@ -160,7 +160,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class EventTimer:
     """Computes the event times of the batches of one source.
 
     column: the name under which they become the first column of a batch; empty when they do not.
@@ -199,8 +199,8 @@ class Source(Protocol):
         """What happened to the input so far that whoever runs the query is told."""
         ...
 
-    def time_by(self, clock: Clock) -> None:
-        """Let the clock compute the event times, from before the first row on. Rows without one are bad rows."""
+    def time_by(self, timer: EventTimer) -> None:
+        """Let the timer compute the event times, from before the first row on. Rows without one are bad rows."""
         ...
 
     def batches(self) -> Iterator[SourceBatch]:

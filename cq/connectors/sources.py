@@ -24,7 +24,7 @@ from cq.connectors.memory import read_constants, read_memory
 from cq.connectors.narrow import narrowed, spread
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
-from cq.connectors.protocol import Clock, Contradiction, Declared, Piece, Place, SourceBatch
+from cq.connectors.protocol import Contradiction, Declared, EventTimer, Piece, Place, SourceBatch
 from cq.connectors.read_ahead import Ahead
 from cq.connectors.rules import Rules
 from cq.connectors.stdin import read_stdin
@@ -175,7 +175,7 @@ class PiecedSource:
         idle: pa.RecordBatch | None = None,
     ) -> None:
         self._bad, self._files, self._idle = bad, files, idle
-        self._clock: Clock | None = None
+        self._timer: EventTimer | None = None
         self._widen: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
         self._ahead = Ahead(pieces, name) if idle is not None else None
         self._pieces = pieces
@@ -187,8 +187,8 @@ class PiecedSource:
     def bad_rows(self) -> int:
         return self._bad.count
 
-    def time_by(self, clock: Clock) -> None:
-        self._clock = clock
+    def time_by(self, timer: EventTimer) -> None:
+        self._timer = timer
 
     def widen_by(self, widen: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
         """Let every batch become one with more columns, from before the first row on."""
@@ -199,8 +199,8 @@ class PiecedSource:
             piece = Piece(self._idle, NOWHERE) if read is None else read
             if self._widen is not None:
                 piece = replace(piece, batch=self._widen(piece.batch))
-            if self._clock is not None:
-                piece = timed(piece, self._clock)
+            if self._timer is not None:
+                piece = timed(piece, self._timer)
             if read is None:
                 yield SourceBatch(piece.batch, NOWHERE, self._bad.count)
                 continue

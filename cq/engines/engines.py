@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 def _time_by_reference(feeds: Sequence[Feed]) -> None:
     """Computed event times are what the reference says."""
-    from cq.reference.event_times import clock_of
+    from cq.reference.event_times import timer_of
 
     for feed in feeds:
-        clock = clock_of(feed.stream)
-        if clock is not None:
-            feed.source.time_by(clock)
+        timer = timer_of(feed.stream)
+        if timer is not None:
+            feed.source.time_by(timer)
 
 
 def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cq.allowance import usable_memory_bytes
-from cq.connectors.protocol import Clock, Place, SourceBatch, Times, Unreadable
+from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, Unreadable
 from cq.engines.protocol import Enough, Interrupted, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.lang import error_places
@@ -108,17 +108,17 @@ class Part:
             schemas=schemas,
         )
         for reading in self.readings:
-            clock = self.clock(reading.spec.name)
-            if clock is not None:
-                reading.feed.source.time_by(clock)
+            timer = self.timer(reading.spec.name)
+            if timer is not None:
+                reading.feed.source.time_by(timer)
 
-    def clock(self, stream: str) -> Clock | None:
+    def timer(self, stream: str) -> EventTimer | None:
         """What computes the event times of a stream; None when a column has them."""
         number = self.numbers[stream]
         spec = self.job.sources[number]
         if spec.time is None or spec.time.entry is None:
             return None
-        return Clock(partial(self._times, number), spec.columns[0].name)
+        return EventTimer(partial(self._times, number), spec.columns[0].name)
 
     def _times(self, number: int, batch: pa.RecordBatch) -> Times:
         names = [c.name for c in self.job.sources[number].delivered]

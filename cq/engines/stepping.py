@@ -9,7 +9,7 @@ import pyarrow as pa
 from cq.compiler.passes import Compiled
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.physical_rows import batch_of, rows_of
-from cq.connectors.protocol import Clock, SourceBatch
+from cq.connectors.protocol import EventTimer, SourceBatch
 from cq.connectors.sources import PiecedSource, open_source
 from cq.engines.engines import engine_named
 from cq.engines.feeding import native_packages
@@ -23,7 +23,7 @@ Ready = list[tuple[str, pa.RecordBatch]]
 class Steps(Protocol):
     """One run of a query, one push at a time; called by one thread at a time."""
 
-    def clock(self, stream: str) -> Clock | None:
+    def timer(self, stream: str) -> EventTimer | None:
         """What computes the event times of a stream before its rows are pushed; None when a column has them."""
         ...
 
@@ -81,10 +81,10 @@ class ReferenceSteps:
         self._outputs = {o.name: o.node.schema.fields for o in compiled.outputs}
         self._given = dict.fromkeys(self._outputs, 0)
 
-    def clock(self, stream: str) -> Clock | None:
-        from cq.reference.event_times import clock_of
+    def timer(self, stream: str) -> EventTimer | None:
+        from cq.reference.event_times import timer_of
 
-        return clock_of(self._streams[stream])
+        return timer_of(self._streams[stream])
 
     def push(self, stream: str, batch: SourceBatch) -> None:
         from cq.reference.engine import Placed
@@ -134,8 +134,8 @@ class NativeSteps:
             self._parts = [Part(compiled, job, feeds, settled) for job in jobs]
         self._part_of = {name: part for part in self._parts for name in part.numbers}
 
-    def clock(self, stream: str) -> Clock | None:
-        return self._part_of[stream].clock(stream)
+    def timer(self, stream: str) -> EventTimer | None:
+        return self._part_of[stream].timer(stream)
 
     def push(self, stream: str, batch: SourceBatch) -> None:
         self._part_of[stream].push(stream, batch)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 
 from cq.connectors.physical_rows import rows_of
-from cq.connectors.protocol import Clock, Times, Unreadable
+from cq.connectors.protocol import EventTimer, Times, Unreadable
 from cq.lang.event_time import is_computed
 from cq.lang.functions import Failure
 from cq.planner.plan.source import SourceDef
 from cq.reference.evaluate import evaluator
 
 
-def clock_of(source: SourceDef) -> Clock | None:
+def timer_of(source: SourceDef) -> EventTimer | None:
     """Return what computes the event times of batches of all declared columns; None when one column gives them."""
     if source.event_time is None or not is_computed(source.event_time):
         return None
@@ -29,4 +29,4 @@ def clock_of(source: SourceDef) -> Clock | None:
                 unreadable[number] = Unreadable(failure.code, failure.message, failure.span)
         return Times(pa.array(values, pa.int64()), unreadable)
 
-    return Clock(compute)
+    return EventTimer(compute)
