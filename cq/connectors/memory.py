@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors.arrow.source import arrow_pieces
-from cq.connectors.mixed import in_words, mixed
+from cq.connectors.mixed import in_words, mixed, untaken
 from cq.connectors.nested import flat_batch, flat_row, flat_schema, tops_of
 from cq.connectors.physical_rows import batch_of
-from cq.connectors.protocol import Piece
+from cq.connectors.protocol import Piece, told_apart
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError, did_you_mean
 from cq.lang.schema import Field
@@ -27,10 +27,20 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 def as_reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
     """A reader over whatever was handed in; CQ0602 names what is accepted."""
     try:
-        return _reader(given, fields, name)
+        return _told_apart(_reader(given, fields, name))
     except (pa.ArrowException, TypeError, ValueError) as e:
         words = str(e).splitlines()[0][:200] if str(e) else type(e).__name__
         raise UsageError(Diagnostic("CQ0602", f"stream {name} cannot be read as columns: {words}")) from None
+
+
+def _told_apart(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The rows, with no name twice among their columns."""
+    written = reader.schema.names
+    if len(set(written)) == len(written):
+        return reader
+    names = told_apart(written)
+    schema = pa.schema([f.with_name(n) for f, n in zip(reader.schema, names, strict=True)])
+    return pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(names) for batch in reader))
 
 
 def is_kept(given: Any) -> bool:
@@ -47,9 +57,12 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
             return given.to_reader()
         case pa.RecordBatch():
             return pa.RecordBatchReader.from_batches(given.schema, [given])
-    if hasattr(given, "__arrow_c_stream__") and type(given).__module__.split(".")[0] != "pandas":
+    package = type(given).__module__.split(".")[0]
+    if package == "polars" and hasattr(given, "iter_columns"):
+        return _from_polars(given, fields, name)
+    if hasattr(given, "__arrow_c_stream__") and package != "pandas":
         return pa.RecordBatchReader.from_stream(given)
-    if type(given).__module__.split(".")[0] == "pandas" and hasattr(given, "columns"):
+    if package == "pandas" and hasattr(given, "columns"):
         return _from_frame(given, fields, name)
     if isinstance(given, Mapping):
         return _from_rows(_columns_to_rows(given, name), fields, name, by_column=True)
@@ -70,10 +83,39 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
     )
 
 
+def _from_polars(frame: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
+    """A polars frame, of which only the columns are taken that the fields are in."""
+    if fields is not None and not fields:
+        return _only_rows(len(frame))
+    tops = set() if fields is None else tops_of(fields)
+    frame = frame.select([c for c in frame.columns if c.lower() in tops] or frame.columns)
+    try:
+        return pa.RecordBatchReader.from_stream(frame)
+    except (pa.ArrowException, TypeError):
+        parts = [_polars_column(frame.select([c]), c, c.lower() in tops, name) for c in frame.columns]
+    schema = pa.schema([f for part in parts for f in part.schema])
+    return pa.Table.from_arrays([c for part in parts for c in part.columns], schema=schema).to_reader()
+
+
+def _polars_column(frame: Any, column: str, is_read: bool, name: str) -> pa.Table:
+    """A frame of one column as a table; CQ0602 where Arrow does not take its type and it is read."""
+    try:
+        return pa.RecordBatchReader.from_stream(frame).read_all()
+    except (pa.ArrowException, TypeError):
+        said = f"the polars type {frame.dtypes[0]}"
+        way = f"make it text: {name} = {name}.with_columns({name}[{column!r}].cast(str))"
+        if is_read:
+            cause = f"stream {name}: column {column} is of {said}, which Arrow does not take"
+            raise UsageError(Diagnostic("CQ0602", cause, help=(way,))) from None
+        return pa.Table.from_arrays([pa.nulls(len(frame))], schema=pa.schema([untaken(column, said, way)]))
+
+
 def _from_frame(frame: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
     """A pandas frame, of which only the columns are converted that the fields are in."""
     if fields is not None and not fields:
         return _only_rows(len(frame))
+    if not frame.columns.is_unique:
+        frame = frame.set_axis(told_apart(list(map(str, frame.columns))), axis="columns")
     if fields is not None:
         tops = tops_of(fields)
         frame = frame[[c for c in frame.columns if str(c).lower() in tops] or list(frame.columns)]

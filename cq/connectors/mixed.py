@@ -1,5 +1,5 @@
-"""Columns of Python values of several types, which no type of a column holds: they stand among the others, without
-values, until a query reads one."""
+"""Columns of objects in memory that no type of Arrow holds, as of Python values of several types: they stand among the
+others, without values, until a query reads one."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ def in_words(values: Iterable[Any]) -> str:
 
 def mixed(name: str, values: Iterable[Any], way: str) -> pa.Field:
     """The field of a column of such values. way: how to make them texts."""
-    said = {_TYPES: in_words(values).encode(), _WAY: way.encode()}
-    return pa.field(name, pa.null(), True, said)
+    return untaken(name, in_words(values), way)
+
+
+def untaken(name: str, said: str, way: str) -> pa.Field:
+    """The field of a column that Arrow does not take. said: of what it is.  way: how to make it one that it takes."""
+    return pa.field(name, pa.null(), True, {_TYPES: said.encode(), _WAY: way.encode()})
 
 
 def is_mixed(column: pa.Field) -> bool:
-    """Whether it is a column of such values."""
+    """Whether it is such a column."""
     return column.metadata is not None and _TYPES in column.metadata
 
 

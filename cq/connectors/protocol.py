@@ -256,6 +256,20 @@ def damaged(file: str, cause: str, *help: str) -> DataError:
     return DataError(Diagnostic("CQ0701", cause, severity="data error", place=file, help=ways_out))
 
 
+def told_apart(written: Sequence[str]) -> list[str]:
+    """The names of columns; of two with one name the second is name_1, or the first such that no other column has."""
+    taken, names = set(written), dict[str, int]()  # each name and the last number tried for it
+    for name in written:
+        unique, number = name, names.get(name, 0)
+        while unique in names or (number and unique in taken):
+            number += 1
+            unique = f"{name}_{number}"
+        names.setdefault(name, 0)
+        names[name] = number
+        names.setdefault(unique, 0)
+    return list(names)
+
+
 class ColumnNames:
     """The columns of an input by name; a name folds like a name in a query when the exact one is not there."""
 

@@ -167,9 +167,9 @@ def test_text_that_becomes_shorter_while_it_is_read_does_not_look_whole(
     assert seen.error is not None and seen.error.first.message == "it became shorter while it was read"
 
 
-def test_columns_of_one_name_get_no_guess() -> None:
+def test_columns_of_one_name_in_a_file_get_no_guess(tmp_path: Path) -> None:
     rows = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    error = read(stream("a bigint"), rows).error
+    error = read(stream("a bigint", path=parquet(tmp_path, rows))).error
     assert error is not None and error.first.help == ("its columns: a, a",)
 
 

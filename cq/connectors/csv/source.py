@@ -43,7 +43,7 @@ from cq.connectors.csv.rows import (
 from cq.connectors.formats import CSV_OPTIONS
 from cq.connectors.parallel import Abreast, cores
 from cq.connectors.physical_rows import array_of
-from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged
+from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged, told_apart
 from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, amount, did_you_mean, printable
 from cq.lang.schema import Field
@@ -163,17 +163,7 @@ def next_row(text: bytes, row: Row) -> int:
 def header_names(row: Row) -> list[str]:
     """The names a header row gives its columns; a column without one is column0, column1, … by its place, and of two
     with one name the second is name_1."""
-    written = [c.text.decode().strip() or f"column{i}" for i, c in enumerate(row.cells)]
-    taken, names = set(written), dict[str, int]()  # each name and the last number tried for it
-    for name in written:
-        unique, number = name, names.get(name, 0)
-        while unique in names or (number and unique in taken):
-            number += 1
-            unique = f"{name}_{number}"
-        names.setdefault(name, 0)
-        names[name] = number
-        names.setdefault(unique, 0)
-    return list(names)
+    return told_apart([c.text.decode().strip() or f"column{i}" for i, c in enumerate(row.cells)])
 
 
 def other_delimiter(header: Sequence[str], options: CsvOptions) -> str | None:
