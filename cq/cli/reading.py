@@ -233,8 +233,9 @@ def schema(
     options |= {"header": "false"} if no_header else {}
     options |= _of_the_file(given)
     found = infer_file(file, options, Access(Path.cwd()))
-    fields = [f for f in found if isinstance(f, Field)]
+    fields = [f for f in found if isinstance(f, Field) and f.name]
     left_out = [f for f in found if isinstance(f, Unheld)]
+    left_out += [Unheld("a column without a name,", str(f.type)) for f in found if isinstance(f, Field) and not f.name]
     if not fields:
         none = f": {', '.join(map(str, left_out))}" if left_out else ""
         cause = f"{file} has no column that cq holds{none}"

@@ -172,6 +172,9 @@ def explain_statement(compiled: Compiled, explained: Explained, threads: int | N
     return one.for_workers(one.workers(threads)).explain(explained.stage or EXPLAINED)
 
 
+STDOUT_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
 def open_sinks(
     compiled: Compiled,
     given: Sequence[str],
@@ -237,9 +240,9 @@ def _target(given: str, names: Sequence[str]) -> tuple[str, str]:
     """(output, path) of `-o`."""
     name, equals, path = given.partition("=")
     if equals and name in names:
-        return name, path
+        return name, STDIN if path in STDOUT_NAMES else path
     if len(names) == 1 and not (equals and name.isidentifier()):
-        return names[0], given
+        return names[0], STDIN if given in STDOUT_NAMES else given
     guess = did_you_mean(name, names) if equals else ""
     help = (guess, f"outputs: {', '.join(names)}", "write -o NAME=PATH")
     cause = f'there is no output "{name}"' if equals else f"the query has {len(names)} outputs"

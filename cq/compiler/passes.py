@@ -518,7 +518,7 @@ def read_text(path: Path) -> str:
 
         near = nearest(path)
         if isinstance(e, FileNotFoundError):
-            help = (f'did you mean "{near}"?',) if near else (f"the working directory is {Path.cwd()}",)
+            help = (f'did you mean "{path.with_name(near)}"?',) if near else (f"the working directory is {Path.cwd()}",)
         else:
             help = ("name a file with a query, such as query.cq",)
         cause = f'cannot open "{path}": {(e.strerror or str(e)).lower()}'

@@ -78,13 +78,15 @@ class Access:
             raise self._is_directory(path)
 
     def _is_directory(self, path: str) -> UsageError:
-        try:
-            found = sorted(entry.name for entry in os.scandir(self.base / path) if entry.is_file())
-        except OSError:
-            found = []
-        endings = Counter(ending for name in found if (ending := os.path.splitext(name)[1]))
-        (ending, _), *_ = endings.most_common(1) or [("", 0)]
-        way = f"name its files: {path.rstrip('/')}/*{ending}"
+        below, ending = "", ""
+        for directory, directories, files in os.walk(self.base / path):
+            directories.sort()
+            if files or not directories:
+                endings = Counter(found for name in files if (found := os.path.splitext(name)[1]))
+                (ending, _), *_ = endings.most_common(1) or [("", 0)]
+                below = "" if os.path.samefile(directory, self.base / path) else "**/"
+                break
+        way = f"name its files: {path.rstrip('/')}/{below}*{ending}"
         return UsageError(Diagnostic("CQ0601", f'"{path}" is a directory', help=(way,)))
 
     def open(self, path: str) -> BinaryIO:
@@ -130,7 +132,11 @@ class Access:
         help: tuple[str, ...] = ()
         if isinstance(error, FileNotFoundError):
             near = nearest(self.base / path)
-            help = (f'did you mean "{near}"?',) if near else (f"relative paths start from {self.base}",)
+            help = (
+                (f'did you mean "{os.path.join(os.path.dirname(path), near)}"?',)
+                if near
+                else (f"relative paths start from {self.base}",)
+            )
         return UsageError(
             Diagnostic("CQ0601", f'cannot open "{path}": {(error.strerror or str(error)).lower()}', help=help)
         )

@@ -280,8 +280,10 @@ class Delivery:
         try:
             self._sinks[output].write(batch)
         except OutputClosed:
-            self.left = [name for name, sink in self._sinks.items() if not sink.lasts]
-            self._limits.update((name, self.rows_out[name]) for name in self.left)
+            on_stdout = [name for name, sink in self._sinks.items() if not sink.lasts]
+            gone = on_stdout if output in on_stdout else [output]
+            self.left += gone
+            self._limits.update((name, self.rows_out[name]) for name in gone)
             if not self._ends or self.full():
                 raise
             return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from command_line import cq, ref
 
@@ -55,3 +57,28 @@ def test_text_for_a_time_is_told_how_it_becomes_one() -> None:
     computed = "CREATE STREAM t (id BIGINT, ts VARCHAR, ts_value AS CAST(ts AS TIMESTAMP), WATERMARK FOR ts_value); "
     result = sql(computed + "SELECT ts_value FROM t", t=rows).run(engine="reference")["result"]
     assert str(result.to_pylist()[0]["ts_value"]) == "2024-01-01 10:00:00"
+
+
+def test_name_that_was_meant_is_the_path_to_it(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("mix").mkdir()
+    Path("mix/1.csv").write_text("a\n1\n")
+    _, _, err = ref(capfd, "-c", "SELECT * FROM 'mix/11.csv'")
+    assert 'did you mean "mix/1.csv"?' in err
+    Path("mix/q.cq").write_text("SELECT 1 AS one")
+    assert 'did you mean "mix/q.cq"?' in ref(capfd, "mix/qq.cq")[2]
+
+
+def test_directory_of_partitions_is_told_its_pattern(capfd: pytest.CaptureFixture[str]) -> None:
+    for key in ("b", "a"):
+        Path(f"hive/k={key}").mkdir(parents=True)
+        Path(f"hive/k={key}/part.csv").write_text("v\n1\n")
+    _, _, err = ref(capfd, "-c", "SELECT * FROM 'hive/'")
+    assert "name its files: hive/**/*.csv" in err
+    assert ref(capfd, "-q", "-c", "SELECT * FROM 'hive/**/*.csv'")[:2] == (0, "v\n1\n1\n")
+
+
+def test_column_without_a_name_is_left_out_of_a_declaration(capfd: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table([[1], [2]], names=["a", ""]), "names.parquet")
+    code, out, err = cq(capfd, "schema", "names.parquet")
+    assert (code, err) == (0, "") and "-- left out: a column without a name, BIGINT" in out
+    assert ref(capfd, "-q", "-c", out + "SELECT * FROM names")[:2] == (0, "a\n1\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -77,3 +78,26 @@ def test_query_on_standard_input_is_run(text: str, expected: str) -> None:
     program = [sys.executable, "-c", "from cq.cli import main; main()"]
     done = subprocess.run(program, input=text, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and done.stdout.startswith(expected)
+
+
+def test_two_outputs_go_to_two_pipes() -> None:
+    query = "SELECT id FROM 'many.csv' LIMIT 3; SELECT COUNT(*) AS n FROM 'many.csv'"
+    out, _ = run_by_shell(f"""cq run -q "{query}" -o result=>(cat > one.csv) -o result_2=/dev/stdout; wait""")
+    assert out == f"n\n{ROWS}\n" and Path("one.csv").read_text() == "id\n0\n1\n2\n"
+
+
+def test_pipe_whose_reader_leaves_costs_a_file_nothing() -> None:
+    run_by_shell(f'cq run -q "{BOTH}" -o result=>(head -1 > one.csv); wait')
+    assert Path("one.csv").read_text() == "id,next\n" and Path("kept.csv").read_text().count("\n") == ROWS + 1
+
+
+def test_stream_of_arrow_goes_through_a_named_pipe_and_parquet_does_not() -> None:
+    os.mkfifo("pipe")
+    read = 'import pyarrow as pa; print(pa.ipc.open_stream(open("pipe", "rb")).read_all().num_rows)'
+    out, _ = run_by_shell(
+        f"{sys.executable} -c '{read}' & cq run -q \"SELECT id FROM 'many.csv'\" -o pipe -f arrow; wait"
+    )
+    assert out == f"{ROWS}\n"
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        run_by_shell("cq run -q \"SELECT id FROM 'many.csv'\" -o pipe -f parquet")
+    assert "Parquet cannot be written to a pipe" in refused.value.stderr

@@ -192,7 +192,7 @@ class Packed:
 
     lasts = True
 
-    def __init__(self, target: FileTarget, codec: str, grows: bool) -> None:
+    def __init__(self, target: Target, codec: str, grows: bool) -> None:
         """grows: what was written can be read at once, whole."""
         self._target, self._codec = target, pa.Codec(codec)
         self._member_bytes = 0 if grows else MEMBER_BYTES
@@ -259,6 +259,42 @@ class StdoutTarget:
             self.write(b"")
 
 
+class PipeTarget:
+    """A named pipe, `-o >(…)` too: what was written stays written. Opening it waits for its reader."""
+
+    lasts = True
+
+    def __init__(self, path: str, place: Path) -> None:
+        self._shown, self.stays = path, False
+        try:
+            self._file: BinaryIO = open(place, "wb")  # noqa: SIM115 - `close` closes it
+        except OSError as e:
+            raise cannot_write(path, e) from None
+
+    @property
+    def file(self) -> BinaryIO:
+        self.stays = True  # who asks for it writes to it
+        return self._file
+
+    def write(self, data: bytes, /) -> None:
+        self.stays = self.stays or bool(data)
+        try:
+            self._file.write(data)
+            self._file.flush()
+        except BrokenPipeError:
+            raise OutputClosed from None
+        except OSError as e:
+            raise cannot_write(self._shown, e) from None
+
+    def close(self) -> None:
+        self.write(b"")
+        self._file.close()
+
+    def abort(self) -> None:
+        with suppress(OSError):
+            self._file.close()
+
+
 def silence_stdout() -> None:
     """Python's own flush at exit goes nowhere instead of failing once more."""
     with suppress(OSError, ValueError):
@@ -267,8 +303,18 @@ def silence_stdout() -> None:
         os.close(nowhere)
 
 
-def open_target(
-    path: str, access: Access, reserved: frozenset[tuple[int, int]], grows: bool = False
-) -> FileTarget | StdoutTarget:
+def is_pipe(path: str, access: Access) -> bool:
+    """Whether a path of a sink is a named pipe, or standard output. None is where the query is confined."""
+    try:
+        return path == STDIN or (access.roots is None and stat.S_ISFIFO(os.stat(access.base / path).st_mode))
+    except OSError:
+        return False
+
+
+def open_target(path: str, access: Access, reserved: frozenset[tuple[int, int]], grows: bool = False) -> Target:
     """The target for a path; `-` is standard output."""
-    return StdoutTarget() if path == STDIN else FileTarget(path, access, reserved, grows)
+    if path == STDIN:
+        return StdoutTarget()
+    if is_pipe(path, access):
+        return PipeTarget(path, access.base / path)
+    return FileTarget(path, access, reserved, grows)

@@ -23,6 +23,7 @@ from cq.connectors.sinks.targets import (
     Packed,
     Target,
     cannot_write,
+    is_pipe,
     open_target,
     silence_stdout,
 )
@@ -47,13 +48,13 @@ def result_schema(fields: Sequence[Field]) -> pa.Schema:
     return pa.schema([pa.field(f.name, to_arrow(f.type), f.nullable) for f in fields])
 
 
-def format_for(path: str, given: str = "") -> str:
-    """The format as given, else by the ending of the name, for standard output by default; CQ0602 when nothing says."""
+def format_for(path: str, given: str = "", piped: bool = False) -> str:
+    """The format as given, else by the ending of the name, else that of pipes; CQ0602 for a file when nothing says."""
     if given:
         return given.lower()
-    if path == STDIN:
-        return SINK_OPTIONS["stdout"]["format"].default
     format_ = ending_format(path)
+    if piped and not format_:
+        return SINK_OPTIONS["stdout"]["format"].default
     if not format_:
         cause = f'the ending of "{path}" names no format'
         raise UsageError(Diagnostic("CQ0602", cause, help=(f"say which: -f {', '.join(FORMATS)}",)))
@@ -84,13 +85,14 @@ def open_sink(
             path = options["path"]
             if access.resolve(path) == Path(os.devnull):
                 return Discard()
-    _demand_no_months(fields, format_for(path, options.get("format", "")))
+    piped = is_pipe(path, access)
+    kind = format_for(path, options.get("format", ""), piped)
+    _demand_no_months(fields, kind)
     if options.get("partition_by"):
         return _partitioned(path, fields, options, access, reserved, endless)
     if path.endswith("/"):
         ways = ("name a file in it", "or partition the rows: --partition-by COLUMN, in WITH partition_by = 'column'")
         raise UsageError(Diagnostic("CQ0605", f'cannot write "{path}": it is a directory', help=ways))
-    kind = format_for(path, options.get("format", ""))
     if kind not in FORMATS:
         help = ("formats: " + ", ".join(FORMATS),)
         raise UsageError(Diagnostic("CQ0208", f'there is no format "{kind}"', help=help))
@@ -99,13 +101,12 @@ def open_sink(
         cause = f'"{path}" would be packed with {codec}, which is not written'
         raise UsageError(Diagnostic("CQ0602", cause, help=(f"name it with {' or '.join(_ENDINGS_WRITTEN)}",)))
     format_ = FORMATS[kind]
-    if path == STDIN and not format_.pipes:
+    if piped and not format_.pipes:
         raise UsageError(Diagnostic("CQ0605", f"{format_.title} cannot be written to a pipe", help=("use -f arrow",)))
     opener: OpenSink = loaded(format_.sink)
     make = opener(path, options)
     target: Target = open_target(path, access, reserved, grows=endless and format_.grows)
     if codec:
-        assert isinstance(target, FileTarget), "standard output has no ending"
         target = Packed(target, codec, endless)
     return make(schema, target, endless)
 
@@ -271,12 +272,13 @@ class Parquet:
 
 
 class Arrow:
-    """Arrow IPC: the file format in a file, the stream format on standard output."""
+    """Arrow IPC: the file format in a file, the stream format in a pipe."""
 
     def __init__(self, schema: pa.Schema, target: Target, path: str) -> None:
         self._target, self._schema = target, schema
         self._path = "<stdout>" if path == STDIN else path
-        self._writer = pa.ipc.new_stream(target.file, schema) if path == STDIN else pa.ipc.new_file(target.file, schema)
+        made = pa.ipc.new_file if isinstance(target, FileTarget) else pa.ipc.new_stream
+        self._writer = made(target.file, schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         try:
@@ -357,7 +359,7 @@ def parquet_sink(path: str, options: Mapping[str, str]) -> MakeSink:
     """The rows as a Parquet file."""
 
     def made(schema: pa.Schema, target: Target, endless: bool) -> Sink:
-        assert isinstance(target, FileTarget), "standard output was refused"
+        assert isinstance(target, FileTarget), "pipes were refused"
         whole = Parquet(schema, target, path)
         return Completed(whole) if endless else whole
 
@@ -369,7 +371,7 @@ def arrow_sink(path: str, options: Mapping[str, str]) -> MakeSink:
 
     def made(schema: pa.Schema, target: Target, endless: bool) -> Sink:
         whole = Arrow(schema, target, path)
-        return Completed(whole) if endless and path != STDIN else whole
+        return Completed(whole) if endless and isinstance(target, FileTarget) else whole
 
     return made
 
