@@ -212,7 +212,7 @@ def schema(
     """Print a CREATE STREAM statement that reads FILE, with its columns and their types, its event time, and the delay
     that its rows need. Where no column is a TIMESTAMP, one is computed from a DATE, a text or a number."""
     from cq.connectors.inference import infer_file
-    from cq.grammar.inline import option_key
+    from cq.grammar import inline
     from cq.lang.schema import Field, Unheld
 
     try:
@@ -241,20 +241,20 @@ def schema(
         cause = f"{file} has no column that cq holds{none}"
         ways = (
             "convert the columns where the file is written",
-            f"its rows can be counted: SELECT COUNT(*) FROM {_literal(file)}",
+            f"its rows can be counted: SELECT COUNT(*) FROM {inline.string(file)}",
         )
         raise DataError(Diagnostic("CQ0603", cause, help=ways))
-    lines = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
+    lines = [f"  {inline.name(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
     marked, without = _event_time(tuple(fields), options)
     lines += marked
     options |= {"on_error": "skip"} if without and "on_error" not in options else {}
     options["path"] = _from_where_it_goes(file)
-    written = ", ".join(f"{option_key(k)} = {_literal(v)}" for k, v in options.items())
+    written = ", ".join(f"{inline.option_key(k)} = {inline.string(v)}" for k, v in options.items())
     stream = name or re.sub(r"\W+", "_", Path(file).name.split(".")[0].lower()).strip("_") or "stream"
     body = ",\n".join(lines)
     # Comments stand inside: a text that begins with -- is an option on the command line.
     said = "".join(f"  -- {line}\n" for line in [*(f"left out: {printable(str(u))}" for u in left_out), *without])
-    text = f"CREATE STREAM {_identifier(stream)} (\n{said}{body}\n) WITH (connector = 'file', {written});"
+    text = f"CREATE STREAM {inline.name(stream)} (\n{said}{body}\n) WITH (connector = 'file', {written});"
     try:
         formatted_text(text, "<schema>")
     except CqError as error:
@@ -286,6 +286,7 @@ def _event_time(fields: tuple[Field, ...], options: dict[str, str]) -> tuple[lis
     TIMESTAMP; and what to say of rows that have no time, which no stream takes. Nothing where no column holds times."""
     from cq.connectors.lateness import seen_times
     from cq.connectors.proposed_times import first_proposed_time
+    from cq.grammar import inline
     from cq.lang.event_time import free_name
 
     natives = _natives()
@@ -294,9 +295,9 @@ def _event_time(fields: tuple[Field, ...], options: dict[str, str]) -> tuple[lis
         found = ((place, seen_times(fields, place, options, natives=natives)) for place in places)
         first = next(found)
         place, seen = next((f for f in (first, *found) if not f[1].without), first) if first[1].without else first
-        name, computed = _identifier(fields[place].name), []
+        name, computed = inline.name(fields[place].name), []
     else:
-        time = first_proposed_time(fields, _identifier, options, natives)
+        time = first_proposed_time(fields, inline.name, options, natives)
         if time is None:
             return [], []
         name, seen = free_name(f.name for f in fields), time.seen
@@ -331,20 +332,3 @@ def _from_where_it_goes(file: str) -> str:
     if os.path.isabs(file) or not target.endswith(".cq"):
         return file
     return os.path.relpath(file, os.path.dirname(target))
-
-
-def _identifier(name: str) -> str:
-    """A name as the language writes it: plain when that means the same, else quoted."""
-    from cq.grammar.parser import parse_expression
-
-    if re.fullmatch(r"[a-z_][a-z0-9_]*", name):
-        try:
-            parse_expression(name)
-            return name
-        except CompileError:
-            pass
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

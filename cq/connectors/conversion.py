@@ -19,6 +19,7 @@ from cq.connectors.protocol import ColumnNames
 from cq.connectors.rules import Convert, TypedColumn
 from cq.connectors.zones import moved_to_utc
 from cq.errors import DataError, Diagnostic, did_you_mean
+from cq.grammar import inline
 from cq.lang.calendar import DAY_US
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind, from_arrow, to_arrow
@@ -60,8 +61,8 @@ def _other_declaration(field: Field, read_as: DataType | None) -> str:
         return "remove the column"
     if read_as.kind is not Kind.VARCHAR:
         return f"declare it {read_as}"
-    name = field.name
-    return f"declare the text and convert it: {name} VARCHAR, {name}_value AS CAST({name} AS {field.type})"
+    name, value = inline.name(field.name), inline.name(f"{field.name}_value")
+    return f"declare the text and convert it: {name} VARCHAR, {value} AS CAST({name} AS {field.type})"
 
 
 def _misfit(cause: str, *help: str) -> Diagnostic:

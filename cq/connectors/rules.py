@@ -147,7 +147,9 @@ class Rules:
         if self.guessed_for:
             return self._guess(fault, name, type_)
         if fault.empty:
-            return (f"declare it VARCHAR, and write TRY_CAST(NULLIF({name}, '') AS {type_}) where it is used",)
+            return (
+                f"declare it VARCHAR, and write TRY_CAST(NULLIF({inline.name(name)}, '') AS {type_}) where it is used",
+            )
         return ()
 
     def _guess(self, fault: Fault, name: str, type_: DataType) -> tuple[str, ...]:
@@ -156,7 +158,7 @@ class Rules:
             return (f"declare it: {self._declaration(name, DataType(Kind.DECIMAL, 20, 0))}",)
         wider = fault.wider[0] if fault.wider else VARCHAR
         read, cast = f"; then read FROM {inline.name(self.guessed_for)}", f"TRY_CAST({inline.name(name)} AS {type_})"
-        used = f"{read}, and write {cast} where {name} is used" if wider == VARCHAR else read
+        used = f"{read}, and write {cast} where {inline.name(name)} is used" if wider == VARCHAR else read
         declared = self._declaration(name, wider)
         return (f"the type was guessed from the first rows; declare it: {declared}{used}", f"or {SKIPPING}")
 

@@ -6,6 +6,7 @@ import shlex
 
 from cq.engines.protocol import RunSummary
 from cq.errors import printable
+from cq.grammar import inline
 from cq.lang.expressions import Column
 from cq.lang.value_text import write_duration
 from cq.planner.plan.logical import LogicalPlan
@@ -51,7 +52,7 @@ def _place(node: LogicalNode) -> str:
 def _longer_delay(stream: SourceDef) -> str:
     """How to give a stream twice its delay, or a minute if it has none, and for a file what tells how much it needs."""
     time = stream.event_time
-    column = printable(time.name) if isinstance(time, Column) else "ts"
+    column = printable(inline.name(time.name)) if isinstance(time, Column) else "ts"
     now, longer = write_duration(stream.delay_us), write_duration(2 * stream.delay_us or MINUTE_US)
     delay = f"WATERMARK FOR {column} AS {column} - INTERVAL '{longer}'"
     path = dict(stream.options).get("path")

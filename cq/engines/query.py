@@ -17,6 +17,7 @@ from cq.engines.engines import engine_named
 from cq.engines.feeding import demand_ends, natives_of, open_feeds, wanted_columns
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
 from cq.errors import CompileError, CqError, DataError, printable
+from cq.grammar import inline
 from cq.records import dataclass
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def _read_again(stream: str, found: Contradiction) -> str:
 
 def _no_number(output: str, count: int) -> str:
     what = f"{count:,} value{'s' if count > 1 else ''} of {printable(output)}"
-    keep = f"to keep them, write to a sink: CREATE SINK {printable(output)} WITH (path = '…', nan = 'text')"
+    keep = (
+        f"to keep them, write to a sink: CREATE SINK {printable(inline.name(output))} WITH (path = '…', nan = 'text')"
+    )
     return f"{what} {'are' if count > 1 else 'is'} null in JSON, which has no NaN and no infinity; {keep}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from cq.connectors.options import BY_NAME
 from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.casts import castable
 from cq.lang.schema import Unheld
 from cq.lang.types import DataType, common_type
@@ -229,13 +229,14 @@ class Binding:
                 place,
                 help="UNION ALL combines streams; CREATE SINK declares what can be written",
             )
+        path = inline.string(f"{name}.csv")
         return compile_error(
             "CQ0201",
             f'unknown sink "{name}"',
             place,
             label="no such sink",
             help=did_you_mean(name, self.catalog.sinks)
-            or f"declare it: CREATE SINK {name} WITH (connector = 'file', path = '{name}.csv')",
+            or f"declare it: CREATE SINK {inline.name(name)} WITH (connector = 'file', path = {path})",
         )
 
     def for_sink(self, bound: BoundQuery, declared: SinkDecl, node: ast.Insert) -> LogicalNode:
@@ -262,10 +263,10 @@ class Binding:
                     "CQ0307",
                     f'column "{name}" of sink "{node.target}" is {wanted.type}, and the query gives {given.type}',
                     node.query.span,
-                    help=f"CAST({given.name} AS {wanted.type})"
+                    help=f"CAST({inline.name(given.name)} AS {wanted.type})"
                     if castable(given.type, wanted.type)
                     else f"no {given.type} is a {wanted.type}: select another column, "
-                    f"or declare {wanted.name} {given.type}",
+                    f"or declare {inline.name(wanted.name)} {given.type}",
                 )
         rows = _renamed(as_types(rows, [by_name[n].type for n in names]), names, node.span)
         order = [names.index(f.name) for f in fields]
@@ -406,5 +407,5 @@ def check_unique_names(node: LogicalNode, span: Span) -> None:
             "CQ0409",
             f'two columns of the result are named "{twice}"',
             span,
-            help=f"give one of them an alias: … AS {twice}_2",
+            help=f"give one of them an alias: … AS {inline.name(twice + '_2')}",
         )

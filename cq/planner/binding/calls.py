@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
-from cq.grammar import ast, comparing
+from cq.grammar import ast, comparing, inline
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Column, Expr, IsNull, Literal, conjunction
@@ -512,7 +512,7 @@ def _of_nulls(node: ast.Call, entry: Aggregate, inside: ExprBinder, value: Expr,
 
 
 def _distinct_rows(args: Sequence[Expr]) -> str:
-    names = ", ".join(a.name if isinstance(a, Column) else f"x{n}" for n, a in enumerate(args, 1))
+    names = ", ".join(inline.name(a.name) if isinstance(a, Column) else f"x{n}" for n, a in enumerate(args, 1))
     return f"count the rows of SELECT DISTINCT: SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM …) AS t"
 
 

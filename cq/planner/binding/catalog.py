@@ -16,8 +16,8 @@ from cq.errors import (
     compile_error,
     did_you_mean,
 )
-from cq.grammar import ast
-from cq.lang.event_time import ProposedTime
+from cq.grammar import ast, inline
+from cq.lang.event_time import ProposedTime, watermark_text
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field, Unheld
 from cq.lang.types import BIGINT, NULL, DataType, Kind
@@ -68,7 +68,7 @@ def infer_nothing(name: str, options: Options) -> tuple[Field, ...]:
         Diagnostic(
             "CQ0603",
             f'the columns of "{name}" are not declared',
-            help=(f"declare them: CREATE STREAM {name} (column TYPE, …)",),
+            help=(f"declare them: CREATE STREAM {inline.name(name)} (column TYPE, …)",),
         )
     )
 
@@ -169,7 +169,7 @@ class Catalog:
                 f"{did_you_mean(name, known)} known: {listing(sorted(known))}".strip()
                 if known
                 else (
-                    f"declare it: CREATE STREAM {name} (…) WITH (connector = 'file', path = '…')",
+                    f"declare it: CREATE STREAM {inline.name(name)} (…) WITH (connector = 'file', path = '…')",
                     f"or give it: {name}=PATH behind the query, in Python cq.sql(text, {name}=table)",
                 )
             ),
@@ -425,7 +425,7 @@ class StreamBinder:
                 "CQ0403",
                 "a watermark must be its column minus a constant interval of at least zero",
                 bound.span,
-                help=f"write WATERMARK FOR {mark.column} AS {mark.column} - INTERVAL '5' SECOND",
+                help=f"write {watermark_text(inline.name(mark.column), 5_000_000)}",
             )
         delay: int = value.value
         return delay
@@ -455,11 +455,11 @@ class StreamBinder:
 
 
 def _time_help(column: str, type_: DataType) -> str:
+    of, time = inline.name(column), inline.name(f"{column}_time")
     if type_.is_integer:
-        seconds = f"TIMESTAMP '1970-01-01' + {column} * INTERVAL '1' SECOND"
-        return f"compute it: {column}_time AS {seconds}, WATERMARK FOR {column}_time"
+        return f"compute it: {time} AS TIMESTAMP '1970-01-01' + {of} * INTERVAL '1' SECOND, WATERMARK FOR {time}"
     if type_.kind is Kind.VARCHAR:
-        return f"declare it as TIMESTAMP, or compute it: {column}_time AS CAST({column} AS TIMESTAMP)"
+        return f"declare it as TIMESTAMP, or compute it: {time} AS CAST({of} AS TIMESTAMP)"
     return "declare a TIMESTAMP column"
 
 

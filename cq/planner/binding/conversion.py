@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.errors import CompileError, Label, Span, compile_error
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.expressions import Cast, Column, Expr, Literal
 from cq.lang.functions import Refusal, lookup
 from cq.lang.types import (
@@ -97,7 +97,7 @@ def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> t
     """What to write where a function of this shape does not take the arguments: of a text a number, or an example."""
     for a in args:
         if a.type.kind is Kind.VARCHAR and "number" in shape:
-            name = a.name if isinstance(a, Column) else "text"
+            name = inline.name(a.name) if isinstance(a, Column) else "text"
             return (f"for text, use TRY_CAST({name} AS DOUBLE) (NULL on failure) or CAST (an error)",)
     return tuple(f"example: {e}" for e in examples)
 

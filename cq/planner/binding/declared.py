@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cq.errors import Span, compile_error, each
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.schema import Field
 from cq.lang.types import DataType
 from cq.planner.binding.literals import bind_type
@@ -46,7 +46,9 @@ def _leaves(path: str, type_: ast.TypeName | None) -> Iterator[tuple[str, ast.Ty
 def column_type(c: ast.ColumnDef) -> DataType:
     """The declared type. CQ0302 when there is none."""
     if c.type is None:
-        raise compile_error("CQ0302", f'column "{c.name}" has no type', c.span, help=f"write {c.name} BIGINT")
+        raise compile_error(
+            "CQ0302", f'column "{c.name}" has no type', c.span, help=f"write {inline.name(c.name)} BIGINT"
+        )
     return bind_type(c.type)
 
 

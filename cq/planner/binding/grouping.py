@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error
+from cq.grammar import inline
 from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
 from cq.planner.binding.calls import OverCall, Rank, SelectCalls
 from cq.planner.binding.count_windows import in_count_window
@@ -54,12 +55,13 @@ class Grouped:
         if place is not None:
             return self.column(place, expr.span)
         if isinstance(expr, Column):
+            shown = inline.name(expr.name)
             raise compile_error(
                 "CQ0404",
                 f'"{expr.name}" is neither in GROUP BY nor in an aggregate',
                 expr.span,
                 label="not grouped",
-                help=f'add "{expr.name}" to GROUP BY, or write MIN({expr.name}) or MAX({expr.name})',
+                help=f'add "{expr.name}" to GROUP BY, or write MIN({shown}) or MAX({shown})',
             )
         children = expr.children
         return expr.with_children([self.above(c) for c in children]) if children else expr

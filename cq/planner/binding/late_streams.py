@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cq.connectors.options import LATE_STREAM
 from cq.errors import compile_error
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.planner.operators import LateRows
 from cq.planner.plan.node import LogicalNode
 
@@ -30,7 +30,9 @@ def late_rows(node: ast.CreateRelation, scan: LogicalNode) -> tuple[str, Logical
     place = next((o.value.span for o in node.options if o.key == "late"), node.name_span)
     if source.event_time is None:
         cause = f"no row of a stream without WATERMARK is late, so {name} would have no rows"
-        raise compile_error("CQ0401", cause, place, help=f"declare one in {node.name}: WATERMARK FOR column")
+        raise compile_error(
+            "CQ0401", cause, place, help=f"declare one in {inline.name(node.name)}: WATERMARK FOR column"
+        )
     if name == node.name:
         raise compile_error("CQ0202", f'"{name}" is defined twice', place, help="choose another name")
     return name, LateRows(scan, span=place)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cq.errors import NOWHERE, Diagnostic, Span
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Cast, Column, Expr, Literal, walk
 from cq.planner.binding.binder import BoundScript
 from cq.planner.binding.fan_out import many_copies
@@ -140,7 +140,7 @@ def _unread(script: ast.Script) -> Iterator[Diagnostic]:
             what = "table" if s.kind == "TABLE" else "stream"
             yield _warning("CQ0201", f'{what} "{s.name}" is never read', s.name_span, *_READ_IT)
         if isinstance(s, ast.CreateSink) and s.name not in written:
-            help = f"write to it: INSERT INTO {s.name} SELECT …, or remove it"
+            help = f"write to it: INSERT INTO {inline.name(s.name)} SELECT …, or remove it"
             yield _warning("CQ0201", f'sink "{s.name}" is never written', s.name_span, help)
     for node in _within(script.statements):
         if isinstance(node, ast.Query) and node.ctes:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from cq.errors import Span, compile_error
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.expressions import Case, Column, Expr, Literal, conjunction, conjuncts, transform
 from cq.lang.types import BOOLEAN
 from cq.planner.binding.join_mistakes import condition_span, refused_look_up
@@ -87,7 +87,7 @@ def _keys(parts: Sequence[Expr], table: KeyedTable, width: int, span: Span) -> t
             f'"{table.name}" has one row for each key, but ON does not compare {wanted} with a value of its type',
             span,
             help=(
-                f"write {table.name}.{missing[0].name} = s.column",
+                f"write {inline.name(table.name)}.{inline.name(missing[0].name)} = s.column",
                 f"or CAST(s.column AS {missing[0].type}), where it has another type",
             ),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.errors import CompileError, Span, compile_error
+from cq.grammar import inline
 from cq.lang.expressions import Call, Cast, Column, Expr, columns_of, conjunction, conjuncts
 from cq.lang.types import DOUBLE, INTEGER_BITS, DataType, Kind, common_type
 from cq.planner.plan.transactions import KeyedTable
@@ -84,17 +85,17 @@ def _no_key(
     cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
     found = next((n for n in near if n is not None), None)
     if found is None:
-        ways = (f"write WHERE {names[0]} = new.column", f"several rows: {MORE_ROWS}")
+        ways = (f"write WHERE {inline.name(names[0])} = new.column", f"several rows: {MORE_ROWS}")
         return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
     column, value = found
     key = f'{names[0]}, the key of "{table.name}"'
-    shown = f"new.{value.name}" if isinstance(value, Column) else "…"
+    shown = f"new.{inline.name(value.name)}" if isinstance(value, Column) else "…"
     return compile_error(
         "CQ0411",
         f"{key}, is {column.type}, and a value of type {value.type} may be several keys",
         span,
         label=BY_KEY,
-        help=f"write {names[0]} = TRY_CAST({shown} AS {column.type})",
+        help=f"write {inline.name(names[0])} = TRY_CAST({shown} AS {column.type})",
     )
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 
 from cq.connectors.options import BY_NAME
 from cq.errors import NOWHERE, CompileError, Span, amount, compile_error, did_you_mean
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute, Unheld
 from cq.lang.types import DataType, Kind
@@ -168,7 +168,7 @@ def resolve(relation: Relation, ref: ast.ColumnRef) -> Expr:
     if not found:
         raise _unknown(relation, ref)
     if len({id(c.expr) for c in found}) > 1 and any(c.expr != found[0].expr for c in found):
-        ways = [f"{c.qualifier}.{c.name}" for c in found if c.qualifier]
+        ways = [f"{inline.name(c.qualifier)}.{inline.name(c.name)}" for c in found if c.qualifier]
         raise compile_error(
             "CQ0204",
             f'column "{ref.name}" is ambiguous',
@@ -295,13 +295,14 @@ def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | No
     whole = ".".join(p for p in (ref.qualifier, *ref.path, ref.name) if p is not None)
     fields = fields_of(relation, whole)
     if fields:
-        names = [f"{whole}.{c.name}" for c in fields]
+        shown = ".".join(inline.name(p) for p in (ref.qualifier, *ref.path, ref.name) if p is not None)
+        names = [f"{shown}.{inline.name(c.name)}" for c in fields]
         return compile_error(
             "CQ0501",
             f'"{whole}" is a row of fields, and no value here is one',
             ref.span,
             label="its fields have names",
-            help=f"name its fields: {listing(names)}" + ("" if "." in whole else f"; {whole}.* is all of them"),
+            help=f"name its fields: {listing(names)}" + ("" if "." in whole else f"; {shown}.* is all of them"),
         )
     before = whole.rpartition(".")[0]
     fields = fields_of(relation, before) if before else []

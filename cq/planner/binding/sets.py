@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cq.errors import Span, amount, compile_error
+from cq.grammar import inline
 from cq.lang.casts import castable
 from cq.lang.expressions import Case, Expr, Literal, conjunction
 from cq.lang.types import BOOLEAN, NULL, DataType, common_type
@@ -175,7 +176,7 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
                     "CQ0307",
                     f'column {i + 1} of {name} is {types[i]} ("{first.schema.names[i]}") and {f.type} ("{f.name}")',
                     span,
-                    help=_cast_of(f.name, f.type, first.schema.names[i], types[i]),
+                    help=_cast_of(inline.name(f.name), f.type, inline.name(first.schema.names[i]), types[i]),
                 )
             types[i], untyped[i] = common, False
     return tuple(as_types(node, types) for node in inputs)

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from cq.errors import NOWHERE, Span, amount, compile_error, did_you_mean, each
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.grammar.printer import print_expr
 from cq.lang.expressions import Column, Expr, Literal, substitute
 from cq.lang.functions import Failure
@@ -155,7 +155,7 @@ def filled(declared: Declared, node: ast.Insert, parameters: Parameters) -> Decl
             "CQ0501",
             f'the rows that "{table.name}" begins with are VALUES',
             node.span,
-            help=f"rows of a stream come by a trigger: {LOADING.format(table.name)}",
+            help=f"rows of a stream come by a trigger: {LOADING.format(inline.name(table.name))}",
         )
     rows = list(table.rows)
     taken = {tuple(row[c] for c in table.key) for row in rows}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cq.errors import CompileError, Diagnostic, Span, compile_error
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.planner.binding.catalog import Catalog, StreamBinder
 from cq.planner.binding.joints import Group, Joints
 from cq.planner.binding.look_ups import look_up
@@ -76,7 +76,7 @@ class Transactions:
         if not stream.bounded:
             raise compile_error(
                 "CQ0406", f'the source that fills table "{node.name}" has no end, and events come behind it',
-                node.name_span, help=f"read it as a stream: {LOADING.format(node.name)}",
+                node.name_span, help=f"read it as a stream: {LOADING.format(inline.name(node.name))}",
             )  # fmt: skip
         values = tuple(replace(column(stream, c), nullable=True) for c in range(len(table.fields)))
         steps = (Read(0), Insert(0, values))
@@ -126,7 +126,7 @@ class Transactions:
                 f'trigger "{t.program.name}" does not run: no query reads its rows or those of its tables',
                 t.span,
                 severity="warning",
-                help=(f"SELECT * FROM {t.tables[0] if t.tables else t.program.name}",),
+                help=(f"SELECT * FROM {inline.name(t.tables[0] if t.tables else t.program.name)}",),
             )
             for t in self.triggers
             if not t.program.strict and not self.read & {t.program.name, *t.tables}
@@ -155,7 +155,7 @@ class Transactions:
                 "CQ0406",
                 f'what the tables hold in the end is never known: stream "{endless.relation}" has no end',
                 span,
-                help=f"SELECT rows in the body of the trigger, and read them FROM {endless.program.name}",
+                help=f"SELECT rows in the body of the trigger, and read them FROM {inline.name(endless.program.name)}",
             )
         if not group.triggers:
             node = self.catalog.constant_rows(table.fields, table.rows, table.span)
@@ -192,7 +192,7 @@ class Transactions:
                 "CQ0502",
                 f'{left.title} is made of what triggers on "{name}" do, and cannot look it up',
                 node.right.span,
-                help=f"look it up in the trigger: SELECT new.ts, (SELECT x FROM {name} WHERE key = new.k)",
+                help=f"look it up in the trigger: SELECT new.ts, (SELECT x FROM {inline.name(name)} WHERE key = new.k)",
             )
 
         def ask(look_up: BoundTrigger, width: int) -> LogicalNode:

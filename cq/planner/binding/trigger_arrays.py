@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from cq.errors import Span, amount, compile_error
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjunction, remap
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind, decimal
@@ -236,7 +236,7 @@ def _above(body: Body, found: Elements, finals: Sequence[Expr], expr: Expr) -> E
     if isinstance(expr, Column) and expr.index >= found.start and not body.is_once(expr.index):
         raise compile_error(
             "CQ0404", f'"{expr.name}" is not in an aggregate', expr.span, label="which row\'s value?",
-            help=f"write MIN({expr.name}) or MAX({expr.name})",
+            help=f"write MIN({inline.name(expr.name)}) or MAX({inline.name(expr.name)})",
         )  # fmt: skip
     children = expr.children
     return expr.with_children([_above(body, found, finals, c) for c in children]) if children else expr

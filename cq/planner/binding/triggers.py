@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error, did_you_mean
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.expressions import (
     Case,
     Coalesce,
@@ -177,15 +177,16 @@ class BodyBinder:
     def table(self, name: str, span: Span) -> str:
         if self.names.is_broken(name):
             raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
+        shown, own = inline.name(name), inline.name(self.node.name)
         if name not in self.declared and self.names.is_sink(name):
             raise compile_error(
                 "CQ0501", f'writing into "{name}" from a trigger is not supported yet', span, label="no keyed table",
-                help=f"SELECT the row in the trigger, and write INSERT INTO {name} SELECT … FROM {self.node.name}",
+                help=f"SELECT the row in the trigger, and write INSERT INTO {shown} SELECT … FROM {own}",
             )  # fmt: skip
         if name not in self.declared:
             raise compile_error(
                 "CQ0201", f'there is no table "{name}" with a primary key', span, label="no such table",
-                help=did_you_mean(name, self.declared) or f"declare it: CREATE TABLE {name} (k BIGINT PRIMARY KEY, …)",
+                help=did_you_mean(name, self.declared) or f"declare it: CREATE TABLE {shown} (k BIGINT PRIMARY KEY, …)",
             )  # fmt: skip
         return name
 
@@ -448,7 +449,7 @@ class BodyBinder:
         if said.columns and set(said.columns) != key:
             raise compile_error(
                 "CQ0502", f'ON CONFLICT names other columns than the key of "{table}"', said.span,
-                help=f"write ON CONFLICT ({', '.join(sorted(key))})",
+                help=f"write ON CONFLICT {inline.names(sorted(key))}",
             )  # fmt: skip
         if not said.assignments:
             return ()

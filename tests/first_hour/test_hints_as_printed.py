@@ -1,0 +1,151 @@
+"""The code that stands in a hint runs as it is printed, whatever files, streams and columns are called."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from command_line import cq, ref
+
+from cq.grammar.inline import quoted, string
+from cq.records import dataclass
+
+FILES = ("2024-03.csv", "mix/1.csv", "order.csv", "größe.csv", "my trips.csv", "o'brien.csv", 'a"b.csv', "x.y.z.csv")
+COLUMNS = ("at", "2nd", "order", "größe", "picked up", "it's", 'a"b', "Picked", "select", "a.b")
+SEVERAL = [(file, "at") for file in FILES] + [("trips.csv", column) for column in COLUMNS]
+NAMED = pytest.mark.parametrize(("file", "column"), SEVERAL)
+
+DECLARED = re.compile(
+    r"(?P<statement>CREATE STREAM .*?\)); then read FROM (?P<stream>.+?)"
+    r"(?: by (?P<by>.+)|, and write (?P<cast>.+) where (?P<old>.+) is used)?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What a hint says to write: a statement before the query, and what to read from and by."""
+
+    statement: str
+    stream: str
+    by: str
+    cast: str
+
+
+def ways(err: str) -> list[str]:
+    return [line.partition("= help: ")[2] for line in err.splitlines() if "= help: " in line]
+
+
+def declaration(err: str) -> Way:
+    """The first hint that declares a stream."""
+    found = next((m for way in ways(err) if (m := DECLARED.search(way))), None)
+    assert found is not None, err
+    return Way(found["statement"], found["stream"], found["by"] or "", found["cast"] or "")
+
+
+def write(file: str, rows: str) -> None:
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text(rows)
+
+
+def header(*names: str) -> str:
+    return ",".join('"' + n.replace('"', '""') + '"' for n in names) + "\n"
+
+
+TIMES = "2024-01-01 00:00:10,1\n2024-01-01 00:00:05,2\n"
+COUNTED = (0, "n\n2\n", "")
+
+
+@NAMED
+def test_watermark_of_a_time_that_a_group_names(capfd: pytest.CaptureFixture[str], file: str, column: str) -> None:
+    write(file, header(column, "v") + TIMES)
+    query = "SELECT COUNT(*) AS n FROM {} GROUP BY TUMBLE({}, INTERVAL '1' HOUR)"
+    code, _, err = ref(capfd, "-q", query.format(string(file), quoted(column)))
+    assert code == 1 and "CQ0401" in err
+    way = declaration(err)
+    by = way.by or quoted(column)
+    assert ref(capfd, "-q", f"{way.statement}; {query.format(way.stream, by)}") == COUNTED
+    command = next(w.partition(" prints it")[0] for w in ways(err) if " prints it" in w)
+    code, printed, err = cq(capfd, *shlex.split(command)[1:])
+    assert code == 0, err
+    assert ref(capfd, "-q", f"{printed}{query.format(way.stream, by)}")[:2] == COUNTED[:2]
+
+
+@NAMED
+def test_time_that_is_computed_of_text(capfd: pytest.CaptureFixture[str], file: str, column: str) -> None:
+    write(file, header(column, "v") + "31.01.2024 10:00,1\n31.01.2024 10:01,2\n")
+    query = "SELECT COUNT(*) AS n FROM TUMBLE({}, DESCRIPTOR({}), INTERVAL '1' HOUR) GROUP BY window_start"
+    err = ref(capfd, "-q", query.format(string(file), quoted(column)))[2]
+    way = declaration(err)
+    assert ref(capfd, "-q", f"{way.statement}; {query.format(way.stream, way.by)}") == COUNTED
+
+
+@NAMED
+def test_type_that_a_later_row_contradicts(capfd: pytest.CaptureFixture[str], file: str, column: str) -> None:
+    write(file, header(column, "v") + "1,1\n" * 3 + "x,2\n")
+    code, _, err = ref(capfd, "-q", f"SELECT {quoted(column)} FROM {string(file)}", "-w", "guess_rows=2")
+    assert code == 1 and "CQ0702" in err
+    way = declaration(err)
+    read = f"{way.statement}; SELECT COUNT({way.cast}) AS n FROM {way.stream}"
+    assert ref(capfd, "-q", read) == (0, "n\n3\n", "")
+
+
+@NAMED
+def test_column_of_both_sides_and_of_no_group(capfd: pytest.CaptureFixture[str], file: str, column: str) -> None:
+    write(file, header(column, "v") + TIMES)
+    join = "SELECT {} AS it FROM {} AS {} JOIN {} AS b ON {}.v = b.v"
+    place, alias, shown = string(file), quoted(Path(file).stem), quoted(column)
+    err = ref(capfd, "-q", join.format(shown, place, alias, place, alias))[2]
+    for way in ways(err)[0].removeprefix("write ").split(" or "):
+        assert ref(capfd, "-q", join.format(way, place, alias, place, alias))[0] == 0, way
+    err = ref(capfd, "-q", f"SELECT {shown}, COUNT(*) AS n FROM {place} GROUP BY v")[2]
+    for way in ways(err)[0].partition("or write ")[2].split(" or "):
+        assert ref(capfd, "-q", f"SELECT {way} AS it, COUNT(*) AS n FROM {place} GROUP BY v")[0] == 0, way
+
+
+@NAMED
+def test_columns_of_two_types_in_a_union(capfd: pytest.CaptureFixture[str], file: str, column: str) -> None:
+    write(file, header(column, "v") + "07,1\n")
+    union, place = "SELECT v AS it FROM {0} UNION ALL SELECT {1} FROM {0}", string(file)
+    err = ref(capfd, "-q", union.format(place, quoted(column)))[2]
+    cast = ways(err)[0].partition(": ")[2]
+    assert ref(capfd, "-q", union.format(place, cast)) == (0, "it\n1\n7\n", "")
+
+
+NAMES = ("2x", "order", "größe", "my rows", "it's", 'a"b', "Upper")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sink_and_stream_that_are_not_declared(capfd: pytest.CaptureFixture[str], name: str) -> None:
+    query = f"INSERT INTO {quoted(name)} SELECT id FROM 'trips.csv'"
+    err = ref(capfd, "-q", query)[2]
+    assert ref(capfd, "-q", f"{ways(err)[0].removeprefix('declare it: ')}; {query}") == (0, "", "")
+    assert Path(f"{name}.csv").read_text() == "id\n1\n2\n3\n"
+    err = ref(capfd, "-q", f"SELECT id FROM {quoted(name)}")[2]
+    declared = ways(err)[0].removeprefix("declare it: ").replace("…", "id BIGINT", 1).replace("…", "trips.csv", 1)
+    assert ref(capfd, "-q", f"{declared}; SELECT id FROM {quoted(name)}") == (0, "id\n1\n2\n3\n", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_table_that_a_trigger_writes(capfd: pytest.CaptureFixture[str], name: str) -> None:
+    read = "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 's.csv');"
+    Path("s.csv").write_text("k,ts\n1,2024-01-01 00:00:00\n")
+    trigger = f"CREATE TRIGGER t AFTER INSERT ON s BEGIN INSERT INTO {quoted(name)} VALUES (new.k); END;"
+    query = f"SELECT * FROM {quoted(name)};"
+    err = ref(capfd, "-q", f"{read}{trigger}{query}")[2]
+    way = next(w for w in ways(err) if w.startswith("declare it: CREATE TABLE"))
+    declared = way.removeprefix("declare it: ").replace(", …", "")
+    assert ref(capfd, "-q", f"{read}{declared};{trigger}{query}") == (0, "k\n1\n", "")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_longer_delay_for_rows_that_were_late(capfd: pytest.CaptureFixture[str], column: str) -> None:
+    Path("x.csv").write_text(header(column, "v") + TIMES.replace("00:00:10", "00:01:05"))
+    query = "CREATE STREAM x ({} TIMESTAMP, v BIGINT, {}) WITH (path = 'x.csv');"
+    query += f"SELECT COUNT(*) AS n FROM TUMBLE(x, {quoted(column)}, INTERVAL '1' MINUTE) GROUP BY window_start"
+    code, out, err = ref(capfd, query.format(quoted(column), f"WATERMARK FOR {quoted(column)}"))
+    assert (code, out) == (0, "n\n1\n") and "1 late row was dropped" in err
+    mark = re.search(r"WATERMARK FOR .* - INTERVAL '[^']*'", err)
+    assert mark is not None, err
+    assert ref(capfd, "-q", query.format(quoted(column), mark[0])) == (0, "n\n1\n1\n", "")
