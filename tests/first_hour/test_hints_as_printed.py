@@ -149,3 +149,52 @@ def test_longer_delay_for_rows_that_were_late(capfd: pytest.CaptureFixture[str],
     mark = re.search(r"WATERMARK FOR .* - INTERVAL '[^']*'", err)
     assert mark is not None, err
     assert ref(capfd, "-q", query.format(quoted(column), mark[0])) == (0, "n\n1\n1\n", "")
+
+
+HOUR = "SELECT COUNT(*) AS n FROM TUMBLE({}, DESCRIPTOR({}), INTERVAL '1' HOUR) GROUP BY window_start"
+TRIPS = (0, "n\n3\n", "")
+
+
+def test_time_that_a_view_renames(capfd: pytest.CaptureFixture[str]) -> None:
+    view = "CREATE VIEW u AS SELECT ts AS t FROM {0} UNION ALL SELECT ts FROM {0};" + HOUR.format("u", "t")
+    way = declaration(ref(capfd, "-q", view.format("'trips.csv'"))[2])
+    assert ref(capfd, "-q", f"{way.statement}; {view.format(way.stream)}") == (0, "n\n6\n", "")
+
+
+@pytest.mark.parametrize("column", ["fare", "id"])
+def test_column_that_is_no_time_is_told_of_one_that_is(capfd: pytest.CaptureFixture[str], column: str) -> None:
+    way = declaration(ref(capfd, "-q", HOUR.format("'trips.csv'", column))[2])
+    read = ref(capfd, "-q", f"{way.statement}; {HOUR.format(way.stream, way.by)}")
+    assert read == TRIPS
+
+
+def test_field_of_a_row_that_is_a_time(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("m.jsonl").write_text('{"meta": {"ts": "2024-01-01 00:00:00"}}\n')
+    query = "SELECT COUNT(*) AS n FROM {} GROUP BY TUMBLE({}, INTERVAL '1' HOUR)"
+    way = declaration(ref(capfd, "-q", query.format("'m.jsonl'", "meta.ts"))[2])
+    assert ref(capfd, "-q", f"{way.statement}; {query.format(way.stream, way.by or 'meta.ts')}") == (0, "n\n1\n", "")
+
+
+def test_text_of_a_declared_stream_that_is_a_time(capfd: pytest.CaptureFixture[str]) -> None:
+    query = "CREATE STREAM s (id BIGINT, ts VARCHAR{}) WITH (path = 'trips.csv');"
+    err = ref(capfd, "-q", query.format("") + HOUR.format("s", "ts"))[2]
+    mark = ways(err)[0].removeprefix("add to CREATE STREAM s: ")
+    at = mark.partition(" AS ")[0]
+    assert ref(capfd, "-q", query.format(f", {mark}") + HOUR.format("s", at)) == TRIPS
+
+
+def test_files_without_a_time_are_told_so(capfd: pytest.CaptureFixture[str]) -> None:
+    err = ref(capfd, "-q", HOUR.format("'semi.csv'", "v"), "-w", "delimiter=;")[2]
+    assert "the values of v are times in no form that is known" in err
+    Path("x.csv").write_text("a,b\n1.5,true\n")
+    err = ref(capfd, "-q", HOUR.format("'x.csv'", "a"))[2]
+    assert ways(err) == [
+        "no column of x is a time: compute one where the stream is declared, "
+        "CREATE STREAM x (at AS expression, WATERMARK FOR at, …)"
+    ]
+    Path("x.csv").write_text("ts,b\n")
+    err = ref(capfd, "-q", HOUR.format("'x.csv'", "ts"))[2]
+    assert "no row shows how the times of ts are written, or counted: say that" in err
+    Path("x.csv").write_text("ts,b\n,1\n,2\n")
+    err = ref(capfd, "-q", HOUR.format("'x.csv'", "ts"))[2]
+    assert "ts has no value in all 2 rows: say how its times are written, or counted" in err

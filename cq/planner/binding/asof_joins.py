@@ -23,7 +23,7 @@ from cq.planner.binding.joins import condition, joined_relation, keyed, named_by
 from cq.planner.binding.made import negated
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
-from cq.planner.binding.time_attributes import no_event_time
+from cq.planner.binding.time_attributes import first_time, no_event_time
 from cq.planner.operators import AsofJoin, Project
 from cq.planner.operators.asof_join import FARTHEST_US
 from cq.records import replace
@@ -170,11 +170,10 @@ def _without_times(node: ast.Join, sides: Sides, parts: Sequence[Expr]) -> Compi
         if isinstance(e, Column) and e.type.is_timestamp:
             relation, place = sides.of(e.index)
             if relation.node.schema.time_of(place) is None:
-                return no_event_time(relation, e.name, e.span, True, "ASOF JOIN")
+                return no_event_time(relation, e.name, place, e.span, "ASOF JOIN")
     for side in (sides.left, sides.right):
         if not side.node.schema.times:
-            times = [f.name for f in side.node.schema.fields if f.type.is_timestamp]
-            return no_event_time(side, times[0] if times else "ts", side.span, True, "ASOF JOIN")
+            return no_event_time(side, *first_time(side), side.span, "ASOF JOIN")
     span = compared[0].span if compared else condition_span(node) if node.match is None else node.match.span
     way = f"write {_comparison(sides)}" if compared or node.match is not None else f"add AND {_comparison(sides)}"
     return compile_error("CQ0408", "ASOF JOIN must compare the event times of its sides", span, help=way)

@@ -50,7 +50,7 @@ def event_time(relation: Relation, span: Span, what: str) -> ast.ColumnRef:
     times = [t.column for t in relation.node.schema.times]
     shown = [c for c in relation.columns if isinstance(c.expr, Column) and c.expr.index in times and not c.hidden]
     if not times:
-        raise no_event_time(relation, "ts", span, True, what)
+        raise no_event_time(relation, "ts", None, span, what)
     if len({c.expr for c in shown}) != 1:
         names = " or ".join(relation.node.schema.names[t] for t in times)
         raise compile_error(

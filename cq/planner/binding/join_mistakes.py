@@ -13,7 +13,7 @@ from cq.lang.value_text import write_duration
 from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of, constant_us, moves
 from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation, Visible
-from cq.planner.binding.time_attributes import no_event_time
+from cq.planner.binding.time_attributes import first_time, no_event_time
 from cq.planner.binding.traits import key_columns
 from cq.planner.operators.joined import UntimedJoin, may_come_before
 from cq.planner.plan.node import topological
@@ -306,10 +306,9 @@ def _without_time(node: ast.Join, side: Relation, sides: Sides, others: Sequence
     columns = (e for part in others for e in walk(part) if isinstance(e, Column) and sides.of(e.index)[0] is side)
     meant = next((e for e in columns if e.type.is_timestamp), None)
     if meant is not None:
-        return no_event_time(side, meant.name, meant.span, True, _JOIN)
-    times = [f.name for f in side.node.schema.fields if f.type.is_timestamp]
+        return no_event_time(side, meant.name, sides.of(meant.index)[1], meant.span, _JOIN)
     span = side.span if side.span != NOWHERE else condition_span(node)
-    return no_event_time(side, times[0] if times else "ts", span, True, _JOIN)
+    return no_event_time(side, *first_time(side), span, _JOIN)
 
 
 def _is_upper(part: Call, sides: Sides) -> bool:
@@ -343,7 +342,7 @@ def _unfit_time(e: Expr, part: Call, sides: Sides) -> CompileError | None:
         case Column(index=index, name=name):
             relation, place = sides.of(index)
             known = relation.node.schema.time_of(place) is not None
-            return None if known else no_event_time(relation, name, e.span, True, _JOIN)
+            return None if known else no_event_time(relation, name, place, e.span, _JOIN)
         case Call(function=f, args=args) if f.name in {"+", "-"} and len(args) == 2:
             for moved, by in moves(f.name, args):
                 if moved.type.is_timestamp:

@@ -10,15 +10,18 @@ from cq.grammar.inline import name as column_name
 from cq.grammar.inline import string
 from cq.lang.event_time import ProposedTime, free_name, seconds, watermark_text
 from cq.lang.expressions import Column
-from cq.lang.schema import TimeAttribute
-from cq.lang.types import DataType, Kind
+from cq.lang.schema import Field, TimeAttribute
+from cq.lang.types import DATE, DataType, Kind
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import Join, LateRows, Scan, SemiJoin
 from cq.planner.operators.joined import UntimedJoin
-from cq.planner.plan.node import topological
+from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
 from cq.records import replace
+
+EXAMPLE_DELAY_US = 5_000_000  # of a watermark that is proposed where nobody has looked at the rows
+_NO_TIME = "compute one where the stream is declared, CREATE STREAM {} (at AS expression, WATERMARK FOR at, …)"
 
 
 def named_time(node: ast.Node | None) -> str | None:
@@ -49,39 +52,39 @@ def time_attribute(node: ast.Node | None, relation: Relation, binder: ExprBinder
     expr = replace(binder, clause=Clause("a window")).bind(ref)
     found = relation.node.schema.time_of(expr.index) if isinstance(expr, Column) else None
     if found is None:
-        type_ = expr.type if isinstance(expr, Column) else None
-        raise no_event_time(relation, ref.name, node.span, expr.type.is_timestamp, type_=type_)
+        raise no_event_time(relation, ref.name, expr.index if isinstance(expr, Column) else None, node.span)
     return found
 
 
-def no_event_time(
-    relation: Relation, name: str, span: Span, is_time: bool, what: str = "a window", type_: DataType | None = None
-) -> CompileError:
-    """Why a column is not the event time of its relation, and what to do. type_: of the column, where that is known."""
+def no_event_time(relation: Relation, name: str, place: int | None, span: Span, what: str = "a window") -> CompileError:
+    """Why a column is not the event time of its relation, and what to do.
+
+    place: where the relation's node has it; None for an expression, and where nothing is named.
+    """
     times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]
     if times:
         return compile_error(
             "CQ0402",
             f'"{name}" is not the event time of {relation.title}',
             span,
-            help=f"its event time is {' or '.join(times)}",
+            help=f"its event time is {' or '.join(map(column_name, times))}",
         )
     sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
     missing = next((s for s in sources if s.event_time is None), None)
     joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]
     lost = bool(joins) and any(s.event_time is not None for s in sources)  # a join has given them up
     if missing is not None and not lost:
-        column = name if is_time else "ts"
+        meant = _field_of(relation.node, place, missing)
         return compile_error(
             "CQ0401",
             f'{what} needs a watermark, but stream "{missing.name}" declares none',
             span,
             label="not an event time",
-            help=(_declaring_time(missing, column, name, type_), _beside_declaring(missing, name, type_)),
+            help=_declaring_time(missing, meant, same=meant is not None and meant.name == name),
         )
     if any(isinstance(n, LateRows) for n in topological([relation.node])):
         cause = f"late rows have no event time: what {what} would give them to is closed"
-        way = f"their time is a value like any other: GROUP BY DATE_TRUNC('minute', {name})"
+        way = f"their time is a value like any other: GROUP BY DATE_TRUNC('minute', {column_name(name)})"
         return compile_error("CQ0402", cause, span, help=way)
     joined = any(isinstance(n, Join) for n in joins)
     asked = any(isinstance(n, SemiJoin) or not n.left_keys for n in joins)
@@ -90,8 +93,9 @@ def no_event_time(
         f"{relation.title} no longer has an event time",
         span,
         help=(
-            f'make "{missing.name}" a table with a key, and look its rows up: CREATE TABLE {missing.name} '
-            f"(… PRIMARY KEY, …) WITH (…); … JOIN {missing.name} FOR SYSTEM_TIME AS OF {name} ON …"
+            f'make "{missing.name}" a table with a key, and look its rows up: CREATE TABLE {column_name(missing.name)} '
+            f"(… PRIMARY KEY, …) WITH (…); … JOIN {column_name(missing.name)} "
+            f"FOR SYSTEM_TIME AS OF {column_name(name)} ON …"
             if joined and missing is not None
             else "",
             "a join keeps the times of its sides where ON limits how far apart they are: "
@@ -106,35 +110,72 @@ def no_event_time(
     )
 
 
-def _declaring_time(source: SourceDef, column: str, meant: str, type_: DataType | None) -> str:
+def first_time(relation: Relation) -> tuple[str, int | None]:
+    """The first column of a relation that is a TIMESTAMP, and its place: what its event time probably is."""
+    times = ((f.name, place) for place, f in enumerate(relation.node.schema.fields) if f.type.is_timestamp)
+    return next(times, ("ts", None))
+
+
+def _field_of(node: LogicalNode, place: int | None, source: SourceDef) -> Field | None:
+    """The column of the source that a column of a node shows unchanged, if it is one."""
+    if place is None:
+        return None
+    if node.source is not None:
+        return node.source.fields[place] if node.source is source and place < len(source.fields) else None
+    shown = node.schema.fields[place]
+    for port, below in node.pull(Column(shown.type, shown.nullable, place, shown.name)) or ():
+        if isinstance(below, Column) and (found := _field_of(node.inputs[port], below.index, source)) is not None:
+            return found
+    return None
+
+
+def _declaring_time(source: SourceDef, meant: Field | None, same: bool) -> tuple[str, ...]:
     """How to give a stream an event time. One that the text does not declare is declared first, without columns.
 
-    meant: the column that was named; where a time can be computed of its type, that is how.
+    meant: the column of the source that was named; where it can be no time, another of its columns is proposed.
+    same: whether the query calls it what the source does.
     """
-    looked = source.proposed is not None and source.proposed.expression
-    delay_us = source.proposed.seen.delay_us if source.proposed is not None and looked else 5_000_000
-    mark = watermark_text(column, delay_us)
-    at, of_type = "at", None if type_ is not None and type_.is_timestamp else type_
-    computed = None if of_type is None else computed_time(source, column_name(meant), of_type)
-    if source.inferred and computed is not None:
-        at = free_name(f.name for f in source.fields)
-        mark = f"{at} AS {computed}, {watermark_text(at, delay_us)}"
+    stream, seen = column_name(source.name), source.proposed
+    marked = _marked(source, meant, seen) if meant is not None else None
+    if marked is None:
+        times = [f for f in source.fields if f.type.is_timestamp]
+        meant = next(iter([*times, *(f for f in source.fields if f.type == DATE)]), None)
+        same, seen = False, None  # what was seen is that of the column that was named
+        marked = _marked(source, meant, None) if meant is not None else None
+    if marked is None or meant is None:
+        return (f"no column of {source.name} is a time: " + _NO_TIME.format(stream),)
+    mark, by = marked
     options = dict(source.options)
     path, connector = options.get("path"), options.get("connector", "memory")
+    beside = _beside_declaring(source, meant, seen)
     if not source.inferred or (path is None and connector not in {"stdin", "memory"}):
-        return f"add to CREATE STREAM {source.name}: {mark}"
+        return f"add to CREATE STREAM {stream}: {mark}", beside
     whence = f" WITH (path = {string(path)})" if path is not None else " WITH (connector = 'stdin')"
-    by = f" by {at}" if computed is not None else ""
     given = path is None and connector == "memory"  # from Python, which the text need not say
-    return f"CREATE STREAM {source.name} ({mark}){'' if given else whence}; then read FROM {source.name}{by}"
+    read = f"; then read FROM {stream}" + (f" by {by}" if by != column_name(meant.name) or not same else "")
+    return f"CREATE STREAM {stream} ({mark}){'' if given else whence}{read}", beside
 
 
-def _beside_declaring(source: SourceDef, meant: str, type_: DataType | None) -> str:
+def _marked(source: SourceDef, meant: Field, seen: ProposedTime | None) -> tuple[str, str] | None:
+    """The WATERMARK of a column, computed first where it is no TIMESTAMP, and the name of the time; None where no time
+    can be made of it. seen: what the rows say of it, where somebody has looked."""
+    delay_us = seen.seen.delay_us if seen is not None and seen.expression else EXAMPLE_DELAY_US
+    if meant.type.is_timestamp:
+        at = column_name(meant.name)
+        return watermark_text(at, delay_us), at
+    computed = computed_time(seen, column_name(meant.name), meant.type)
+    if computed is None:
+        return None
+    at = free_name(f.name for f in source.fields)
+    return f"{at} AS {computed}, {watermark_text(at, delay_us)}", at
+
+
+def _beside_declaring(source: SourceDef, meant: Field, seen: ProposedTime | None) -> str:
     """What the rows say of the time; where nobody looked, the unit of a number, and what tells their delay."""
-    if source.proposed is not None:
-        return _seen(source.proposed, column_name(meant))
-    if type_ is not None and type_.is_integer:
-        column = column_name(meant)
+    column = column_name(meant.name)
+    if seen is not None:
+        return _seen(seen, column)
+    if meant.type.is_integer:
         return f"if {column} counts milliseconds, its time is TIMESTAMP_MILLIS({column})"
     path = source.option("path")
     if path and source.bounded:
@@ -145,6 +186,10 @@ def _beside_declaring(source: SourceDef, meant: str, type_: DataType | None) -> 
 
 
 def _seen(time: ProposedTime, column: str) -> str:
+    if not time.seen.rows:
+        return f"no row shows how the times of {column} are written, or counted: say that"
+    if time.seen.rows == time.seen.without:
+        return f"{column} has no value in {time.seen}: say how its times are written, or counted"
     if not time.expression:
         return f"the values of {column} are times in no form that is known: say how they are written, or counted"
     seen = time.seen
@@ -154,13 +199,13 @@ def _seen(time: ProposedTime, column: str) -> str:
     return f"the delay is that of {seen}: some are as late as {seconds(seen.delay_us)} s{without}"
 
 
-def computed_time(source: SourceDef, column: str, type_: DataType) -> str | None:
+def computed_time(seen: ProposedTime | None, column: str, type_: DataType) -> str | None:
     """The expression that makes a TIMESTAMP of a column of another type: as its rows say, or else most probably; None
     where there is none."""
-    if source.proposed is not None and source.proposed.expression:
-        return source.proposed.expression
+    if seen is not None and seen.expression:
+        return seen.expression
     if type_.is_integer:
         return f"TIMESTAMP '1970-01-01' + {column} * INTERVAL '1' SECOND"
-    if source.proposed is not None and type_.kind is Kind.VARCHAR:
+    if seen is not None and type_.kind is Kind.VARCHAR:
         return f"TO_TIMESTAMP({column}, 'dd.MM.yyyy HH:mm')"
     return f"CAST({column} AS TIMESTAMP)" if type_.kind in {Kind.VARCHAR, Kind.DATE} else None

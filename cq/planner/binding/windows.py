@@ -385,7 +385,7 @@ def _its_time(arguments: WindowArguments, relation: Relation) -> TimeAttribute |
     if len(times) != 1:
         names = [relation.node.schema.names[t.column] for t in times]
         if not times:
-            raise no_event_time(relation, "ts", arguments.span, True)
+            raise no_event_time(relation, "ts", None, arguments.span)
         cause = f"{relation.title} has several event times"
         raise compile_error("CQ0402", cause, arguments.span, help=f"name one before the intervals: {', '.join(names)}")
     return times[0]
