@@ -114,3 +114,24 @@ def test_a_size_that_is_none_is_refused_at_its_place(value: str) -> None:
     assert refused.value.code == "CQ0208" and refused.value.first.span.line == 2
     with pytest.raises(UsageError, match="memory_limit takes a size such as"):
         cq.sql(STREAM + GROUPS, t=table(1)).run(memory_limit=value)
+
+
+@pytest.mark.parametrize("scheme", ["chains", "mvlk"])
+def test_the_rows_that_transactions_of_a_punctuation_name_count(scheme: str) -> None:
+    text = f"""SET transactions = '{scheme}';
+        CREATE STREAM s (k BIGINT) WITH (connector = 'memory');
+        CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT NOT NULL);
+        CREATE TRIGGER g AFTER INSERT ON s
+          INSERT INTO a VALUES (new.k, 1) ON CONFLICT DO UPDATE SET n = n + 1;
+        SELECT * FROM a;"""
+    rows = pa.table({"k": pa.array([n % 10 for n in range(40_000)], pa.int64())})
+    query = cq.sql(f"SET punctuation_interval = 40000; {text}", s=rows)
+    with pytest.raises(EngineError) as stopped:
+        query.run(threads=2, batch_rows=40_000, memory_limit="2MB")
+    assert "most of it belongs to trigger (line " in stopped.value.first.message
+    assert (
+        query.run(threads=2, batch_rows=40_000, memory_limit="100MB")["result"].to_arrow()["n"].to_pylist()
+        == [4000] * 10
+    )
+    short = cq.sql(f"SET punctuation_interval = 500; {text}", s=rows)
+    assert len(short.run(threads=2, memory_limit="2MB")["result"]) == 10

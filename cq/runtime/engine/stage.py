@@ -340,10 +340,16 @@ def weigh(stage: int, state: int) -> int:
     """1 and the numbers of bytes are right for this state; 0 when all states together hold more than the limit."""
     held = state_held_bytes(state, ld_i64(stage, STAGE_SLOTS), ld_i64(stage, STAGE_SLOT_COUNT))
     more = held - ld_i64(state, STATE_HELD_BYTES)
+    st_i64(state, STATE_HELD_BYTES, held)
+    return count_bytes(stage, more)
+
+
+@native("i64(i64, i64)")
+def count_bytes(stage: int, more: int) -> int:
+    """1 and the stage holds so many bytes more; 0 when all stages together hold more than the limit."""
     engine = ld_i64(stage, STAGE_ENGINE)
     at_add(stage + STAGE_STATE_BYTES * 8, more)
     total = at_add(engine + ENGINE_STATE_BYTES * 8, more) + more
-    st_i64(state, STATE_HELD_BYTES, held)
     return 1 if total <= ld_i64(engine, ENGINE_STATE_LIMIT) else 0
 
 

@@ -154,6 +154,21 @@ def share_release(share: int) -> None:
         release(ld_i64(found, LIST_ACCESSES + ARRAY_AT))
 
 
+@native("i64(i64)")
+def share_held_bytes(share: int) -> int:
+    """What the share has allocated for accesses and lists."""
+    held = (ld_i64(share, SHARE_SLOTS + SLOTS_SIZE) + ld_i64(share, SHARE_QUEUE + ARRAY_SIZE)) * 8
+    for number in range(ld_i64(share, SHARE_MASK) + 1):
+        found = ld_i64(share, SHARE_LISTS) + number * LIST_WORDS * 8
+        held += ld_i64(found, LIST_TRANSACTIONS + ARRAY_SIZE) * 8
+        held += ld_i64(found, LIST_ACCESSES + ARRAY_SIZE) * LISTED_WORDS * 8
+    block = ld_i64(share, SHARE_BLOCK)
+    while block != 0:
+        held += ld_i64(block, BLOCK_BYTES)
+        block = ld_i64(block, BLOCK_OLDER)
+    return held
+
+
 @native("void(i64)")
 def _release_from(block: int) -> None:
     while block != 0:

@@ -67,6 +67,7 @@ CHAINS_COLLECT = _chains.word()
 CHAINS_EVALUATE = _chains.word()
 CHAINS_COUNT = _chains.word()  # shares: a power of two
 CHAINS_OTHER = _chains.word()  # -> those of the next ticket, and of the one before
+CHAINS_HELD_BYTES = _chains.word()  # by these and their shares, when last weighed
 CHAINS_ORDER = _chains.word()  # 0, or -> how transactions take their place (cq/runtime/layout/requests.py)
 _chains.align()
 CHAINS_SHARES = _chains.rest()  # SHARE_WORDS each

@@ -95,6 +95,17 @@ def step_drop(state: int) -> int:
     return 0
 
 
+@native("i64(i64)")
+def step_held_bytes(state: int) -> int:
+    """The bytes of the step memory, given or not."""
+    held = 0
+    block = ld_i64(state, STATE_SCRATCH)
+    while block != 0:
+        held += ld_i64(block, STEP_CAPACITY)
+        block = ld_i64(block, STEP_OLDER)
+    return held
+
+
 @native("void(i64)", export=True)
 def step_drop_older(block: int) -> None:
     older = ld_i64(block, STEP_OLDER)

@@ -58,6 +58,7 @@ from cq.runtime.containers.state import native_name
 from cq.runtime.engine.plant import new_states, new_tasks, power_of_two
 from cq.runtime.engine.stage import (
     ENGINE_WORKERS,
+    LIMIT,
     NO_MEMORY,
     STAGE_BUSY,
     STAGE_BUSY_NS,
@@ -72,6 +73,7 @@ from cq.runtime.engine.stage import (
     TASK_ITEM,
     TASK_STATE,
     can_send,
+    count_bytes,
     count_item,
     fail,
     wake_workers,
@@ -80,7 +82,7 @@ from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, lo
 from cq.runtime.engine.ways.protocol import Making, Native, Runner, register
 from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_release
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
-from cq.runtime.flow.chained import LINE_BYTES, share_empty, share_link, share_release
+from cq.runtime.flow.chained import LINE_BYTES, share_empty, share_held_bytes, share_link, share_release
 from cq.runtime.layout.abi import (
     BATCH_ROWS,
     BATCH_SEGMENTS,
@@ -101,6 +103,7 @@ from cq.runtime.layout.chains import (
     CHAINS_EVENTS_WORD,
     CHAINS_FAILED,
     CHAINS_FINISHED,
+    CHAINS_HELD_BYTES,
     CHAINS_MEMORY,
     CHAINS_ORDER,
     CHAINS_OTHER,
@@ -130,7 +133,7 @@ from cq.runtime.layout.chains import (
     WRITE,
 )
 from cq.runtime.queues.ring import ring_pop
-from cq.runtime.values.text import step_drop, step_reset
+from cq.runtime.values.text import step_drop, step_held_bytes, step_reset
 from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
@@ -329,6 +332,10 @@ def _in_turn(stage: int, task: int) -> int:
         return 1 if ld_i64(task, TASK_ITEM) != 0 else 0
     phase = _phase_of(chains)
     if phase == READY:
+        if _weigh(stage, chains) == 0 and ld_i64(stage, STAGE_FAILED) == 0:
+            fail(ld_i64(task, TASK_STATE), LIMIT)
+            fail_with(stage, task)
+            at_store(chains + CHAINS_FAILED * 8, 1)
         if ld_i64(stage, STAGE_FAILED) == 1:
             at_store(chains + CHAINS_FAILED * 8, 1)  # nothing is evaluated any more
         _show_tables(chains, ld_i64(task, TASK_STATE))
@@ -338,6 +345,21 @@ def _in_turn(stage: int, task: int) -> int:
         return 0
     _hand_on(stage, task, chains)
     return 1
+
+
+@native("i64(i64, i64)")
+def _weigh(stage: int, chains: int) -> int:
+    """1 and what these hold for transactions of a ticket is in the stage's number of bytes; 0 beyond the limit.
+
+    By the one in turn, when all of the ticket is collected and nobody is in a share.
+    """
+    held = ld_i64(chains, CHAINS_CAPACITY) * ld_i64(chains, CHAINS_STRIDE)
+    for number in range(ld_i64(chains, CHAINS_COUNT)):
+        share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
+        held += share_held_bytes(share) + step_held_bytes(ld_i64(share, SHARE_STATE))
+    more = held - ld_i64(chains, CHAINS_HELD_BYTES)
+    st_i64(chains, CHAINS_HELD_BYTES, held)
+    return count_bytes(stage, more)
 
 
 @native("i64(i64, i64)")
