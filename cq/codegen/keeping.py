@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, function, row_of
-from cq.codegen.matching import assign_all
+from cq.codegen.matching import LEFT, RIGHT, assign_all
 from cq.codegen.state.hash_tables import (
     Field,
     Keys,
@@ -34,8 +34,6 @@ from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot, TableShape
 from cq.runtime.layout.words import Word
-
-LEFT, RIGHT = 0, 1  # ports
 
 
 @dataclass(frozen=True, slots=True)

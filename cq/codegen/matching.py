@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow
+from cq.codegen.flow import Flow, row_of
 from cq.codegen.values import Row, Val, any_null, is_true
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr
 from cq.planner.operators.joined import Joined
+from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
+
+LEFT, RIGHT = 0, 1  # ports
 
 
 @contextmanager
@@ -51,6 +55,69 @@ def assign_all(flow: Flow, variables: Sequence[Val], values: Sequence[Val]) -> N
     """Copy a row's values into variables."""
     for target, value in zip(variables, values, strict=True):
         flow.scope.assign(target, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A kept row that may match. then: its event time.  has_match: writes that it has a match."""
+
+    values: list[Val]
+    then: ast.expr
+    has_match: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The kept rows of the other side that a row may match, by arrival.
+
+    side: its name.  more: whether there may be another one.  next: writes going on to it; inside, it is one.
+    """
+
+    side: str
+    input: LogicalNode
+    more: ast.expr
+    next: Callable[[], AbstractContextManager[Met]]
+
+
+def meet(flow: Flow, node: Joined, port: int, values: list[Val], others: Others) -> None:
+    """Deliver the row of a port beside each of its matches."""
+    with flow.writer.while_(others.more), flow.scope.block():
+        stops_when_asked(flow, node)
+        with others.next() as met:
+            joined = row_of(flow.scope, [*values, *met.values] if port == LEFT else [*met.values, *values])
+            with where_passes(flow, node.residual, joined, flow.beside(others.side, met.then)):
+                met.has_match()
+                flow.deliver(node, joined)
+
+
+def meet_or_leave(flow: Flow, node: Joined, port: int, values: list[Val], others: Others, kept: str) -> str:
+    """Deliver the row of a port beside each of its matches; one that has none and is not kept beside NULLs.
+
+    One turn a match and one without, so that what is downstream is written once. Returns what is 1 if it has one.
+    """
+    scope, writer = flow.scope, flow.writer
+    partner = [scope.variables(f.type, True) for f in others.input.schema.fields]
+    matched = writer.let(ast.Constant(0), "matched")
+
+    def beside(theirs: list[Val]) -> Row:
+        return row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
+
+    found = writer.let(ast.Constant(1), "found")
+    with writer.while_(expr("F == 1", F=found)), scope.block():
+        writer.set(found, 0)
+        with (
+            writer.while_(expr("MORE and F == 0", MORE=others.more, F=found)),
+            scope.block(),
+            others.next() as met,
+            where_passes(flow, node.residual, beside(met.values), flow.beside(others.side, met.then)),
+        ):
+            met.has_match()
+            assign_all(flow, partner, met.values)
+            writer.set(found, 1)
+            writer.set(matched, 1)
+        with scope.when(expr("F == 1 or (M == 0 and K == 0)", F=found, M=matched, K=kept)):
+            flow.deliver(node, beside(partner))
+    return matched
 
 
 Matches = Callable[[Row], AbstractContextManager[None]]

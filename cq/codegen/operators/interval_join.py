@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
@@ -16,10 +18,9 @@ from cq.codegen.flow import (
     consumes,
     due_by_data,
     function,
-    row_of,
 )
-from cq.codegen.keeping import LEFT, RIGHT, KeptTime, Side, alone, leave_unmatched
-from cq.codegen.matching import assign_all, stops_when_asked, where_not_null, where_passes
+from cq.codegen.keeping import KeptTime, Side, alone, leave_unmatched
+from cq.codegen.matching import LEFT, RIGHT, Met, Others, meet, meet_or_leave, where_not_null
 from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val
@@ -106,7 +107,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     time = scope.let(expr("T + S", T=values[timed.time.column].it, S=timed.time.shift_us), "t")
     expiry = scope.let(expr("T + N", T=time, N=timed.expiry_us + 1), "expiry")
     keys = [emit(scope, row, k) for k in mine.exprs]
-    kept, matched, reference = (writer.let(ast.Constant(0), hint) for hint in ("kept", "matched", "ref"))
+    kept, reference = (writer.let(ast.Constant(0), hint) for hint in ("kept", "ref"))
     with where_not_null(flow, keys) as known:
         entry = other.keys.find(others, known)
         with scope.when(expr("E != 0", E=entry)):
@@ -117,13 +118,16 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
             writer.set(reference, since)
         gone = over if _outer(node, port) or not node.meets_later_rows(port) else over_next
         writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=gone(flow)))
+    rows = Others(
+        other.name, other.input, expr("R != 0", R=reference), lambda: _next(flow, node, port, reference, time)
+    )
+    waits: ast.expr = ast.Constant(0)
     if _outer(node, port):
-        _meet_or_leave(flow, node, port, reference, time, values, matched, kept)
+        waits = expr("1 - M", M=meet_or_leave(flow, node, port, values, rows, kept))
     else:
-        _meet(flow, node, port, reference, time, values)
+        meet(flow, node, port, values, rows)
     with scope.when(expr("K == 1", K=kept)):
         place = mine.keys.probe(own, [Val(k.type, k.parts) for k in keys], flow.serial, lambda e: None)
-        waits = expr("1 - M", M=matched) if _outer(node, port) else ast.Constant(0)
         if node.right_outer:  # rows of both sides are numbered together
             writer.code("log_number_after(L, M)", L=mine.address(flow, node), M=other.address(flow, node))
         mine.keep(flow, node, place, expiry, waits, values)
@@ -140,15 +144,14 @@ def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> N
         flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
 
 
-def _next_record(
-    flow: Flow, node: IntervalJoin, other: TimedSide, reference: str, time: ast.expr
-) -> tuple[ast.expr, ast.expr, ast.expr, ast.expr]:
-    """The record at the reference, its chunk, its time, whether that is within the interval; the reference moves on.
+@contextmanager
+def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr) -> Iterator[Met]:
+    """Inside, the record at the reference is within the interval about a row of the port; the reference moves on.
 
     A record says its expiry: its time is that much earlier. Behind one that is so late that none after it can be within
     the interval, however far out of order they came, there is nothing to look for.
     """
-    scope = flow.scope
+    scope, other = flow.scope, timed_side(node, 1 - port)
     record, chunk = other.side.record(flow, node, reference)
     flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
     theirs = scope.let(expr("ld_i64(R, W)", R=record, W=words.RECORD_EXPIRY), "theirs")
@@ -156,57 +159,14 @@ def _next_record(
     lead = expr("ld_i64(L, W)", L=other.side.address(flow, node), W=words.LOG_LEAD)
     with scope.when(expr("X - LEAD > T + UPPER", X=theirs, LEAD=lead, T=time, UPPER=upper)):
         flow.writer.set(reference, 0)
-    inside = expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)
-    return record, chunk, expr("X - N", X=theirs, N=other.expiry_us + 1), inside
+    with scope.when(expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)):
+        then = expr("X - N", X=theirs, N=other.expiry_us + 1)
+        yield Met(other.side.load(scope, record, chunk), then, lambda: _has_match(flow, node, 1 - port, record))
 
 
 def _lower(other: TimedSide) -> int:
     """How much later than a row's time the earliest expiry of a partner on the other side is."""
     return other.expiry_us + 1 - other.upper_us
-
-
-def _meet(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr, values: list[Val]) -> None:
-    """Deliver the row beside each of its matches, from the reference on."""
-    scope, writer, other = flow.scope, flow.writer, timed_side(node, 1 - port)
-    with writer.while_(expr("R != 0", R=reference)), scope.block():
-        stops_when_asked(flow, node)
-        record, chunk, then, inside = _next_record(flow, node, other, reference, time)
-        with scope.when(inside):
-            theirs = other.side.load(scope, record, chunk)
-            joined = row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
-            with where_passes(flow, node.residual, joined, flow.beside(other.side.name, then)):
-                _has_match(flow, node, 1 - port, record)
-                flow.deliver(node, joined)
-
-
-def _meet_or_leave(
-    flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr, values: list[Val], matched: str,
-    kept: str,
-) -> None:  # fmt: skip
-    """Deliver the row beside each of its matches; one that has none and is not kept beside NULLs.
-
-    One turn a match and one without, so that what is downstream is written once.
-    """
-    scope, writer, other = flow.scope, flow.writer, timed_side(node, 1 - port)
-    partner = other.side.variables(scope)
-
-    def beside(theirs: list[Val]) -> Row:
-        return row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
-
-    found = writer.let(ast.Constant(1), "found")
-    with writer.while_(expr("F == 1", F=found)), scope.block():
-        writer.set(found, 0)
-        with writer.while_(expr("R != 0 and F == 0", R=reference, F=found)), scope.block():
-            record, chunk, then, inside = _next_record(flow, node, other, reference, time)
-            with scope.when(inside):
-                theirs = other.side.load(scope, record, chunk)
-                with where_passes(flow, node.residual, beside(theirs), flow.beside(other.side.name, then)):
-                    _has_match(flow, node, 1 - port, record)
-                    assign_all(flow, partner, theirs)
-                    writer.set(found, 1)
-                    writer.set(matched, 1)
-        with scope.when(expr("F == 1 or (M == 0 and K == 0)", F=found, M=matched, K=kept)):
-            flow.deliver(node, beside(partner))
 
 
 @closes("interval_join")

@@ -14,8 +14,8 @@ from contextlib import nullcontext
 from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
-from cq.codegen.keeping import LEFT, RIGHT, KeptSide, LastingSide, Side, alone, write_unmatched
-from cq.codegen.matching import assign_all, stops_when_asked, where_not_null, where_passes
+from cq.codegen.keeping import KeptSide, LastingSide, Side, alone, write_unmatched
+from cq.codegen.matching import LEFT, RIGHT, assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.moving import Held, holds, log_entries, multimap_entries
 from cq.codegen.values import Row, Val, null_of

@@ -11,8 +11,8 @@ import ast
 from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
-from cq.codegen.keeping import LEFT, RIGHT, LastingSide, Side, write_unmatched
-from cq.codegen.matching import stops_when_asked, where_not_null, where_passes
+from cq.codegen.keeping import LastingSide, Side, write_unmatched
+from cq.codegen.matching import LEFT, RIGHT, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import Keys, TableLocals, string_words
 from cq.codegen.state.moving import Held, entries, holds, log_entries, multimap_entries
