@@ -39,6 +39,10 @@ BOTH = "SELECT k, price, ts FROM bid UNION ALL SELECT k, asked, ts FROM ask"
 _OVER = "SELECT k, {} OVER (PARTITION BY k ORDER BY ts {}) AS n FROM bid"
 _TUMBLE = "FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND)"
 _JOIN = "SELECT b.k, price, asked FROM bid AS b {} JOIN ask AS a ON b.k = a.k AND {}"
+_WINDOWED = (
+    "SELECT b.k, price, asked FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '0.1' SECOND) AS b "
+    "{} JOIN TUMBLE(TABLE ask, DESCRIPTOR(ts), INTERVAL '0.1' SECOND) AS a ON b.window_end = a.window_end AND b.k = a.k"
+)
 
 # name: (the query, the one it is compared with)
 QUERIES = {
@@ -72,6 +76,8 @@ QUERIES = {
     "join": (_JOIN.format("", "a.asked < 101"), BOTH),
     "interval join": (_JOIN.format("", "a.ts BETWEEN b.ts AND b.ts + INTERVAL '0.1' SECOND"), BOTH),
     "outer interval join": (_JOIN.format("LEFT", "a.ts BETWEEN b.ts AND b.ts + INTERVAL '0.1' SECOND"), BOTH),
+    "window join": (_WINDOWED.format(""), BOTH),
+    "outer window join": (_WINDOWED.format("LEFT"), BOTH),
     "ASOF join": (_JOIN.format("ASOF", "b.ts >= a.ts"), BOTH),
 }  # fmt: skip
 

@@ -20,11 +20,16 @@ from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers.runs_words import ROWS_MASK, RUN_PLACE, RUN_ROWS
+from cq.runtime.containers.table_words import TABLE_ARENA
 from cq.runtime.layout.words import Word
 
 # That are fetched of an array: the processor itself goes on with what is read from end to end. Without them a kernel of
 # Grep and Sum, whose arrays are 104 bytes long and half of them never read, took 14 % more; twice as many cost 3 %.
 ARRAY_BYTES = 128
+
+# Likewise of a run of rows.
+RUN_BYTES = 128
 
 # Of longer arrays the rest is not fetched: what is fetched too early has left the cache when it is wanted.
 MOST_ELEMENTS = Word(64, "MOST_ELEMENTS")
@@ -69,6 +74,37 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptS
             first = scope.let(other.first_of(found), "first")
             record, _ = other.record(flow, node, first)
             writer.code("prefetch(X)", X=record)
+
+
+def prefetch_runs(
+    flow: Flow, input: LogicalNode, exprs: Sequence[Expr], keys: Keys, table: TableLocals, runs: tuple[Word, Word],
+    row_bytes: int,
+) -> None:  # fmt: skip
+    """Write a prefetch for the entry that a later row will need, for the rows it will meet and for where it will stand.
+
+    runs: where in an entry the run of the other side is, and that of its own.  row_bytes: of a row of its own.
+    """
+    below = source_columns(flow, input, exprs)
+    if flow.steps is None or not below:
+        return
+    slot, entry, row = flow.steps
+    scope, writer = flow.scope, flow.writer
+    _prefetch_entry(flow, keys, table, below, slot, entry)
+    with scope.when(table.is_large()):
+        hash32 = keys.hash(scope, [emit(scope, row, e) for e in below])
+        place = scope.let(expr("shr_u(H, S)", H=hash32, S=table.shift), "slot")
+        at = writer.let(table.in_slot(place), "at")
+        with scope.when(expr("I != 0", I=table.index)):
+            writer.set(at, table.numbered(expr("ld_i64(I, S)", I=table.index, S=place)))
+        arena = scope.let(expr("ld_i64(T, W)", T=table.table, W=TABLE_ARENA), "arena")
+        other, own = (scope.let(expr("A + N", A=at, N=run), "run") for run in runs)
+        met = scope.let(expr("A + ld_i64(R, W)", A=arena, R=other, W=RUN_PLACE), "met")
+        for line in range(0, RUN_BYTES, 64):
+            writer.code("prefetch(M + N)", M=met, N=line)
+        last = expr("ld_i64(R, W) & MASK", R=own, W=RUN_ROWS, MASK=ROWS_MASK)
+        writer.code(
+            "prefetch(A + ld_i64(R, W) + N * SIZE)", A=arena, R=own, W=RUN_PLACE, N=last, SIZE=row_bytes
+        )  # fmt: skip
 
 
 def prefetch_array(flow: Flow, input: LogicalNode, array: Expr) -> None:

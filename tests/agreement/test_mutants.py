@@ -17,6 +17,7 @@ def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) 
 
 
 WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
+WINDOWED = "codegen.windowed"
 JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log", "codegen.matching"
 BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
@@ -402,6 +403,27 @@ MUTANTS = {
     ),
     "of two sides the row that came last leaves first": seen_by(
         "joins", LOG, "return log if serial < after else other", "return log if serial > after else other"
+    ),
+    "a window of a join begins where another one is at hand": seen_by(
+        "window_join", WINDOWED, '"D != ld_i64(R, W)"', '"D < ld_i64(R, W)"'
+    ),
+    "a row that is met in its window leaves alone as well": seen_by(
+        "window_join", WINDOWED, '"st_i64(P, W, 1)"', '"st_i64(P, W, 0)"'
+    ),
+    "a row of a window that has met another one waits": seen_by(
+        "window_join", WINDOWED, '"st_i64(P, W, M)"', '"st_i64(P, W, 0 * M)"', ('"M == 0"', '"M >= 0"')
+    ),
+    "a key of doubles says which zero the row has": seen_by(
+        "window_join", WINDOWED, "not e.type.is_float", "e.type is not None"
+    ),
+    "the last row of a run is not met": seen_by(
+        "window_join", WINDOWED, '"A + ROWS * SIZE"', '"A + max(ROWS - 1, 0) * SIZE"'
+    ),
+    "windows are one that are not over together": seen_by(
+        "window_join",
+        "planner.operators.interval_join",
+        "self.lower_us == self.upper_us == self.left_time.lag_us",
+        "self.lower_us == self.upper_us or self.left_time.lag_us",
     ),
     "an interval is one microsecond too long": seen_by("interval_join", JOIN, "X <= T + UPPER", "X <= T + UPPER + 1"),
     "a left row that has a match leaves alone as well": seen_by(

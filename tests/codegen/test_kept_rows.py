@@ -20,12 +20,26 @@ AS a ON b.window_end = a.window_end AND b.auction = a.auction
 """
 
 
-@pytest.mark.parametrize(("join", "words"), [(TIMED, 2), (WINDOWED, 3)])
-def test_a_kept_row_has_no_word_for_the_time_that_its_expiry_says(join, words):
-    """In a window that is the end of the window; when the row was is a column like others."""
+def shapes_of(join, container):
+    """What is behind the slots of this container that the join has."""
     (job,) = compile_query(STREAMS + join + ";").after("emit")
-    logs = [slot for slot in job.stages[0].slots if slot.container == "log"]
-    assert [slot.shapes[1].entry_words - RECORD_VALUES for slot in logs] == [words, words]
+    return [slot.shapes for slot in job.stages[0].slots if slot.container == container]
+
+
+def test_a_kept_row_has_no_word_for_the_time_that_its_expiry_says():
+    assert [rows.entry_words - RECORD_VALUES for _, rows in shapes_of(TIMED, "log")] == [2, 2]
+
+
+@pytest.mark.parametrize(("kind", "words"), [("JOIN", [2, 2]), ("LEFT JOIN", [3, 2]), ("FULL JOIN", [3, 3])])
+def test_a_row_in_a_window_has_words_for_what_neither_its_key_nor_the_window_says(kind, words):
+    """When it was is a column like others. One that may leave without a match says whether it has one."""
+    ((_, *rows),) = shapes_of(WINDOWED.replace("JOIN", kind), "runs")
+    assert [shape.entry_words for shape in rows] == words
+
+
+def test_a_key_that_is_computed_says_no_column():
+    ((_, *rows),) = shapes_of(WINDOWED.replace("b.auction = ", "b.auction + 0 = "), "runs")
+    assert [shape.entry_words for shape in rows] == [3, 2]
 
 
 @pytest.mark.parametrize(

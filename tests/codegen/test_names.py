@@ -11,7 +11,16 @@ import pytest
 from cq.codegen.writer import Writer, verify
 from cq.compiler.passes import compile as compile_query
 from cq.runtime.base.interpret import interpret_stage, stage_constants, stage_scope
-from cq.runtime.containers import intervals, log_words, multimap, panes, ranks_words, table_words, waiting
+from cq.runtime.containers import (
+    intervals,
+    log_words,
+    multimap,
+    panes,
+    ranks_words,
+    runs_words,
+    table_words,
+    waiting,
+)
 from cq.runtime.layout import abi
 from cq.runtime.layout.words import Word, beside, name_words
 
@@ -73,6 +82,7 @@ def test_constants_of_a_module_are_named_and_one_declared_as_another_has_its_own
         (log_words, "LOG|CHUNK|RECORD"),
         (multimap, "MULTIMAP|ROW"),
         (intervals, "INTERVALS|INTERVAL"),
+        (runs_words, "RUNS|RUN|ROW|WAIT"),
         (ranks_words, "RANKS|RANK|RANKED|ITEM"),
     ],
 )

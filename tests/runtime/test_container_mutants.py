@@ -22,6 +22,11 @@ def in_multimap(old: str, new: str, file: str = "multimap") -> Mutant:
     return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_multimap.py",), "interpreted")
 
 
+def in_runs(old: str, new: str, file: str = "runs") -> Mutant:
+    """A mutant of the windows of joins that their comparison with lists should see."""
+    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_runs.py",), "interpreted or serials")
+
+
 def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
     """A mutant of the container of sessions that its own tests should see."""
     return Mutant(f"cq.{INTERVALS}", old, new, ("test_intervals.py",), "interpreted or memory", more)
@@ -177,6 +182,32 @@ MUTANTS = {
     "a search begins behind a row that matches": seen_in_log(
         "ld_i64(record, RECORD_EXPIRY) >= since:", "ld_i64(record, RECORD_EXPIRY) > since:", "log_words"
     ),
+    "a run that grows has lost its rows": in_runs("RUN_PLACE), rows * size)", "RUN_PLACE), 0 * size)", "runs_words"),
+    "a row stands where the first one does": in_runs("(rows & ROWS_MASK) * size", "(rows & 0) * size", "runs_words"),
+    "the room of a run is as it was left": in_runs(
+        "    fill(arena + place + rows * size, 0, (wanted - rows) * size)\n", "", "runs_words"
+    ),
+    "the texts of a row move it": in_runs("texts != 0 and texts >", "texts == 1 and texts >", "runs_words"),
+    "a row that has a match leaves alone": in_runs("ROW_MATCHED) == 0:", "ROW_MATCHED) >= 0:"),
+    "a window goes on where the one before it ended": in_runs(
+        "        panes_closed(panes)\n        st_i64(runs, RUNS_CURSOR, 0)", "        panes_closed(panes)"
+    ),
+    "a window is over a moment early": in_runs("PANES_NEXT_END) <= instant:", "PANES_NEXT_END) <= instant + 1:"),
+    "the next window is over at no time": in_runs(
+        "    st_i64(runs, RUNS_NEXT, ld_i64(panes, PANES_NEXT_END))\n    return 0", "    return 0"
+    ),
+    "a key that is taken has no number": in_runs(
+        "RUNS_HEAD) + KEY_NUMBER, n)", "RUNS_HEAD) + KEY_NUMBER, 0)", "runs_saving"
+    ),
+    "what is loaded waits at the keys that were there": in_runs("+ 2 * before)", "+ 0 * before)", "runs_saving"),
+    "what is loaded waits behind what did": in_runs(
+        "    return words if table_sort_births(waits) == 1 else 0", "    return words", "runs_saving"
+    ),
+    "texts of rows that are taken stay where they were": in_runs(
+        "words_move(keys, made, strings, arena) == 0", "arena == 0", "runs_saving"
+    ),
+    "what waits where it goes on has its old keys": in_runs("shl(number - 1, 1)", "shl(key >> 1, 1)", "runs_saving"),
+    "rows of one event have no order": in_runs("shl(n - first, 1) | ", "0 | ", "runs_saving"),
     "of equal rows the last comes first": in_ranks(
         "RANKED_ARRIVAL) < ld_i64(b, RANKED_ARRIVAL)", "RANKED_ARRIVAL) > ld_i64(b, RANKED_ARRIVAL)", "ranks_words"
     ),

@@ -125,7 +125,7 @@ MUTANTS = {
         "cq.runtime.containers.log_saving", '    return _order_proofs(log)\n', "    return 1\n", "left"
     ),
     "loaded strings are where they were in the piece": Mutant(
-        STRINGS, "texts + ld_i64(entry, word + 1)", "texts", TABLES, "pieces"
+        STRINGS, "texts + ld_i64(words, word + 1)", "texts", TABLES, "pieces"
     ),
     "ties are rounded up": Mutant(
         "cq.runtime.values.int128", "(rest != 0 or significand & 1 == 1)", "(rest != 0 or significand >= 0)",

@@ -1,4 +1,7 @@
-"""interval_join: each side's rows in a log by key; a row meets those of the other log, then joins its own."""
+"""interval_join: each side's rows in a log by key; a row meets those of the other log, then joins its own.
+
+Where rows match within windows alone, they stand in runs instead (cq/codegen/windowed.py).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cq.codegen import windowed
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
@@ -78,6 +82,8 @@ def _in_reach(distance_us: int) -> int:
 def held_interval_join(node: LogicalNode) -> tuple[Held, ...]:
     """The kept rows of both sides."""
     assert isinstance(node, IntervalJoin)
+    if node.in_windows:
+        return windowed.held_windows(node)
     return tuple(log_entries(side.name, side.keys) for side in _sides(node))
 
 
@@ -85,6 +91,8 @@ def held_interval_join(node: LogicalNode) -> tuple[Held, ...]:
 def due_words(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
     """Rows expire, and left rows may leave, as the watermark advances."""
     assert isinstance(node, IntervalJoin)
+    if node.in_windows:
+        return (windowed.due_window(stage, node),)
     return tuple(DueWord(side.slot(stage, node), words.LOG_NEXT) for side in _sides(node))
 
 
@@ -92,8 +100,9 @@ def due_words(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
 def consume_interval_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """The row beside each match in the other log, in order of arrival; then it is kept while others may match it."""
     assert isinstance(node, IntervalJoin)
+    take = windowed.take if node.in_windows else _take
     with flow.on_time(node):
-        _take(flow, node, port, row)
+        take(flow, node, port, row)
 
 
 def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
@@ -173,6 +182,9 @@ def _lower(other: TimedSide) -> int:
 def close_interval_join(stage: StagePlan, node: LogicalNode) -> None:
     """A function that emits the rows now known to have no match, by arrival, then frees the rows nothing can match."""
     assert isinstance(node, IntervalJoin)
+    if node.in_windows:
+        windowed.close(stage, node)
+        return
     sides = _sides(node)
     name = f"expire_{sides[LEFT].slot(stage, node).offset}"
     first, second = due_words(stage, node)

@@ -14,7 +14,9 @@ from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Writer, expr
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field
-from cq.runtime.containers import frames, intervals, log_words, multimap, ranks_words
+from cq.runtime.containers import frames, intervals, log_words, multimap, ranks_words, runs_words
+from cq.runtime.containers import pane_words as panes
+from cq.runtime.containers.table_words import TABLE_COUNT
 from cq.runtime.flow.split import PARTITION_MASK
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE
 
@@ -140,6 +142,26 @@ def multimap_entries(name: str, keys: Keys) -> Held:
     def move(mover: Mover) -> None:
         table = mover.writer.let(expr("ld_i64(source, W)", W=multimap.MULTIMAP_TABLE), "table")
         mover.each_entry(table, lambda e: mover.needs(expr("multimap_take(target, source, E)", E=e)), keys.fields)
+
+    return Held(name, move)
+
+
+def window_runs(name: str, keys: Keys) -> Held:
+    """Windows of runs."""
+
+    def move(mover: Mover) -> None:
+        writer, place = mover.writer, mover.writer.fresh("place")
+        windows = writer.let(expr("ld_i64(source, W)", W=runs_words.RUNS_PANES), "windows")
+        with writer.for_(place, 0, expr("ld_i64(P, W)", P=windows, W=panes.PANES_COUNT)), mover.scope.block():
+            record = writer.let(expr("ld_i64(ld_i64(P, W), N)", P=windows, W=panes.PANES_LIST, N=place), "record")
+            table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
+            mover.needs(expr("runs_take_window(target, source, N)", N=place))
+            with mover.room(expr("ld_i64(T, W) + 1", T=table, W=TABLE_COUNT), "numbers") as numbers:
+                taken = "runs_take(target, T, E, N)"
+                mover.each_entry(
+                    table, lambda e: mover.needs(expr(taken, T=table, E=e, N=numbers)), keys.fields
+                )  # fmt: skip
+                mover.needs(expr("runs_take_waits(target, R, N)", R=record, N=numbers))
 
     return Held(name, move)
 

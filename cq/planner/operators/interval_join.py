@@ -8,7 +8,7 @@ from cq.lang.expressions import Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, held, later
-from cq.planner.plan.costs import INTERVAL_NS, PROOF_NS, key_ns
+from cq.planner.plan.costs import INTERVAL_NS, PROOF_NS, WINDOW_JOIN_NS, WINDOW_PROOF_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator, topological
 from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
@@ -64,6 +64,13 @@ class IntervalJoin(Joined):
         """No left row matches a right row once the watermark is more than this past its time."""
         return -self.lower_us + self.left_time.lag_us
 
+    @property
+    def in_windows(self) -> bool:
+        """Whether rows match those of one window alone, which is over for both sides at once."""
+        times = (self.left_time, self.right_time)
+        together = self.lower_us == self.upper_us == self.left_time.lag_us - self.right_time.lag_us
+        return together and all(t.ahead_us > 0 for t in times)
+
     def meets_later_rows(self, port: int) -> bool:
         """Whether what a kept row of the port may still meet are rows of sources that it is not from itself: they come
         one by one, each with the watermark that is in force by then."""
@@ -110,7 +117,8 @@ class IntervalJoin(Joined):
     @property
     def cost_ns(self) -> int:
         proofs = self.left_outer + self.right_outer
-        return INTERVAL_NS + PROOF_NS * proofs + key_ns(self.left_keys)
+        own_ns, proof_ns = (WINDOW_JOIN_NS, WINDOW_PROOF_NS) if self.in_windows else (INTERVAL_NS, PROOF_NS)
+        return own_ns + proof_ns * proofs + key_ns(self.left_keys)
 
     def check(self) -> None:
         assert self.left_time in self.left.schema.times, "a left time that is no event time"

@@ -28,6 +28,8 @@ LOOK_UP_NS = 12  # [ASOF join: 18, two of them] find the version of a key, or re
 JOIN_NS = 40  # [join: 30 to 60] keep a row of either side, go through those of its key on the other one
 INTERVAL_NS = 100  # [interval join: 65 to 100; the benchmark: 140] the same, and let it go by its time
 PROOF_NS = 90  # [outer interval join] more where rows without a match leave when none can come
+WINDOW_JOIN_NS = 20  # [window join] keep a row of either side until its window is over, go through those of its key
+WINDOW_PROOF_NS = 20  # [outer window join] more for each side whose rows leave without a match when it is
 TEXT_KEY_NS = 15  # [text key: 10 where all is in the cache] more where a part of the key is a text
 
 

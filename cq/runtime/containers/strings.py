@@ -221,14 +221,20 @@ def table_compact(table: int) -> int:
 @native("i64(i64, i64, i64)")
 def strings_move(table: int, entry: int, texts: int) -> int:
     """1 and the table has the strings of a fresh entry, which says where they are from `texts` on; 0 without memory."""
+    return words_move(table, entry, ld_i64(table, TABLE_STRINGS), texts)
+
+
+@native("i64(i64, i64, i64, i64)")
+def words_move(table: int, words: int, strings: int, texts: int) -> int:
+    """`strings_move` for words that are no entry. strings: bit w: word w begins a string."""
     word = 0
-    left = ld_i64(table, TABLE_STRINGS)
+    left = strings
     while left != 0:
         if left & 1 == 1:
-            length = ld_i64(entry, word) & 4294967295
+            length = ld_i64(words, word) & 4294967295
             if length > INLINE_STRING_BYTES:
-                st_i64(entry, word, 0)
-                if string_store(table, entry, word, texts + ld_i64(entry, word + 1), length) == 0:
+                st_i64(words, word, 0)
+                if string_store(table, words, word, texts + ld_i64(words, word + 1), length) == 0:
                     return 0
         left = shr_u(left, 1)
         word += 1
