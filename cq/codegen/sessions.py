@@ -23,6 +23,7 @@ from cq.runtime.containers import intervals, order
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.words import Word
 
 START, LAST = order.INTERVAL_START, order.INTERVAL_LAST
 
@@ -94,11 +95,12 @@ class Sessions:
         return self._joined(flow, Sought.of(self.keys, local, values), time, arrival), arrival
 
     def _joined(self, flow: Flow, sought: Sought, time: ast.expr, arrival: ast.expr) -> Entry:
-        writer, scope, local, gap = flow.writer, flow.scope, sought.t, self.node.gap_us
+        writer, scope, local, gap = flow.writer, flow.scope, sought.t, Word(self.node.gap_us, "GAP_US")
         session = writer.let(ast.Constant(0), "session")  # that the row touches, and a second one that starts later
         later = writer.let(ast.Constant(0), "later")
-        first = scope.let(expr("max(T, LEAST) - GAP", T=time, LEAST=abi.BEFORE_ALL + gap, GAP=gap), "first")
-        last = scope.let(expr("min(T, MOST) + GAP", T=time, MOST=abi.NEVER - 1 - gap, GAP=gap), "last")
+        least, most = Word(abi.BEFORE_ALL + gap, "FIRST_WITH_GAP"), Word(abi.NEVER - 1 - gap, "LAST_WITH_GAP")
+        first = scope.let(expr("max(T, LEAST) - GAP", T=time, LEAST=least, GAP=gap), "first")
+        last = scope.let(expr("min(T, MOST) + GAP", T=time, MOST=most, GAP=gap), "last")
         state = self.state(flow)
         at = writer.let(expr("shr_u(H, S)", H=sought.hash32, S=local.shift), "slot")
         root = writer.let(ast.Constant(0), "entry")

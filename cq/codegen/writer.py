@@ -264,6 +264,8 @@ class Writer:
 
     def finish(self, globals_: Iterable[str]) -> str:
         """The module's source, verified: only `globals_`, own functions, own locals and named constants are named."""
+        for function in self.functions:
+            _drop_idle(function.body)
         module = ast.Module(list(self.functions), type_ignores=[])
         constants: dict[str, int] = {}
         _name_constants(module, constants)
@@ -272,6 +274,27 @@ class Writer:
         text = ast.unparse(module)
         text = _MARK_TEXT.sub(lambda m: f"{m[1]}# line {m[2]}: {self.marks[int(m[3])]}", text).strip() + "\n"
         return _declarations(constants) + text
+
+
+def _drop_idle(body: list[ast.stmt]) -> None:
+    """Take out sides of an `if` where nothing happens, and the `if` whose only side that was. One that calls stays."""
+    for statement in body:
+        for inner in (getattr(statement, "body", None), getattr(statement, "orelse", None)):
+            if inner:
+                _drop_idle(inner)
+        if isinstance(statement, ast.If) and _is_idle(statement.orelse):
+            statement.orelse.clear()
+    body[:] = [s for s in body if not _does_nothing(s)] or [ast.Pass()]
+
+
+def _is_idle(body: list[ast.stmt]) -> bool:
+    return len(body) == 1 and isinstance(body[0], ast.Pass)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.If) and _is_idle(statement.body) and not statement.orelse:
+        return not any(isinstance(n, ast.Call) for n in ast.walk(statement.test))
+    return isinstance(statement, ast.Pass)
 
 
 def _name_constants(part: ast.AST, constants: dict[str, int]) -> None:

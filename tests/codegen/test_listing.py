@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -76,3 +77,23 @@ def test_the_generated_file_itself_holds_no_text_of_the_query() -> None:
     query = compile(STREAM.format("b") + "SELECT a\nFROM t -- Zebra\nWHERE b > 0 -- Zebra\n;")
     assert "Zebra" in query.explain("code")
     assert not any("Zebra" in stage.module for job in query.after("emit") for stage in job.stages)
+
+
+JOINED = """CREATE STREAM u (a BIGINT, c BIGINT) WITH (connector = 'memory');
+SELECT t.a, u.c FROM t JOIN u ON t.a = u.a WHERE t.b > u.c;
+SELECT a, COUNT(*) AS n, SUM(b) AS s FROM SESSION(TABLE t PARTITION BY a, DESCRIPTOR(ts), INTERVAL '10' SECOND)
+GROUP BY window_start, window_end, a;"""
+
+
+def test_no_statement_of_a_listing_does_nothing() -> None:
+    query = compile(STREAM.format("b") + JOINED)
+    for job in query.after("emit"):
+        for stage in job.stages:
+            lines = stage.module.splitlines()
+            assert not [line for line in lines if line.strip() == "pass"]
+            assert not [one for one, two in pairwise(lines) if "prefetch" in one and one == two], "fetched twice"
+
+
+def test_numbers_of_a_query_have_names_in_its_listing() -> None:
+    shown = compile(STREAM.format("b") + JOINED).explain("code")
+    assert "GAP_US = 10000000" in shown and shown.count("10000000") == 1

@@ -205,7 +205,8 @@ def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str
             CLOSES=node.window.shift_us + node.lag_us, SIZE=node.window.size, SHIFT=node.window.shift_us,
         )  # fmt: skip
     else:
-        writer.code("start = instant - SIZE", SIZE=node.window.size + node.lag_us)
+        size = Word(node.window.size + node.lag_us, "WINDOW_US")
+        writer.code("start = instant - SIZE", SIZE=size)
     if node.window.size == node.window.pane:
         record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
         table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from cq.codegen.values import Coded, Scope, Val, any_null, value_words
 from cq.codegen.writer import Fill, Writer, expr
@@ -38,6 +38,8 @@ from cq.runtime.layout.words import Word, beside
 NULLS_A_WORD = 62  # bits of a null word: those of an i64 that shift without a sign
 # with 64-byte entries a quarter MiB: such a table stays in the second-level cache
 SMALL_TABLE_SLOTS = Word(4096, "SMALL_TABLE_SLOTS")
+LINE_BYTES = 64  # of the cache: what one prefetch brings
+MOST_FETCHED_BYTES = 256  # of an entry: the words behind them are fetched when they are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +205,14 @@ class TableLocals:
         """Locals without a table: `use` gives them one."""
         zero = ast.Constant(0)
         table, *words = (scope.writer.hoist(zero, h) for h in ("table", *(hint for hint, _ in _WORDS)))
-        return TableLocals(scope, entry_words * 8, table, *words)
+        return TableLocals(scope, Word(entry_words * 8, "ENTRY_BYTES"), table, *words)
 
     @staticmethod
     def fixed(scope: Scope, entry_words: int, table: ast.expr) -> TableLocals:
         """Locals of the table whose address `table` is, for the whole function."""
         name = scope.writer.hoist(table, "table")
         words = (scope.writer.hoist(expr("ld_i64(T, W)", T=name, W=word), hint) for hint, word in _WORDS)
-        return TableLocals(scope, entry_words * 8, name, *words)
+        return TableLocals(scope, Word(entry_words * 8, "ENTRY_BYTES"), name, *words)
 
     def use(self, table: ast.expr) -> None:
         """Work on this table from here on."""
@@ -232,7 +234,7 @@ class TableLocals:
     def in_slot(self, slot: ast.expr | str) -> ast.expr:
         """The address of the entry in a slot, where entries stand in slots."""
         log = spread_stride(self.entry_bytes).bit_length() - 1
-        return expr("E + shl(S, LOG)", E=self.entries, S=slot, LOG=log)
+        return expr("E + shl(S, LOG)", E=self.entries, S=slot, LOG=Word(log, "SLOT_BITS"))
 
     def numbered(self, item: ast.expr | str) -> ast.expr:
         """The address of the entry that a slot of the index points to."""
@@ -322,8 +324,7 @@ class Keys:
         slot = scope.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
         with scope.when(expr("I == 0", I=t.index)):
             at = scope.let(t.in_slot(slot), "at")
-            for line in range(0, min(spread_stride(t.entry_bytes), 256), 64):
-                writer.code("prefetch(A + N)", A=at, N=line)
+            _prefetch_at(scope, at, range(0, min(spread_stride(t.entry_bytes), MOST_FETCHED_BYTES), LINE_BYTES))
         with scope.otherwise():
             writer.code("prefetch(I + S * 8)", I=t.index, S=slot)
             if sooner is not None:
@@ -377,9 +378,13 @@ class Keys:
 
 def _prefetch_lines(scope: Scope, entry: ast.expr, entry_bytes: int) -> None:
     """The lines of an entry, wherever in one it begins."""
-    for line in range(0, min(entry_bytes, 256), 64):
-        scope.writer.code("prefetch(A + N)", A=entry, N=line)
-    scope.writer.code("prefetch(A + N)", A=entry, N=min(entry_bytes, 256) - 8)
+    fetched = min(entry_bytes, MOST_FETCHED_BYTES)
+    _prefetch_at(scope, entry, dict.fromkeys([*range(0, fetched, LINE_BYTES), fetched - 8]))
+
+
+def _prefetch_at(scope: Scope, entry: ast.expr, places: Iterable[int]) -> None:
+    for place in places:
+        scope.writer.code("prefetch(A)", A=expr("A + N", A=entry, N=place) if place else entry)
 
 
 def coded_key(values: Sequence[Val]) -> Coded | None:
