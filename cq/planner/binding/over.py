@@ -304,7 +304,8 @@ def _ranked(
     parts += [differ(k.expr, column(node, numbered + 1 + n), span) for n, k in enumerate(order)]
     begins = Or(BOOLEAN, False, tuple(parts), span=span)
     last = aggregate_call("max", Case(BIGINT, False, ((begins, number),), integer(0), span=span), span=span)
-    calls = [aggregate_call("count", condition=begins, span=span) if r.dense else last for r in ranks]
+    many = aggregate_call("count", condition=begins, span=span)
+    calls = [replace(many, said="dense_rank") if r.dense else replace(last, said="rank") for r in ranks]
     return _over(node, partition, None, calls, span), len(node.schema)
 
 
@@ -321,7 +322,7 @@ def _names(node: LogicalNode, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def _name(call: Lag | AggregateCall) -> str:
-    return "lag" if isinstance(call, Lag) else call.function.name
+    return "lag" if isinstance(call, Lag) else call.said or call.function.name
 
 
 def _time_of(node: LogicalNode, order: tuple[OrderKey, ...]) -> TimeAttribute | None:

@@ -20,7 +20,8 @@ Change = Callable[[Expr], Expr]
 class AggregateCall:
     """An aggregate over a group: its rows where `filter` is TRUE, each distinct argument once if `distinct`.
 
-    options: the constants that the aggregate takes behind its arguments.
+    options: the constants that the aggregate takes behind its arguments.  said: for people, the call of the query that
+    it computes, where that is another.
     """
 
     function: Aggregate
@@ -30,6 +31,7 @@ class AggregateCall:
     distinct: bool = False
     filter: Expr | None = None
     options: tuple[Any, ...] = ()
+    said: str = field(default="", compare=False)
     span: Span = field(default=NOWHERE, compare=False)
 
     @property
@@ -75,6 +77,8 @@ class AggregateCall:
         return f"{known}({'distinct ' * self.distinct}{shown}){tail}"
 
     def __str__(self) -> str:
+        if self.said:
+            return f"{self.said}()"
         inside = ", ".join((*(format_expr(a) for a in self.args), *map(str, self.options))) or "*"
         tail = f" FILTER (WHERE {format_expr(self.filter)})" if self.filter else ""
         return f"{self.function.name}({'DISTINCT ' if self.distinct else ''}{inside}){tail}"
