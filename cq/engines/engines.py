@@ -11,6 +11,7 @@ from cq.compiler.passes import Compiled
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import READ_ROWS
 from cq.connectors.sinks.writers import CsvText, result_schema
+from cq.engines.data_errors import with_ways_out
 from cq.engines.feeding import demand_ends, demand_no_silence, native_packages
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, RunOptions
 from cq.errors import CompileError, DataError, Diagnostic, UsageError, did_you_mean
@@ -51,7 +52,8 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
     failed: BaseException | None = None
     try:
         session.feed({feed.stream.name: rows(feed) for feed in feeds})
-        failed = session.result.error
+        if session.result.error is not None:
+            failed = with_ways_out(session.result.error, compiled.request.source)
     except DataError as error:
         failed = error
     except Interrupted as interrupted:

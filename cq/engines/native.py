@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from cq.allowance import usable_memory_bytes
 from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, Unreadable
+from cq.engines.data_errors import ways_out, written_at
 from cq.engines.protocol import Enough, Interrupted, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.lang import error_places
-from cq.lang.types import MAX_DECIMAL_DIGITS, to_arrow
+from cq.lang.types import to_arrow
 from cq.lang.value_text import size_text
 from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT, PUNCTUATION, PUNCTUATION_EVENTS
 from cq.records import dataclass, field
@@ -229,7 +230,7 @@ def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source
     if failure.met is not None:
         place += error_places.met(failure.met.side, failure.met.time)
     span = _span(site) if site else NOWHERE
-    ways = _ways_out(failure.code, text)
+    ways = ways_out(code, text, written_at(span, source))
     return DataError(Diagnostic(code, text, span, severity="data error", place=place, help=ways).at(source))
 
 
@@ -260,23 +261,3 @@ def _due_place(failure: EngineFailure) -> str:
     if group.window is None:
         return error_places.group(group.columns, group.key)
     return error_places.window_group(*group.window, group.columns, group.key)
-
-
-def _ways_out(code: ErrorCode, text: str) -> tuple[str, ...]:
-    match code:
-        case ErrorCode.OVERFLOW:
-            if any(time in text for time in ("DATE", "TIMESTAMP", "INTERVAL")):
-                return ("no type can hold this value: exclude such rows with WHERE or CASE",)
-            if f"DECIMAL({MAX_DECIMAL_DIGITS}," in text:
-                return ("no DECIMAL has more digits: cast the operands to DOUBLE",)
-            return ("cast an operand to a wider type, or to DOUBLE",)
-        case ErrorCode.DIVISION_BY_ZERO:
-            return ("to get NULL instead, write a / NULLIF(b, 0) or TRY_DIVIDE(a, b)",)
-        case ErrorCode.BAD_CAST:
-            return ("to get NULL instead, write TRY_CAST",)
-        case ErrorCode.LATE:
-            return ("wait longer for late rows: subtract a larger interval in WATERMARK", "or drop them: late = 'drop'")
-        case ErrorCode.REFUSED:
-            return ("correct the row, or declare a stream and write its rows by a trigger with ON CONFLICT",)
-        case _:
-            return ()

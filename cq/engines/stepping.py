@@ -11,6 +11,7 @@ from cq.connectors.bad_rows import BadRows
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import EventTimer, SourceBatch
 from cq.connectors.sources import PiecedSource, open_source
+from cq.engines.data_errors import with_ways_out
 from cq.engines.engines import engine_named
 from cq.engines.feeding import native_packages
 from cq.engines.protocol import Feed, Progress, RunOptions
@@ -76,7 +77,7 @@ class ReferenceSteps:
     def __init__(self, compiled: Compiled) -> None:
         from cq.reference.engine import Session
 
-        self._session = Session(compiled.plan)
+        self._session, self._source = Session(compiled.plan), compiled.request.source
         self._streams = {s.name: s for s in compiled.sources}
         self._outputs = {o.name: o.node.schema.fields for o in compiled.outputs}
         self._given = dict.fromkeys(self._outputs, 0)
@@ -109,7 +110,8 @@ class ReferenceSteps:
         return found
 
     def failure(self) -> CqError | None:
-        return self._session.result.error
+        error = self._session.result.error
+        return None if error is None else with_ways_out(error, self._source)
 
     def close(self) -> None:
         """Nothing is open."""

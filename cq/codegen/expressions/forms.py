@@ -76,12 +76,15 @@ def give_text(scope: Scope, call: Strict, made: ast.expr) -> None:
     call.give(scope, address, scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size"))
 
 
-def result_of(scope: Scope, call: Strict, status: ast.expr, why: ErrorCode) -> ast.expr:
-    """The value a library function left in the state. `status` is its answer: an ErrorCode; it fails as `why`."""
+def result_of(scope: Scope, call: Strict, status: ast.expr, code: ErrorCode, why: str = "") -> ast.expr:
+    """The value a library function left in the state. `status` is its answer: an ErrorCode; it fails as `code`.
+
+    why: what the error says; else it names the function.
+    """
     answer = scope.let(status, "status")
     no_memory(scope, call, expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY))
     with scope.when(expr("S != 0", S=answer)):
-        scope.fail(why, call.text, call.span)
+        scope.fail(code, why or call.text, call.span)
     return stored(call.type)
 
 

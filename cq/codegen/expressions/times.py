@@ -85,14 +85,16 @@ def _months_later(scope: Scope, call: Strict, time: ast.expr, months: ast.expr) 
 def _make_date(scope: Scope, call: Strict) -> None:
     year, month, day = (v.it for v in call.args)
     status = expr("make_date(state, Y, M, D)", Y=year, M=month, D=day)
-    call.give(scope, scope.let(result_of(scope, call, status, ErrorCode.BAD_ARGUMENT)))
+    why = "there is no such day"
+    call.give(scope, scope.let(result_of(scope, call, status, ErrorCode.BAD_ARGUMENT, why)))
 
 
 @form("make_timestamp")
 def _make_timestamp(scope: Scope, call: Strict) -> None:
     parts = dict(zip(("Y", "MO", "D", "H", "MI", "S"), (v.it for v in call.args), strict=True))
     status = expr("make_timestamp(state, Y, MO, D, H, MI, S)", **parts)
-    call.give(scope, scope.let(result_of(scope, call, status, ErrorCode.BAD_ARGUMENT)))
+    why = "there is no such time"
+    call.give(scope, scope.let(result_of(scope, call, status, ErrorCode.BAD_ARGUMENT, why)))
 
 
 @form("last_day")
@@ -175,7 +177,10 @@ def _read_status(scope: Scope, call: Strict) -> ast.expr:
 
 @form("to_timestamp")
 def _to_timestamp(scope: Scope, call: Strict) -> None:
-    call.give(scope, scope.let(result_of(scope, call, _read_status(scope, call), ErrorCode.BAD_CAST)))
+    pattern = call.node.children[1]
+    assert isinstance(pattern, Literal), "a pattern that is no literal"
+    why = f"the text is no time as '{pattern.value}' writes it"
+    call.give(scope, scope.let(result_of(scope, call, _read_status(scope, call), ErrorCode.BAD_CAST, why)))
 
 
 @form("try_to_timestamp")
