@@ -301,7 +301,8 @@ def _event_time(fields: tuple[Field, ...], options: dict[str, str]) -> tuple[lis
         if time is None:
             return [], []
         name, seen = free_name(f.name for f in fields), time.seen
-        computed = [f"  {name} AS {time.expression}"]
+        also = f"  -- {time.also} fits as well\n" if time.also else ""
+        computed = [f"{also}  {name} AS {time.expression}"]
     without = [f"rows without {printable(name)} are left out: {seen.without:,} of {seen}"] if seen.without else []
     return [*computed, "  " + _commented(name, seen)], without
 

@@ -38,6 +38,8 @@ PATTERNS = (
     "yyyyMMdd HHmmss",
     "yyyy-M-d h:mm a",
 )
+# Patterns with the month first, and the same with the day first.
+_TURNED = tuple((f"M{sign}d{sign}yyyy{clock}", f"d{sign}M{sign}yyyy{clock}") for sign in "/-" for clock in _CLOCKS)
 
 Read = Callable[[pa.Array], "Times | None"]
 
@@ -75,7 +77,8 @@ def proposed_time(
     if not forms or rows == without:
         return ProposedTime("", SeenTimes(0, rows, all_rows, without))
     form, (_, delay) = next(iter(forms.items()))
-    return ProposedTime(form, SeenTimes(delay.delay_us, rows, all_rows, without))
+    other = next((d for m, d in _TURNED if form == _by_pattern(column, m) and _by_pattern(column, d) in forms), "")
+    return ProposedTime(form, SeenTimes(delay.delay_us, rows, all_rows, without), other)
 
 
 def _forms(column: str, type_: DataType) -> Iterator[tuple[str, Read]]:
@@ -88,7 +91,11 @@ def _forms(column: str, type_: DataType) -> Iterator[tuple[str, Read]]:
     elif type_.kind is Kind.VARCHAR:
         yield f"CAST({column} AS TIMESTAMP)", partial(_of_texts, read_timestamp)
         for pattern in PATTERNS:
-            yield f"TO_TIMESTAMP({column}, {string(pattern)})", partial(_of_texts, _reader(pattern))
+            yield _by_pattern(column, pattern), partial(_of_texts, _reader(pattern))
+
+
+def _by_pattern(column: str, pattern: str) -> str:
+    return f"TO_TIMESTAMP({column}, {string(pattern)})"
 
 
 def _reader(pattern: str) -> Callable[[str], int | None]:

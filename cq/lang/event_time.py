@@ -71,10 +71,14 @@ class SeenTimes:
 @dataclass(frozen=True, slots=True)
 class ProposedTime:
     """What makes a TIMESTAMP of a column, as the text of an expression: "" where its values are times in no known form;
-    and what was seen of these times."""
+    and what was seen of these times.
+
+    also: another pattern that fits every value and means other days by some: with day and month the other way round.
+    """
 
     expression: str
     seen: SeenTimes
+    also: str = ""
 
 
 def watermark_text(column: str, delay_us: int) -> str:

@@ -101,6 +101,27 @@ def test_times_of_which_later_rows_tell_the_form_are_read_by_it(capfd: pytest.Ca
     assert "TO_TIMESTAMP(ts, 'M/d/yyyy')" in cq(capfd, "schema", "x.csv")[1]
 
 
+@pytest.mark.parametrize(
+    ("sign", "clock", "letters"), [("/", " 10:00", " H:mm"), ("-", "", ""), ("/", " 9:30 AM", " h:mm a")]
+)
+def test_days_that_may_be_months_are_said_to_be_read_as_days_of_january(
+    capfd: pytest.CaptureFixture[str], sign: str, clock: str, letters: str
+) -> None:
+    rows = [f"{m:02}{sign}02{sign}2024{clock}\n" for m in (1, 2, 2)]
+    Path("x.csv").write_text("ts\n" + "".join(rows))
+    month, day = (f"{form.replace('/', sign)}{letters}" for form in ("M/d/yyyy", "d/M/yyyy"))
+    printed = cq(capfd, "schema", "x.csv")[1]
+    assert f"  -- {day} fits as well\n  at AS TO_TIMESTAMP(ts, '{month}'),\n" in printed
+    query = "SELECT window_start FROM TUMBLE({}, INTERVAL '1' DAY) GROUP BY window_start"
+    err = ref(capfd, "-q", query.format("'x.csv', ts"))[2]
+    assert f"TO_TIMESTAMP(ts, '{month}')" in err and f"; the pattern '{day}' fits as well\n" in err
+    for pattern, days in ((month, ("01-02", "02-02")), (day, ("02-01", "02-02"))):
+        done = ref(capfd, "-q", f"{printed.replace(month, pattern)}{query.format('x, at')}")
+        assert done == (0, "window_start\n" + "".join(f"2024-{d} 00:00:00\n" for d in days), "")
+    Path("x.csv").write_text("ts\n" + "".join([*rows, f"12{sign}13{sign}2024{clock}\n"]))
+    assert "fits as well" not in cq(capfd, "schema", "x.csv")[1]
+
+
 def test_texts_and_numbers_that_are_no_times_are_taken_for_none(capfd: pytest.CaptureFixture[str]) -> None:
     Path("x.csv").write_text("id,price,time,name\n1700000000,1704103200,7,x\n1700000001,1704103201,8,y\n")
     assert "WATERMARK" not in cq(capfd, "schema", "x.csv")[1]

@@ -192,11 +192,11 @@ def _seen(time: ProposedTime, column: str) -> str:
         return f"{column} has no value in {time.seen}: say how its times are written, or counted"
     if not time.expression:
         return f"the values of {column} are times in no form that is known: say how they are written, or counted"
-    seen = time.seen
+    seen, also = time.seen, f"; the pattern {string(time.also)} fits as well" if time.also else ""
     without = f"; {amount(seen.without, 'row')} without one: on_error = 'skip' leaves them out" if seen.without else ""
     if not seen.delay_us:
-        return f"{seen} are in this order{without}"
-    return f"the delay is that of {seen}: some are as late as {seconds(seen.delay_us)} s{without}"
+        return f"{seen} are in this order{also}{without}"
+    return f"the delay is that of {seen}: some are as late as {seconds(seen.delay_us)} s{also}{without}"
 
 
 def computed_time(seen: ProposedTime | None, column: str, type_: DataType) -> str | None:
