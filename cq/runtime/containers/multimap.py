@@ -44,7 +44,10 @@ _row = Struct("ROW")
 ROW_NEXT = _row.word()  # number of the key's next record by arrival, or 0
 ROW_VALUES = _row.rest()  # the row's words
 
-ENDS_WORDS = 1  # of an entry: the number of its first record and, above it, that of its last one
+_ends = Struct("ENDS")  # of the records of a key
+ENDS_NUMBERS = _ends.word()  # the number of its first record and, above it, that of its last one
+ENDS_WORDS = _ends.size()
+
 NUMBER_BITS = 32
 MOST_ROWS = (1 << NUMBER_BITS) - 1  # also the mask of the lower number
 FIRST_ROWS = 64  # a multimap of few rows stays in a page; growth doubles

@@ -40,8 +40,9 @@ RUN_WORDS = _run.size()
 
 KEY_NUMBER = 2 * RUN_WORDS  # behind the runs of both sides: the entry's number by birth, where rows wait
 
-ROW_MATCHED = 0  # of a row that may wait: 1 once it has a match; its values follow
-ROW_WAITING = 1  # words before the values of such a row
+_row = Struct("ROW")  # what a row that may wait begins with; its values follow
+ROW_MATCHED = _row.word()  # 1 once it has a match
+ROW_WAITING = _row.size()
 
 _wait = Struct("WAIT", after=ENTRY_KEYS)
 WAIT_KEY = _wait.word()  # the number of its key's entry; the lowest bit is its side
