@@ -198,3 +198,51 @@ def test_files_without_a_time_are_told_so(capfd: pytest.CaptureFixture[str]) -> 
     Path("x.csv").write_text("ts,b\n,1\n,2\n")
     err = ref(capfd, "-q", HOUR.format("'x.csv'", "ts"))[2]
     assert "ts has no value in all 2 rows: say how its times are written, or counted" in err
+
+
+ZONED = "at,w\n2024-01-01T01:00:04+01:00,a\n2024-01-01T01:00:08+01:00,b\n"
+
+
+def rows_of(done: tuple[int, str, str]) -> list[str]:
+    """The rows of a run that went well, sorted."""
+    assert done[0] == 0, done[2]
+    return sorted(done[1].splitlines()[1:])
+
+
+@pytest.mark.parametrize(
+    ("tables", "sign", "rows"),
+    [
+        ("'trips.csv' AS t ASOF JOIN 'zoned.csv' AS z", ">=", ["1,b", "2,a", "3,b"]),
+        ("'zoned.csv' AS z ASOF JOIN 'trips.csv' AS t", "<=", ["2,b"]),
+    ],
+)
+def test_asof_join_of_a_time_with_an_instant(
+    capfd: pytest.CaptureFixture[str], tables: str, sign: str, rows: list[str]
+) -> None:
+    Path("zoned.csv").write_text(ZONED)
+    query = f"SELECT id, w FROM {tables} ON t.ts {sign} z.at"
+    code, _, err = ref(capfd, "-q", query)
+    assert code == 1 and '"ts" is TIMESTAMP, "at" TIMESTAMP_LTZ' in err
+    way = ways(err)[0].removeprefix("read ")
+    assert rows_of(ref(capfd, "-q", query.replace("'zoned.csv' AS z", way))) == rows
+
+
+def test_asof_join_of_a_time_with_an_instant_of_declared_streams(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("zoned.csv").write_text(ZONED)
+    declared = "CREATE STREAM {0} (WATERMARK FOR {1} AS {1} - INTERVAL '9' SECOND) WITH (path = '{0}.csv');"
+    streams = declared.format("trips", "ts") + declared.format("zoned", "at")
+    query = "SELECT id, w FROM trips ASOF JOIN {} ON trips.ts >= zoned.at"
+    way = ways(ref(capfd, "-q", streams + query.format("zoned"))[2])[0].removeprefix("read ")
+    assert rows_of(ref(capfd, "-q", streams + query.format(way))) == ["1,b", "2,a", "3,b"]
+
+
+def test_union_of_a_time_with_an_instant(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("zoned.csv").write_text(ZONED)
+    streams = "CREATE STREAM s (WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (path = 'trips.csv');"
+    streams += "CREATE STREAM z (WATERMARK FOR at) WITH (path = 'zoned.csv');"
+    query = "CREATE VIEW u AS SELECT ts AS t FROM s UNION ALL SELECT at FROM z;" + HOUR.format("u", "t")
+    way = ways(ref(capfd, "-q", streams + query)[2])[0]
+    mark = way.partition("CREATE STREAM s instead: ")[2]
+    made = mark.partition(" AS ")[0]
+    streams = streams.replace("WATERMARK FOR ts AS ts", f"{mark} AS {made}")
+    assert ref(capfd, "-q", streams + query.replace("SELECT ts AS t", f"SELECT {made} AS t")) == (0, "n\n5\n", "")

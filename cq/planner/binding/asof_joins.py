@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from cq.errors import CompileError, compile_error
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjuncts, remap, walk
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import BOOLEAN
+from cq.lang.types import BOOLEAN, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import condition_span, excluding_bounds, time_name
@@ -166,17 +166,43 @@ def _without_times(node: ast.Join, sides: Sides, parts: Sequence[Expr]) -> Compi
     """Why no condition compares the event times of the sides."""
     signs = FLIPPED.keys() - {"="}
     compared = [p for p in parts if isinstance(p, Call) and p.function.name in signs and sides.meet_in(p)]
-    for e in (e for p in compared for e in walk(p)):
-        if isinstance(e, Column) and e.type.is_timestamp:
-            relation, place = sides.of(e.index)
-            if relation.node.schema.time_of(place) is None:
-                return no_event_time(relation, e.name, place, e.span, "ASOF JOIN")
+    for part in compared:
+        times = _times_in(part)
+        if len({e.type.kind for e in times}) > 1:
+            return _types_apart(node, sides, part, times)
+    for e in (e for p in compared for e in _times_in(p)):
+        relation, place = sides.of(e.index)
+        if relation.node.schema.time_of(place) is None:
+            return no_event_time(relation, e.name, place, e.span, "ASOF JOIN")
     for side in (sides.left, sides.right):
         if not side.node.schema.times:
             return no_event_time(side, *first_time(side), side.span, "ASOF JOIN")
     span = compared[0].span if compared else condition_span(node) if node.match is None else node.match.span
     way = f"write {_comparison(sides)}" if compared or node.match is not None else f"add AND {_comparison(sides)}"
     return compile_error("CQ0408", "ASOF JOIN must compare the event times of its sides", span, help=way)
+
+
+def _times_in(part: Expr) -> list[Column]:
+    return [e for e in walk(part) if isinstance(e, Column) and e.type.is_timestamp]
+
+
+def _types_apart(node: ast.Join, sides: Sides, part: Expr, times: Sequence[Column]) -> CompileError:
+    """CQ0408 for times of which one is an instant and the other has no zone: no watermark would be enough."""
+    local, instant = (next(e for e in times if (e.type.kind is Kind.TIMESTAMP_LTZ) is held) for held in (False, True))
+    relation, place = sides.of(instant.index)
+    name, table = relation.node.schema.names[place], node.right if relation is sides.right else node.left
+    shown, made = inline.name(name), inline.name(f"{name}_time")
+    way = f"convert it where its stream is declared: {made} AS CAST({shown} AS TIMESTAMP), WATERMARK FOR {made}"
+    if isinstance(table, ast.TableRef) and relation.node.bounded and relation.columns[0].qualifier is not None:
+        alias = inline.name(relation.columns[0].qualifier)
+        rows = inline.relation(replace(table, alias=None))
+        way = f"read (SELECT * REPLACE (CAST({shown} AS TIMESTAMP) AS {shown}) FROM {rows}) AS {alias}"
+    return compile_error(
+        "CQ0408",
+        f'ASOF JOIN compares times of one type, and "{local.name}" is {local.type}, "{instant.name}" {instant.type}',
+        part.span,
+        help=way,
+    )
 
 
 def _both_ways(sides: Sides, meant: Sequence[Bounds]) -> CompileError:

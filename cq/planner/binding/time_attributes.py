@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from cq.errors import CompileError, Span, amount, compile_error
 from cq.grammar import ast
 from cq.grammar.inline import name as column_name
 from cq.grammar.inline import string
 from cq.lang.event_time import ProposedTime, free_name, seconds, watermark_text
-from cq.lang.expressions import Column
+from cq.lang.expressions import Cast, Column
 from cq.lang.schema import Field, TimeAttribute
 from cq.lang.types import DATE, DataType, Kind
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Relation
-from cq.planner.operators import Join, LateRows, Scan, SemiJoin
+from cq.planner.operators import Join, LateRows, Project, Scan, SemiJoin
 from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
@@ -105,9 +106,29 @@ def no_event_time(relation: Relation, name: str, place: int | None, span: Span, 
             "what a sub-query lets pass has no event time: compute this in a derived table, and test its rows outside"
             if asked
             else "",
-            "select the time column unchanged in the inner query (for windows: window_end or window_time)",
+            _cast_of_a_time(relation.node, sources)
+            or "select the time column unchanged in the inner query (for windows: window_end or window_time)",
         ),
     )
+
+
+def _cast_of_a_time(node: LogicalNode, sources: Sequence[SourceDef]) -> str:
+    """How to convert an event time that a query below casts, as UNION ALL does where its sides have two types; "" where
+    none does."""
+    for below in topological([node]):
+        for expr in below.exprs if isinstance(below, Project) else ():
+            if not (isinstance(expr, Cast) and expr.type.is_timestamp and isinstance(expr.arg, Column)):
+                continue
+            fields = ((s, _field_of(below.inputs[0], expr.arg.index, s)) for s in sources if s.event_time is not None)
+            for source, f in fields:
+                if f is not None:
+                    made = column_name(f"{f.name}_time")
+                    return (
+                        f"its time is made of {f.name} by a CAST, which UNION ALL of two types is, too: convert it in "
+                        f"CREATE STREAM {column_name(source.name)} instead: {made} AS CAST({column_name(f.name)} AS "
+                        f"{expr.type}), WATERMARK FOR {made}"
+                    )
+    return ""
 
 
 def first_time(relation: Relation) -> tuple[str, int | None]:
