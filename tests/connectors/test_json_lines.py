@@ -182,7 +182,11 @@ def test_line_that_is_no_object_is_a_bad_row(read_lines: Read, line: str, why: s
     assert seen.rows == [(5,)] and seen.error is not None
     cause, _, way = str(seen.error).partition("\n = help: ")
     assert cause == f"data error[CQ0710]: t.jsonl:2: the line is no JSON object: {why}"
-    assert way.startswith("leave such rows out: WITH (on_error = 'skip')")
+    ways = ["put each object on one line: jq -c . FILE > FILE.jsonl"] if "ends before" in why else []
+    assert way.split("\n = help: ")[: len(ways)] == ways
+    assert way.split("\n = help: ")[-1].endswith(
+        "leave such rows out: WITH (on_error = 'skip'), or cq run -w on_error=skip"
+    )
 
 
 def test_deepest_line_is_read(read_lines: Read) -> None:

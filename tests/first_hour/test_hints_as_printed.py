@@ -246,3 +246,24 @@ def test_union_of_a_time_with_an_instant(capfd: pytest.CaptureFixture[str]) -> N
     made = mark.partition(" AS ")[0]
     streams = streams.replace("WATERMARK FOR ts AS ts", f"{mark} AS {made}")
     assert ref(capfd, "-q", streams + query.replace("SELECT ts AS t", f"SELECT {made} AS t")) == (0, "n\n5\n", "")
+
+
+ARRAYS = {
+    "BIGINT": "[1, -2]",
+    "DOUBLE": "[1.5e0, 2e10]",
+    "DECIMAL(5,2)": "[CAST(1.25 AS DECIMAL(5,2))]",
+    "BOOLEAN": "[true, false]",
+    "DATE": "[DATE '2024-01-31', DATE '2024-02-29']",
+    "TIMESTAMP": "[TIMESTAMP '2024-01-31 10:00:00', TIMESTAMP '2024-02-29 00:00:00.5']",
+}
+
+
+@pytest.mark.parametrize("element", ARRAYS)
+def test_array_that_was_written_as_csv(capfd: pytest.CaptureFixture[str], element: str) -> None:
+    made = f'SELECT {ARRAYS[element]} AS "the a" UNION ALL SELECT CAST([] AS {element} ARRAY)'
+    wanted = ref(capfd, "-q", made, "-f", "json")
+    assert wanted[0] == 0 and ref(capfd, "-q", made, "-o", "a.csv")[0] == 0
+    stream = 'CREATE STREAM a ("the a" {}) WITH (path = \'a.csv\'); SELECT {} AS "the a" FROM a'
+    err = ref(capfd, "-q", stream.format(f"{element} ARRAY", '"the a"'))[2]
+    way = ways(err)[0].partition("declare it VARCHAR and write ")[2]
+    assert ref(capfd, "-q", stream.format("VARCHAR", way), "-f", "json") == wanted

@@ -98,6 +98,28 @@ MISTAKES = {
         {},
         notes=("put each object on a line: jq -c '.[]' FILE > FILE.jsonl",),
     ),
+    "object_on_several_lines": Mistake(
+        {"x.json": b'{\n "a": 1,\n "b": [\n  2\n ]\n}\n{\n "a": 3,\n "b": []\n}\n'},
+        ("run", "SELECT * FROM 'x.json'"),
+        {"put each object on one line": ("run", "SELECT * FROM 'x.jsonl'")},
+        first="jq -c . x.json > x.jsonl",
+    ),
+    "object_on_several_lines_of_declared_columns": Mistake(
+        {"x.json": b'{\n "a": 1\n}\n'},
+        ("run", "CREATE STREAM x (a BIGINT) WITH (path = 'x.json'); FROM x"),
+        {
+            "put each object on one line": (*("run", "CREATE STREAM x (a BIGINT) WITH (path = 'x.jsonl'); FROM x"),),
+            "or leave such rows out": (
+                *("run", "CREATE STREAM x (a BIGINT) WITH (path = 'x.json'); FROM x", "-w", "on_error=skip"),
+            ),
+        },
+        first="jq -c . x.json > x.jsonl",
+    ),
+    "csv_as_json": Mistake(
+        {"x.csv": b"a,b\n1,2\n"},
+        (*ALL, "-w", "format=json"),
+        {"if it is no JSON, leave format = 'json' out": ALL},
+    ),
     "line_that_is_no_object": Mistake(
         {"x.jsonl": b'{"a":1}\nnot json\n'},
         ("run", "SELECT * FROM 'x.jsonl'"),

@@ -46,6 +46,7 @@ from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged, told_apart
 from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, amount, did_you_mean, printable
+from cq.grammar import inline
 from cq.lang.schema import Field
 from cq.lang.types import DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
 from cq.records import dataclass, replace
@@ -58,6 +59,17 @@ _HAS_ZONE = re.compile(rb":[0-9.]*(?:Z|[+-][0-9:]+)$")
 _IS_FINE = re.compile(rb"\.[0-9]{7}")
 MOST_DIGITS_256 = 76  # of an Arrow decimal of 256 bits
 MAX_PLAIN_DECIMAL_CHARS = 40  # longer ones go to the strict scanner: 38 digits, a sign and a point
+
+
+_ELEMENT = r'[^\[\],"\s][^\[\],"]*'
+
+
+def _array_of_text(name: str, type_: DataType) -> str:
+    """The array that a text stands for: elements between commas, in brackets and quotes or not, as cq writes it too."""
+    assert type_.element is not None
+    is_text = type_.element.kind is Kind.VARCHAR
+    pieces = f"SPLIT({name}, ',')" if is_text else f"REGEXP_EXTRACT_ALL({name}, '{_ELEMENT}')"
+    return f"CAST({pieces} AS {type_})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +206,8 @@ class ColumnMap:
             if not has_text_form(f.type.kind):
                 way = "use format = 'parquet'"
                 if f.type.kind is Kind.ARRAY:
-                    way += f", or declare it VARCHAR and write CAST(SPLIT({f.name}, ',') AS {f.type})"
+                    name = inline.name(f.name)
+                    way += f", or declare it VARCHAR and write {_array_of_text(name, f.type)}"
                 cause = f"column {f.name}: {f.type} cannot be read from CSV"
                 raise UsageError(Diagnostic("CQ0602", cause, help=(way,)))
         width = len(first.cells)

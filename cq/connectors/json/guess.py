@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 from cq.connectors.cells import Unreadable, names_a_zone, scanner
 from cq.connectors.csv.source import MAX_FILE_COLUMNS
-from cq.connectors.json.rows import NoObject, Value, elements, members
+from cq.connectors.json.rows import ONE_LINE, NoObject, Value, elements, members
 from cq.connectors.protocol import damaged
 from cq.errors import DataError, Diagnostic
 from cq.lang.schema import Field
@@ -86,6 +86,10 @@ class Column:
             yield Field(path, _column_type(self))
 
 
+# A line of text is no JSON; numbers and names begin a CSV file.
+_NO_JSON = "if it is no JSON, leave format = 'json' out, or say which it is: cq run -w format=csv"
+
+
 def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
     """The columns of lines, in the order in which their fields appear. Lines that are no objects say nothing."""
     seen: dict[str, Column] = {}
@@ -97,8 +101,10 @@ def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
         if len(seen) > MAX_FILE_COLUMNS:
             raise _too_wide(name)
     if not seen:
-        what = "has no line with an object that has fields" if text.strip() else "is empty"
-        raise damaged(name, f"the file {what}, so its columns cannot be known", "declare the columns")
+        begins = text.lstrip()[:1]
+        what = "has no line with an object that has fields" if begins else "is empty"
+        way = "declare the columns" if not begins else ONE_LINE if begins == b"{" else _NO_JSON
+        raise damaged(name, f"the file {what}, so its columns cannot be known", way)
     found: dict[str, Field] = {}
     for label, column in seen.items():
         column.odd = column.odd or not label or "." in label

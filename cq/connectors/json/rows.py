@@ -38,8 +38,15 @@ Member = tuple[bytes, bytes]
 """The name of a field, and its value as it is written."""
 
 
+ONE_LINE = "put each object on one line: jq -c . FILE > FILE.jsonl"
+
+
 class NoObject(Exception):
-    """The line is no JSON object; the message says why, and where."""
+    """The line is no JSON object; the message says why, and where. way: what to do, beside leaving it out."""
+
+    def __init__(self, message: str, way: str = "") -> None:
+        super().__init__(message)
+        self.way = way
 
 
 class Value(NamedTuple):
@@ -217,7 +224,7 @@ class _Line:
 
     def _fault(self, at: int, why: str) -> NoObject:
         if at >= len(self._line):
-            return NoObject("the line ends before the object does")
+            return NoObject("the line ends before the object does", ONE_LINE)
         character = len(self._line[:at].decode("utf-8", "replace")) + 1
         return NoObject(f"{why}: character {character:,}")
 

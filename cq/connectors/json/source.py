@@ -222,7 +222,7 @@ class _ByLine:
         try:
             found = values(line, self._reading.levels, len(self._readers))
         except NoObject as e:
-            return [], Fault("CQ0710", f"the line is no JSON object: {e}")
+            return [], Fault("CQ0710", f"the line is no JSON object: {e}", way=e.way)
         row = []
         for i, value in enumerate(found):
             read, fault = self._value(i, value)
