@@ -18,7 +18,7 @@ from cq.connectors.access import STDIN, Access
 from cq.connectors.inputs import Inputs
 from cq.connectors.once import told_of_waiting
 from cq.connectors.options import SOURCE_OPTIONS
-from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean
+from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean, printable
 from cq.planner.binding.parameters import Untyped
 from cq.planner.binding.settings import SETTINGS, Setting, setting_value, takes, unknown_setting
 
@@ -27,11 +27,24 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 # of what is meant as a query, also where cq has no such statement and says so
-_BEGINNING = re.compile(
-    r"\s*(/\*|--|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET|TABLE|DESCRIBE|SHOW|SUMMARIZE|PIVOT|UNPIVOT"
-    r"|UPDATE|DELETE|MERGE|COPY|DROP|ALTER|PRAGMA)\s)",
-    re.IGNORECASE,
+_WORDS = (
+    *(
+        "SELECT",
+        "WITH",
+        "FROM",
+        "VALUES",
+        "CREATE",
+        "INSERT",
+        "EXPLAIN",
+        "SET",
+        "TABLE",
+        "DESCRIBE",
+        "SHOW",
+        "SUMMARIZE",
+    ),
+    *("PIVOT", "UNPIVOT", "UPDATE", "DELETE", "MERGE", "COPY", "DROP", "ALTER", "PRAGMA"),
 )
+_BEGINNING = re.compile(rf"\s*(/\*|--|\(|({'|'.join(_WORDS)})\s)", re.IGNORECASE)
 
 
 def complete_settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -98,6 +111,7 @@ def compiled_query(
         elif "=" in first and not os.path.exists(first):
             raise _usage(f'"{first}" comes before the query', "put the query first")
         else:
+            _refuse_misspelt_query(first)
             text, path, name = read_text(Path(first)), Path(first), first
     given: dict[str, str] = {}
     for stream, where in (_pair(b, "a stream", "STREAM=PATH") for b in bindings):
@@ -119,6 +133,15 @@ def compiled_query(
 def is_query_text(argument: str) -> bool:
     """Whether an argument is no file but the text of a query: it begins as one, and has more than a word."""
     return _BEGINNING.match(argument) is not None and not os.path.exists(argument)
+
+
+def _refuse_misspelt_query(argument: str) -> None:
+    """CQ0100 for words of which the first is nearly one that begins a query, and that name no file."""
+    word, _, more = argument.partition(" ")
+    meant = did_you_mean(word.upper(), _WORDS) if more and not os.path.exists(argument) else ""
+    if meant:
+        cause = f'no query begins with "{printable(word)}", and no file is called "{printable(argument)}"'
+        raise CompileError(Diagnostic("CQ0100", cause, help=(meant,)))
 
 
 def input_options(given: Sequence[str]) -> dict[str, dict[str, str]]:

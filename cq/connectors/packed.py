@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from cq.connectors.csv.blocks import Reads
 from cq.connectors.first_bytes import codec_of_bytes, format_of_bytes
-from cq.connectors.formats import FORMATS
+from cq.connectors.formats import FORMATS, PLAIN
 from cq.connectors.once import Peeked
-from cq.connectors.protocol import damaged
+from cq.connectors.protocol import INCOMPLETE, damaged
 
 # A file may become this many times larger when unpacked, once it is past the free part: text packs 3 to 30 times.
 MAX_RATIO = 200
@@ -21,6 +21,9 @@ FILLING = b"\xff"
 def unpacked(file: BinaryIO, path: str, codec: str) -> Reads:
     """The text of a file."""
     return _Unpacked(file, codec, path) if codec else file
+
+
+NOT_PACKED = f"if it is not packed, say compression = '{PLAIN}' in WITH, or cq run -w compression={PLAIN}"
 
 
 class _Unpacked(Peeked):
@@ -39,7 +42,8 @@ class _Unpacked(Peeked):
     def take(self, size: int) -> bytes:
         """As of `Peeked`, but it waits for all `size` bytes."""
         if self._broken is not None:
-            raise damaged(self._path, f"it cannot be unpacked: {str(self._broken)[:200]}") from None
+            cause = f"it cannot be unpacked: {str(self._broken)[:200]}"
+            raise damaged(self._path, cause, *(() if self._bytes else (NOT_PACKED,)), INCOMPLETE) from None
         # Arrow says nothing of what it has unpacked when it fails: that ends where the filling begins, no part of UTF-8
         room = bytearray(FILLING) * size
         try:

@@ -250,9 +250,12 @@ class Sink(Protocol):
         ...
 
 
+INCOMPLETE = "check that the file is complete and of this format: cq schema FILE"
+
+
 def damaged(file: str, cause: str, *help: str) -> DataError:
     """The error for a file that is broken or not of its format."""
-    ways_out = help or ("check that the file is complete and of this format: cq schema FILE",)
+    ways_out = help or (INCOMPLETE,)
     return DataError(Diagnostic("CQ0701", cause, severity="data error", place=file, help=ways_out))
 
 

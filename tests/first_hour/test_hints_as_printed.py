@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -267,3 +268,42 @@ def test_array_that_was_written_as_csv(capfd: pytest.CaptureFixture[str], elemen
     err = ref(capfd, "-q", stream.format(f"{element} ARRAY", '"the a"'))[2]
     way = ways(err)[0].partition("declare it VARCHAR and write ")[2]
     assert ref(capfd, "-q", stream.format("VARCHAR", way), "-f", "json") == wanted
+
+
+def test_fraction_of_an_interval(capfd: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT {} AS it FROM 'trips.csv'"
+    err = ref(capfd, "-q", query.format("fare * INTERVAL '1' MINUTE"))[2]
+    whole, finer = ways(err)[0].removeprefix("multiply an integer: ").split(", or, to the second, ")
+    assert ref(capfd, "-q", query.format(whole)) == (0, "it\n00:03:00\n00:04:00\n00:01:00\n", "")
+    assert ref(capfd, "-q", query.format(finer)) == (0, "it\n00:02:30\n00:04:00\n00:00:30\n", "")
+
+
+def test_months_beside_days(capfd: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT INTERVAL '1' MONTH > {} AS it"
+    err = ref(capfd, "-q", query.format("INTERVAL '20' DAY"))[2]
+    days = ways(err)[0].rpartition(", as ")[2]
+    assert ref(capfd, "-q", query.replace("INTERVAL '1' MONTH", days).format("INTERVAL '20' DAY")) == (
+        0,
+        "it\ntrue\n",
+        "",
+    )
+
+
+def test_directory_that_is_not_there_is_made(capfd: pytest.CaptureFixture[str]) -> None:
+    err = ref(capfd, "-q", "SELECT 1 AS x", "-o", "my days/x.csv")[2]
+    subprocess.run(ways(err)[0].removeprefix("create its directory: "), shell=True, check=True)
+    assert ref(capfd, "-q", "SELECT 1 AS x", "-o", "my days/x.csv")[0] == 0
+    assert Path("my days/x.csv").read_text() == "x\n1\n"
+
+
+def test_text_that_is_called_packed(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("x.csv.gz").write_text("a\n1\n")
+    err = ref(capfd, "-q", "SELECT * FROM 'x.csv.gz'")[2]
+    option = ways(err)[0].rpartition("or cq run ")[2]
+    assert ref(capfd, "-q", "SELECT * FROM 'x.csv.gz'", *shlex.split(option)) == (0, "a\n1\n", "")
+
+
+def test_misspelt_query_is_taken_for_no_file(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = ref(capfd, "-q", "SELEC 1 AS x")
+    assert code != 0 and ways(err) == ['did you mean "SELECT"?']
+    assert "no such file" in ref(capfd, "-q", "my query.cq")[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import stat
 import sys
 from contextlib import suppress
@@ -48,9 +49,11 @@ class Target(Protocol):
 
 def cannot_write(path: str, error: OSError) -> UsageError:
     """The error for a file that cannot be written."""
-    return UsageError(
-        Diagnostic("CQ0605", f'cannot write "{printable(path)}": {(error.strerror or str(error)).lower()}')
-    )
+    directory = os.path.dirname(path)
+    lacks_one = isinstance(error, FileNotFoundError) and directory and not os.path.exists(directory)
+    help = (f"create its directory: mkdir -p {shlex.quote(printable(directory))}",) if lacks_one else ()
+    cause = f'cannot write "{printable(path)}": {(error.strerror or str(error)).lower()}'
+    return UsageError(Diagnostic("CQ0605", cause, help=help))
 
 
 class FileTarget:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.errors import CompileError, Label, compile_error
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.grammar.printer import print_expr
 from cq.lang.casts import castable
 from cq.lang.expressions import Column, Expr, Literal
@@ -78,6 +78,8 @@ def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Expr] = ()) -> str:
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         return "arrays are only equal or not: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"
+    if {a.type.kind, b.type.kind} == {Kind.INTERVAL, Kind.INTERVAL_MONTH}:
+        return "a month has no fixed length: compare months with months, or days with days, as INTERVAL '30' DAY"
     if a.type.is_numeric and b.type.is_numeric:
         return "together they need a DECIMAL of more than 38 digits: CAST one of them to DOUBLE, or to fewer digits"
     targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if s != t and castable(s, t)]
@@ -93,6 +95,11 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
         if a.type.kind is Kind.DATE and b.type == BIGINT:
             return "CAST the days to INTEGER"
         return f"{'add' if op == '+' else 'subtract'} an interval: ts {op} INTERVAL '5' SECOND"
+    if op == "*" and Kind.INTERVAL in kinds and (a.type.is_numeric or b.type.is_numeric):
+        number = b if a.type.kind is Kind.INTERVAL else a
+        name = inline.name(number.name) if isinstance(number, Column) else "n"
+        whole, finer = (f"CAST(ROUND({n}) AS BIGINT) * INTERVAL '1'" for n in (name, f"{name} * 60"))
+        return f"multiply an integer: {whole} MINUTE, or, to the second, {finer} SECOND"
     if op == "/" and kinds == {Kind.INTERVAL}:
         return "divide numbers: (UNIX_MICROS(b) - UNIX_MICROS(a)) / 60000000 is a distance of times in minutes"
     if Kind.TIME in kinds and kinds & {Kind.TIMESTAMP, Kind.INTERVAL_MONTH}:
