@@ -278,6 +278,27 @@ def test_fraction_of_an_interval(capfd: pytest.CaptureFixture[str]) -> None:
     assert ref(capfd, "-q", query.format(finer)) == (0, "it\n00:02:30\n00:04:00\n00:00:30\n", "")
 
 
+CLOCKS = "t,d,i\n00:02:00,120.4,120\n"
+
+
+@pytest.mark.parametrize("column", ["t", "d", "i"])
+def test_column_that_becomes_an_interval(capfd: pytest.CaptureFixture[str], column: str) -> None:
+    Path("x.csv").write_text(CLOCKS)
+    query = "CREATE STREAM x (t VARCHAR, d DOUBLE, i INTEGER) WITH (path = 'x.csv'); SELECT {} AS it FROM x"
+    way = ways(ref(capfd, "-q", query.format(f"CAST({column} AS INTERVAL)"))[2])[0]
+    way = re.sub(r"\bx\b", column, re.split(r", write |integer: ", way)[1])
+    assert ref(capfd, "-q", query.format(way)) == (0, "it\n00:02:00\n", "")
+
+
+def test_table_without_a_key_that_a_trigger_writes(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("s.csv").write_text("k,ts\n1,2024-01-01 00:00:00\n")
+    query = "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 's.csv'); {};"
+    query += "CREATE TRIGGER t AFTER INSERT ON s BEGIN INSERT INTO seen VALUES (new.k); END; SELECT * FROM seen;"
+    err = ref(capfd, "-q", query.format("CREATE TABLE seen (k BIGINT)"))[2]
+    way = ways(err)[0].removeprefix("declare it: ").replace(", …", "")
+    assert ref(capfd, "-q", query.format(way)) == (0, "k\n1\n", "")
+
+
 def test_months_beside_days(capfd: pytest.CaptureFixture[str]) -> None:
     query = "SELECT INTERVAL '1' MONTH > {} AS it"
     err = ref(capfd, "-q", query.format("INTERVAL '20' DAY"))[2]

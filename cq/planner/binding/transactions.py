@@ -46,8 +46,8 @@ class Transactions:
         return table in self.catalog.broken
 
     def is_sink(self, name: str) -> bool:
-        """Whether the name is a sink, or a relation that is no table."""
-        return name in self.catalog.sinks or name in self.catalog.relations
+        """Whether the name is a sink."""
+        return name in self.catalog.sinks
 
     # ---------------------------------------------------------------------------------------------------- statements
 

@@ -130,6 +130,8 @@ def cast_help(source: DataType, target: DataType) -> str:
         return "add it to a time: TIMESTAMP '1970-01-01' + n * INTERVAL '1' SECOND"
     if target.kind is Kind.DATE and source.is_numeric:
         return "add days, an INTEGER, to a date: DATE '1970-01-01' + n"
-    if target.kind is Kind.INTERVAL and (source.is_numeric or source == VARCHAR):
-        return "multiply an integer: n * INTERVAL '1' SECOND"
+    if target.kind is Kind.INTERVAL and source == VARCHAR:
+        return "for text as 00:02:00, write DATE '1970-01-01' + CAST(x AS TIME) - CAST('1970-01-01' AS TIMESTAMP)"
+    if target.kind is Kind.INTERVAL and source.is_numeric:
+        return f"multiply an integer: {'x' if source.is_integer else 'CAST(ROUND(x) AS BIGINT)'} * INTERVAL '1' SECOND"
     return ""
