@@ -9,7 +9,8 @@ import html
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from cq.engines.losses import losses
 from cq.engines.protocol import RunOptions
 from cq.engines.query import collect, opening_sinks, run_reading_again
 from cq.errors import CompileError, CqError, Diagnostic, SourceText, UsageError, mistakes_told, printable
+from cq.faces import PYTHON, facing
 from cq.grammar.naming import names_of
 from cq.grammar.parser import parse
 from cq.job import Job
@@ -36,6 +38,14 @@ from cq.lang.functions.user import UserFunction
 from cq.planner.binding.settings import MEMORY_LIMIT, setting_value, takes
 from cq.planner.plan.logical import Output as PlannedOutput
 from cq.result import Hashes, Output, Result
+
+
+@contextmanager
+def _in_python() -> Iterator[None]:
+    """Mistakes of ours are told as such, and hints say what is written in Python, or where it was called from."""
+    with mistakes_told(), facing(PYTHON):
+        yield
+
 
 _Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -96,6 +106,7 @@ def run(query: str | os.PathLike[str] | Query, inputs: Mapping[str, Any] | None 
     return _as_query(query).run(inputs, **options)
 
 
+@_in_python()
 def diff(
     query: str | os.PathLike[str] | Query,
     inputs: Mapping[str, Any] | None = None,
@@ -163,7 +174,7 @@ class Query:
         self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
         self._kept = Kept() if self._functions else OF_PROCESS
 
-    @mistakes_told()
+    @_in_python()
     def bound(
         self, inputs: Mapping[str, Any] | None = None, settings: Mapping[str, int | str] | None = None
     ) -> Compiled:
@@ -190,6 +201,7 @@ class Query:
             functions=self._functions,
         )
 
+    @_in_python()
     def check(self, inputs: Mapping[str, Any] | None = None) -> tuple[Diagnostic, ...]:
         """Return the warnings, or raise a CompileError with every mistake; what no native kernel can run is one.
 
@@ -200,6 +212,7 @@ class Query:
             raise CompileError(*found)
         return found
 
+    @_in_python()
     def explain(
         self,
         stage: str = EXPLAINED,
@@ -225,7 +238,7 @@ class Query:
             return drawn(run_counting(compiled, threads), format)
         return compiled.for_workers(compiled.workers(threads)).explain(stage, format, verbose)
 
-    @mistakes_told()
+    @_in_python()
     def run(
         self,
         inputs: Mapping[str, Any] | None = None,

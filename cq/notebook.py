@@ -28,6 +28,7 @@ from cq.engines.analysis import analyze as run_counting
 from cq.engines.analysis import drawn
 from cq.engines.engines import ENGINES
 from cq.errors import CompileError, CqError, SourceText, compile_error
+from cq.faces import NOTEBOOK, facing
 from cq.grammar.naming import Names, names_of
 from cq.grammar.parser import parse
 from cq.lang.aggregates.user import UserFold
@@ -77,7 +78,8 @@ def run_cell(variables: dict[str, Any], line: str, cell: str) -> Result | Pictur
         asked: dict[str, Any] | int = _line.main(shlex.split(line), prog_name="%%cq", standalone_mode=False)
         if not isinstance(asked, dict):
             return None  # the help has been shown
-        return _answer(variables, cell, **asked)
+        with facing(NOTEBOOK):
+            return _answer(variables, cell, **asked)
     except click.ClickException as error:
         print(f"%%cq: {error.format_message()}", file=sys.stderr)
     except ValueError as error:  # a quote without its end

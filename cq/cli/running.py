@@ -18,13 +18,14 @@ from cq.compiler.passes import EXPLAINED, Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.formats import FORMATS
 from cq.connectors.protocol import Sink
-from cq.connectors.sinks.terminal import FIRST_ROWS, HOW_TO_SEE_ALL, Screen, Table
+from cq.connectors.sinks.terminal import FIRST_ROWS, Screen, Table
 from cq.connectors.sinks.writers import open_sink, writes_stdout
 from cq.engines.engines import ENGINES
 from cq.engines.losses import late_losses
 from cq.engines.protocol import Progress, RunOptions, RunSummary
 from cq.engines.query import opening_sinks, run_reading_again
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
+from cq.faces import face
 from cq.planner.binding.binder import Explained
 from cq.records import dataclass
 from cq.runtime.base.notices import listening
@@ -181,12 +182,11 @@ def open_sinks(
     format_: str | None,
     screen: Screen,
     shown: int | None = None,
-    way: str = f"; {HOW_TO_SEE_ALL}",
     partition_by: str | None = None,
 ) -> dict[str, Sink]:
     """A sink for every output: as given on the command line, else as declared, else standard output.
 
-    shown: how many rows of an output that ends a table on the screen has; None: all.  way: how to see the others.
+    shown: how many rows of an output that ends a table on the screen has; None: all.
     """
     names = [o.name for o in compiled.outputs]
     paths: dict[str, str] = {}
@@ -207,8 +207,8 @@ def open_sinks(
                 continue
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
-                room = shown if (ends := output.node.bounded) else None
-                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, way, ends)
+                room, more = shown if (ends := output.node.bounded) else None, f"; {face().all_rows}"
+                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, more, ends)
                 continue
             if format_ == "table":
                 cause = "format table can only be written to standard output"

@@ -23,10 +23,12 @@ from cq.connectors.protocol import Sink
 from cq.engines.engines import ENGINES, engine_named
 from cq.engines.protocol import Progress, RunOptions
 from cq.engines.query import run_reading_again
-from cq.errors import CqError, Diagnostic, SourceText, Span, internal_error, render
+from cq.errors import CqError, Diagnostic, SourceText, Span, internal_error, printable, render
+from cq.faces import SHELL, facing
 from cq.grammar import ast, inline
 from cq.grammar.parser import parse, tables
 from cq.grammar.printer import print_script
+from cq.planner.binding.parameters import Untyped
 from cq.records import dataclass, field, replace
 
 NAME = "<shell>"
@@ -46,6 +48,7 @@ class Shell:
     engine: str = next(iter(ENGINES))
     timer: bool = False
     expanded: bool = False
+    parameters: dict[str, Untyped] = field(default_factory=dict)
     last: str = ""  # the statements that were run last, for .all
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by what is asked for and declared
     interrupts: Interrupts = field(default_factory=Interrupts)
@@ -114,7 +117,7 @@ class Shell:
         at = next((i for i, name in enumerate(self.declared) if name in new), len(self.declared))
         kept = [(i < at, d) for i, (name, d) in enumerate(self.declared.items()) if name not in new]
         before, after = (" ".join(d for is_before, d in kept if is_before is side) for side in (True, False))
-        return compile(f"{before}\n{text}\n{after}", NAME, inputs=Inputs(Access(Path.cwd())))
+        return compile(f"{before}\n{text}\n{after}", NAME, self.parameters, Inputs(Access(Path.cwd())))
 
     def run(self, text: str) -> None:
         """Run the statements of a text, and keep what they declare."""
@@ -138,7 +141,7 @@ class Shell:
         with shown.screen(compiled) as screen, stopping(progress), progress_shown(progress, screen, quiet=False):
 
             def opened(compiled: Compiled) -> Mapping[str, Sink]:
-                return open_sinks(compiled, (), "table", screen, shown.rows(screen), "; .all shows them")
+                return open_sinks(compiled, (), "table", screen, shown.rows(screen))
 
             done = run_reading_again(compiled, opened, self.engine, options, progress)
         if self.timer or done.late_rows or any(done.bad_rows.values()) or done.interrupted:
@@ -227,6 +230,18 @@ class Shell:
             self.columns[text] = found
         return self.columns[text]
 
+    def set_parameter(self, given: str) -> None:
+        """set the parameter :NAME; without VALUE remove it, without NAME list all"""
+        name, _, value = given.partition(" ")
+        name = name.removeprefix(":").lower()
+        if not name:
+            for known, text in self.parameters.items():
+                click.echo(f"{known} {printable(text)}")
+        elif not value.strip():
+            self.parameters.pop(name, None)
+        else:
+            self.parameters[name] = Untyped(value.strip())
+
     def set_timer(self, _: str) -> None:
         """show rows and time after each query, or no longer"""
         self.timer = not self.timer
@@ -245,6 +260,7 @@ COMMANDS: dict[str, tuple[Callable[[Shell, str], None], str]] = {
     ".explain": (Shell.explain, "QUERY"),
     ".all": (Shell.all, ""),
     "\\x": (Shell.set_expanded, ""),
+    ".set": (Shell.set_parameter, "[NAME [VALUE]]"),
     ".timer": (Shell.set_timer, ""),
     ".engine": (Shell.set_engine, "NAME"),
 }
@@ -253,7 +269,8 @@ COMMANDS: dict[str, tuple[Callable[[Shell, str], None], str]] = {
 def run_shell() -> int:
     """The shell at a prompt that completes what it knows."""
     shell = Shell()
-    return shell.loop(Prompt(shell.offers).read)
+    with facing(SHELL):
+        return shell.loop(Prompt(shell.offers).read)
 
 
 def _called(entry: Entry) -> bool:

@@ -9,6 +9,7 @@ from cq.codegen.scan import COMPUTED_TIME, times_name
 from cq.codegen.stage import WrittenStage, write_stage
 from cq.codegen.writer import GeneratedTooMuch
 from cq.errors import CompileError, Span, compile_error
+from cq.faces import face
 from cq.lang.event_time import column_time
 from cq.lang.expressions import walk
 from cq.planner.physical.stages import PhysicalPlan, Stage
@@ -29,7 +30,7 @@ def demand_narrow(columns: int, what: str, span: Span) -> None:
     if columns > MAX_COLUMNS:
         help = (
             f"name the columns you need, at most {MAX_COLUMNS} in a SELECT; several can read one view",
-            "or run it in plain Python: --engine reference",
+            f"or run it in plain Python: {face().reference}",
         )
         raise compile_error("CQ0802", f"{what} has {columns} columns, more than {MAX_COLUMNS}", span, help=help)
 
@@ -62,7 +63,7 @@ def _too_large(stage: Stage) -> CompileError:
     span = max((n for n in stage.plan.nodes() if n.span.line), key=size).span
     help = (
         "put parts of it into queries of their own, each with a sink",
-        "or run it in plain Python: --engine reference",
+        f"or run it in plain Python: {face().reference}",
     )
     return compile_error("CQ0802", "the code that this needs is too large to be compiled", span, help=help)
 

@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 from cq.connectors.once import Once, kept
 from cq.errors import Diagnostic, UsageError
+from cq.faces import face
 from cq.records import dataclass
 
 MAX_FILES = 100_000  # a pattern that matches more is a mistake (`cq limits`)
@@ -45,7 +46,7 @@ class Access:
                 Diagnostic(
                     "CQ0601",
                     f'"{path}" is outside the directories that this query may use',
-                    help=(f"allow its directory as well: --restrict {os.path.dirname(real)}",),
+                    help=(f"allow its directory as well: {face().allowing(os.path.dirname(real))}",),
                 )
             )
         return real

@@ -30,6 +30,7 @@ from cq.connectors.stdin import NAME as STDIN_NAME
 from cq.connectors.stdin import standard_input
 from cq.connectors.waiting import LOOK_BYTES, Waiting, end_of_rows
 from cq.errors import CqError, Diagnostic, UsageError
+from cq.faces import face
 from cq.lang.schema import Field, Unheld
 from cq.lang.types import VARCHAR, from_arrow
 
@@ -51,8 +52,9 @@ def infer(options: Mapping[str, str], access: Access | None = None, stream: str 
         case "stdin":
             return _pipe_columns(standard_input(), STDIN_NAME, options, stream)
         case other:
-            help = "declare its columns: CREATE STREAM … (column TYPE, …); cq schema FILE prints those of a file"
-            raise UsageError(Diagnostic("CQ0602", f"a stream from {other} has no schema of its own", help=(help,)))
+            declare = "declare its columns: CREATE STREAM … (column TYPE, …); cq schema FILE prints those of a file"
+            help = tuple(h for h in (declare, face().giving(stream)) if h)
+            raise UsageError(Diagnostic("CQ0602", f"a stream from {other} has no schema of its own", help=help))
 
 
 def infer_given(given: Any, name: str) -> Inferred:

@@ -29,6 +29,7 @@ from cq.connectors.read_ahead import Ahead
 from cq.connectors.rules import Rules
 from cq.connectors.stdin import read_stdin
 from cq.errors import DataError, Diagnostic, UsageError
+from cq.faces import face
 from cq.records import replace
 
 
@@ -80,7 +81,9 @@ def open_source(
                 Diagnostic(
                     "CQ0602",
                     f"stream {stream.name} has no source",
-                    help=(f"name a file: {stream.name}=PATH", "or declare it in the query: WITH (path = '…')"),
+                    help=tuple(
+                        h for h in (face().giving(stream.name), "declare where its rows are: WITH (path = '…')") if h
+                    ),
                 )
             )
 

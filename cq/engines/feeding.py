@@ -13,13 +13,17 @@ from cq.connectors.natives import NONE, Natives
 from cq.connectors.sources import open_source
 from cq.engines.protocol import Feed, Progress, RunOptions
 from cq.errors import NOWHERE, CqError, Diagnostic, UsageError
+from cq.faces import face
 from cq.grammar.ast import CreateRelation
 from cq.planner.operators.pruning import columns_used
 from cq.planner.plan.source import SourceDef
 from cq.records import replace
 
 NATIVE_MACHINES = {"x86_64": "x86-64"}  # as the system calls them, and as people do; no other was ever tried
-IN_PYTHON = "run it in plain Python: --engine reference"
+
+
+def _in_python() -> str:
+    return f"run it in plain Python: {face().reference}"
 
 
 def _demand_platform() -> None:
@@ -28,7 +32,7 @@ def _demand_platform() -> None:
         return
     here = " ".join(part for part in (platform.system(), platform.machine()) if part) or "this system"
     text = f"the native engine runs on Linux on {' and '.join(NATIVE_MACHINES.values())}, not on {here}"
-    raise UsageError(Diagnostic("CQ0607", text, help=(IN_PYTHON,)))
+    raise UsageError(Diagnostic("CQ0607", text, help=(_in_python(),)))
 
 
 @contextmanager
@@ -40,7 +44,7 @@ def native_packages() -> Iterator[None]:
     except ModuleNotFoundError as e:
         if (e.name or "").partition(".")[0] not in {"numba", "llvmlite"}:
             raise
-        ways = ("pip install numba llvmlite", f"or {IN_PYTHON}")
+        ways = ("pip install numba llvmlite", f"or {_in_python()}")
         raise UsageError(Diagnostic("CQ0604", f"the native engine needs the package {e.name}", help=ways)) from None
 
 

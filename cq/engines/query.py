@@ -17,6 +17,7 @@ from cq.engines.engines import engine_named
 from cq.engines.feeding import demand_ends, natives_of, open_feeds, wanted_columns
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
 from cq.errors import CompileError, CqError, DataError, printable
+from cq.faces import face
 from cq.grammar import inline
 from cq.records import dataclass
 
@@ -166,7 +167,7 @@ def collect(
     """
     options = options or RunOptions()
     if options.limit is None and options.input_rows is None and any(o.limit is None for o in compiled.outputs):
-        demand_ends(compiled.streams, "or read only the first rows of it: --rows N, in Python rows=N")
+        demand_ends(compiled.streams, f"or read only the first rows of it: {face().first_rows}")
     sinks: dict[str, Memory] = {}
 
     def opened(compiled: Compiled) -> Mapping[str, Sink]:

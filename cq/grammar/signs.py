@@ -20,7 +20,7 @@ LOOKALIKE_SIGNS = {
 SIGN_HELP = {
     "!": "write NOT, or <> for `not equal`",
     "&&": "write AND; of arrays, ARRAY_HAS_ANY(a, b)",
-    "?": "parameters have names: write :name, and set it with --var name=value",
+    "?": "parameters have names: write :name",
     "$": "parameters are written :name",
     "@": "parameters are written :name",
     "^": "write POWER(x, y); of bits, BITXOR(x, y)",

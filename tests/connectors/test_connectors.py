@@ -24,7 +24,7 @@ from cq.connectors.parquet import source
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.rowhash import RowHash
 from cq.connectors.sinks.cell_text import csv_rows, json_rows
-from cq.connectors.sinks.terminal import HOW_TO_SEE_ALL, Screen, Table
+from cq.connectors.sinks.terminal import Screen, Table
 from cq.connectors.sinks.writers import Memory, open_sink
 from cq.errors import UsageError
 from cq.lang import types as T
@@ -424,13 +424,13 @@ def test_terminal_shows_null_and_nothing_that_moves_the_cursor() -> None:
 def test_terminal_shows_the_first_rows_and_counts_the_others(batches: list[list[int]], shown: int, told: str) -> None:
     for ends in (Table.close, Table.abort):  # a run that is stopped says it as well
         text = io.StringIO()
-        table = Table("out", ["n"], Screen(text, colour=False), shown)
+        table = Table("out", ["n"], Screen(text, colour=False), shown, "; more")
         for batch in batches:
             table.write(pa.record_batch({"n": pa.array(batch, pa.int64())}))
         ends(table)
         lines = [line for line in text.getvalue().splitlines() if line not in {"n", "─"}]
         assert [line for line in lines if line.isdigit()] == [str(n) for n in range(1, shown + 1)]
-        assert "".join(lines[shown:]) == (told + HOW_TO_SEE_ALL if told else "")
+        assert "".join(lines[shown:]) == (f"{told}more" if told else "")
 
 
 def test_terminal_says_which_output_has_more_rows() -> None:

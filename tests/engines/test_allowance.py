@@ -139,5 +139,5 @@ def test_another_platform_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyP
     query = cq.sql("SELECT x FROM t", t=[{"x": 1}])
     with pytest.raises(cq.UsageError, match="runs on Linux on x86-64, not on Darwin arm64") as refused:
         query.run()
-    assert refused.value.first.help == ("run it in plain Python: --engine reference",)
+    assert refused.value.first.help == ('run it in plain Python: engine="reference"',)
     assert query.run(engine="reference")["result"].to_pylist() == [{"x": 1}]

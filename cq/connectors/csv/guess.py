@@ -15,6 +15,7 @@ from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_
 from cq.connectors.first_bytes import BYTE_ORDER_MARK
 from cq.connectors.once import Looked
 from cq.connectors.protocol import damaged
+from cq.faces import face
 
 
 def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: bool) -> pa.Schema:
@@ -37,9 +38,8 @@ def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: 
     other = other_delimiter(names, csv_options) if csv_options.header and not delimited else None
     if other:
         cause = f"its first line has one column with {other} in its name"
-        way = (
-            f"say delimiter = '{other}' in WITH; to cq run: -w delimiter='{other}'; to cq schema: --delimiter '{other}'"
-        )
+        options = f"; to cq run: -w delimiter='{other}'; to cq schema: --delimiter '{other}'"
+        way = f"say delimiter = '{other}' in WITH{options if face().takes_options else ''}"
         raise damaged(name, cause, way, "declare the column if that is its name")
     body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
     if not body:

@@ -19,6 +19,7 @@ import pyarrow.types as t
 from cq.connectors.sinks.cell_text import column_text
 from cq.connectors.sinks.targets import OutputClosed, silence_stdout
 from cq.errors import printable
+from cq.faces import face
 from cq.records import dataclass
 
 SAMPLE_ROWS = 1_000  # that widths are taken from
@@ -26,8 +27,6 @@ MAX_WIDTH = 60  # of a column; longer values end in …
 FIRST_ROWS = 40  # of a result that ends: a screenful; the rest is counted
 HELD_ROWS = 1_000  # of one of several results that end: so few are shown as one table
 LEAST_WIDTH = 12  # that texts are cut to before whole columns are left out
-HOW_TO_SEE_WIDE = "--wide shows them"
-HOW_TO_SEE_ALL = "--all shows them, -o FILE and -f csv write them"
 GAP = "  "
 DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 
@@ -92,7 +91,7 @@ class Table:
         names: list[str],
         screen: Screen,
         rows: int | None = None,
-        way: str = f"; {HOW_TO_SEE_ALL}",
+        way: str = "",
         ends: bool = True,
     ) -> None:
         """way: how to see the rows behind the first `rows`.  ends: whether the result does."""
@@ -225,7 +224,7 @@ class Table:
         title = f"{self._name}: " if self._screen.titles else ""
         if self._unseen:
             columns = f"{len(self._unseen)} more column{'s' if len(self._unseen) > 1 else ''}"
-            more = f"{title}… {columns}: {', '.join(self._unseen)}; {HOW_TO_SEE_WIDE}"
+            more = f"{title}… {columns}: {', '.join(self._unseen)}; {face().columns}"
             self._screen.write(self._screen.styled(more, DIM) + "\n")
         if self._hidden:
             more = f"{title}… {self._hidden:,} more row{'s' if self._hidden > 1 else ''}{self._way}"

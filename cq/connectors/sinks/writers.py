@@ -28,6 +28,7 @@ from cq.connectors.sinks.targets import (
     silence_stdout,
 )
 from cq.errors import CqError, Diagnostic, UsageError, printable
+from cq.faces import face
 from cq.grammar import inline
 from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
@@ -91,7 +92,8 @@ def open_sink(
     if options.get("partition_by"):
         return _partitioned(path, fields, options, access, reserved, endless)
     if path.endswith("/"):
-        ways = ("name a file in it", "or partition the rows: --partition-by COLUMN, in WITH partition_by = 'column'")
+        parted = ", or --partition-by COLUMN" if face().takes_options else ""
+        ways = ("name a file in it", f"or partition the rows: partition_by = 'column' in WITH{parted}")
         raise UsageError(Diagnostic("CQ0605", f'cannot write "{path}": it is a directory', help=ways))
     if kind not in FORMATS:
         help = ("formats: " + ", ".join(FORMATS),)

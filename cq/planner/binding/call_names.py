@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cq.errors import CompileError, compile_error, did_you_mean
+from cq.faces import face
 from cq.grammar import ast
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS, SAME_PLACE
 from cq.lang.aggregates import ALIASES as AGGREGATE_ALIASES
@@ -49,7 +50,7 @@ def unknown_function(node: ast.Call) -> CompileError:
             f"{node.name.upper()} is not supported: queries cannot read the clock",
             span,
             help="use the event time of the row, or a parameter: CAST(:now AS TIMESTAMP), "
-            "with --var now='2024-01-31 10:00:00'",
+            f"with {face().setting('now', '2024-01-31 10:00:00')}",
         )
     if node.name in GIVES_ROWS:
         cause = f"{node.name.upper()} gives rows: in SELECT it can stand once, alone, and beside no star"

@@ -16,6 +16,7 @@ from cq.errors import (
     compile_error,
     did_you_mean,
 )
+from cq.faces import face
 from cq.grammar import ast, inline
 from cq.lang.event_time import ProposedTime, watermark_text
 from cq.lang.expressions import Column, Expr, Literal
@@ -170,7 +171,7 @@ class Catalog:
                 if known
                 else (
                     f"declare it: CREATE STREAM {inline.name(name)} (…) WITH (connector = 'file', path = '…')",
-                    f"or give it: {name}=PATH behind the query, in Python cq.sql(text, {name}=table)",
+                    face().giving(name),
                 )
             ),
         )

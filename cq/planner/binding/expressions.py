@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import Protocol
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean, each
+from cq.faces import face
 from cq.grammar import ast
 from cq.grammar.intervals import read_summands
 from cq.lang.casts import castable
@@ -527,7 +528,7 @@ class ExprBinder:
 
 
 def _setting(name: str) -> str:
-    return f"set it: --var {name}=VALUE, in Python .with_variables({name}=value)"
+    return f"set it: {face().setting(name)}"
 
 
 def bind_constant(node: ast.Expr) -> Literal:

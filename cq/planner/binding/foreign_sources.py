@@ -10,7 +10,6 @@ from cq.grammar import ast
 from cq.records import replace
 
 TOPIC = "kafka_topic"
-GIVEN_WAY = "give the rows to the run: cq run q.cq NAME=rows.jsonl, in Python cq.sql(text, NAME=table)"
 _SINKS = {"print": "stdout", "blackhole": "discard"}
 GRACE_HOURS = "24"  # how late rows may be in ksqlDB unless it is said
 

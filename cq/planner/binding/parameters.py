@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 
 from cq.errors import CompileError, Span, compile_error
+from cq.faces import face
 from cq.lang.expressions import Literal
 from cq.lang.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIME, TIMESTAMP, VARCHAR, DataType, instant
 from cq.lang.zones import zone_of_session
@@ -100,4 +101,6 @@ def bind_beside(name: str, value: Untyped, other: DataType, span: Span) -> Liter
 def _unfit(name: str, value: str, other: DataType, span: Span) -> CompileError:
     cause = f"the parameter \"{name}\" is '{value}', and is compared with {other}"
     example = "true" if other == BOOLEAN else "1"
-    return compile_error("CQ0206", cause, span, label=f"no {other}", help=f"set another value: --var {name}={example}")
+    return compile_error(
+        "CQ0206", cause, span, label=f"no {other}", help=f"set another value: {face().setting(name, example)}"
+    )

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from cq.connectors.option_kinds import OptionDef
 from cq.connectors.options import OPEN_CONNECTORS, ROW_OPTIONS, SOURCE_OPTIONS
 from cq.errors import CompileError, Findings, Span, UsageError, compile_error, did_you_mean
+from cq.faces import face
 from cq.grammar import ast
-from cq.planner.binding.foreign_sources import GIVEN_WAY, TOPIC, is_elsewhere, nearest_connector
+from cq.planner.binding.foreign_sources import TOPIC, is_elsewhere, nearest_connector
 from cq.planner.binding.parameters import ParameterValue, bind_parameter
 from cq.records import replace
 
@@ -40,7 +41,10 @@ def _option_text(option: ast.Option, parameters: Mapping[str, ParameterValue]) -
                 value = bind_parameter(name, parameters[name], option.value.span).value
                 return str(value).lower() if isinstance(value, bool) else str(parameters[name])
             raise compile_error(
-                "CQ0206", f'the parameter ":{name}" has no value', option.value.span, help=f"--var {name}=VALUE"
+                "CQ0206",
+                f'the parameter ":{name}" has no value',
+                option.value.span,
+                help=f"set it: {face().setting(name)}",
             )
         case _:
             raise compile_error(
@@ -109,7 +113,7 @@ def check_options(
             at.value.span if at else span,
             label="unknown connector",
             help=(
-                GIVEN_WAY if is_elsewhere(connector) and "stdin" in known else "",
+                face().giving("NAME") if is_elsewhere(connector) and "stdin" in known else "",
                 f"{nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
             ),
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
+from cq.faces import face
 from cq.grammar import ast, inline
 from cq.lang.aggregates import lookup
 from cq.lang.expressions import (
@@ -462,5 +463,5 @@ def _refuse_endless_value(outer: Relation, rows: LogicalNode, span: Span) -> Non
         "CQ0406",
         f"the value of a sub-query is known when all inputs have ended, and {endless} has no end",
         span,
-        help="give the value as a parameter: write :name here, and --var name=VALUE",
+        help=f"give the value as a parameter: write :name here, and {face().setting('name')}",
     )
