@@ -51,7 +51,7 @@ def _complete_functions(context: click.Context, parameter: click.Parameter, type
     return [CompletionItem(n) for n in names]
 
 
-@click.command()
+@click.command(context_settings={"ignore_unknown_options": True})  # ->> is none
 @click.argument("function", shell_complete=_complete_functions)
 def docs(function: str) -> int:
     """Explain FUNCTION, or an operator such as +: how it is written, what it gives, examples, and its errors."""

@@ -138,8 +138,14 @@ class Rules:
         """Ways out for a value at fault; where its type was a guess, the declaration to write."""
         name, type_ = self.fields[column].name, self.fields[column].type
         if fault.no_fields:
-            whole = name.partition(".")[0]
-            return (f"declare it whole: {whole} VARCHAR, and write {whole} ->> '${name[len(whole) :]}'",)
+            first, _, path = name.partition(".")
+            whole = inline.name(first)
+            return (f"declare it whole: {whole} VARCHAR, and write {whole} ->> {inline.string(f'$.{path}')}",)
+        if fault.message.endswith(NO_TEXT):
+            return (
+                "leave the column out, or write it as text where the file is made, as in hexadecimal",
+                f"or {SKIPPING}",
+            )
         if fault.message.endswith(NOT_UTF8):
             return ("convert the text to UTF-8 first, as iconv -f LATIN1 -t UTF-8 does", f"or {SKIPPING}")
         if (fault.code, fault.message) == self.null(column):
@@ -282,8 +288,11 @@ def plain_value(value: pa.Scalar) -> Any:
         return getattr(value, "value", None)
 
 
+NO_TEXT = "its bytes are not UTF-8"  # of a file that says of its values what they are
+
+
 def _unreadable(rules: Rules, column: int, value: Any) -> tuple[str, str]:
-    why = NOT_UTF8 if _has_bytes(value) else ""
+    why = NO_TEXT if _has_bytes(value) else ""
     return rules.unreadable(column, shown(value if isinstance(value, bytes) else str(value)), why)
 
 

@@ -148,7 +148,7 @@ def test_text_that_is_not_utf8_is_a_bad_row_by_row_and_column(tmp_path: Path, wr
     failed = read(stream("id bigint, name varchar", path=path))
     assert failed.rows == [(1, "a")] and failed.error is not None
     assert failed.error.first.place == f"{path}:2"
-    assert failed.error.first.message == r"cannot read '\xff\xfe' as VARCHAR in column name: it is not UTF-8"
+    assert failed.error.first.message == r"cannot read '\xff\xfe' as VARCHAR in column name: its bytes are not UTF-8"
 
 
 @pytest.mark.parametrize("write", [parquet, ipc])

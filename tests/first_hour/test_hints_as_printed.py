@@ -7,6 +7,8 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from command_line import cq, ref
 
@@ -297,6 +299,28 @@ def test_table_without_a_key_that_a_trigger_writes(capfd: pytest.CaptureFixture[
     err = ref(capfd, "-q", query.format("CREATE TABLE seen (k BIGINT)"))[2]
     way = ways(err)[0].removeprefix("declare it: ").replace(", …", "")
     assert ref(capfd, "-q", query.format(way)) == (0, "k\n1\n", "")
+
+
+def test_fields_of_what_is_no_object_in_a_later_row(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("x.jsonl").write_text('{"my o": {"b": "1x"}}\n' * 3 + '{"my o": "2x"}\n')
+    err = ref(capfd, "-q", "SELECT \"my o.b\" FROM 'x.jsonl'", "-w", "guess_rows=2")[2]
+    declared, _, value = ways(err)[0].removeprefix("declare it whole: ").partition(", and write ")
+    query = f"CREATE STREAM x ({declared}) WITH (path = 'x.jsonl'); SELECT {value} AS it FROM x"
+    assert ref(capfd, "-q", query) == (0, "it\n1x\n1x\n1x\n\n", "")
+
+
+def test_bytes_that_are_no_text(capfd: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"id": [1], "b": [b"\xff\xfe"]}), "x.parquet")
+    err = ref(capfd, "-q", "SELECT * FROM 'x.parquet'")[2]
+    assert ways(err)[0] == "leave the column out, or write it as text where the file is made, as in hexadecimal"
+    assert ref(capfd, "-q", "SELECT * EXCLUDE (b) FROM 'x.parquet'") == (0, "id\n1\n", "")
+
+
+def test_signs_are_explained_as_they_are_written(capfd: pytest.CaptureFixture[str]) -> None:
+    for sign in ("->>", "->", "-", "+"):
+        code, out, _ = cq(capfd, "docs", sign)
+        assert code == 0 and sign in out
+    assert cq(capfd, "docs", "--nothing")[0] != 0
 
 
 def test_months_beside_days(capfd: pytest.CaptureFixture[str]) -> None:
