@@ -78,6 +78,31 @@ def test_parameter_that_fits_no_type_is_an_error(capfd: pytest.CaptureFixture[st
     assert (code, out) == (1, "") and "'abc', and is compared with BIGINT" in err
 
 
+@pytest.mark.parametrize("value", ["99999999999999999999", "1.5", "-9223372036854775809", "1e-3"])
+@pytest.mark.parametrize("condition", ["id = :p", ":p = id", "id IN (1, :p)", "id + 1 IS NOT DISTINCT FROM :p"])
+def test_parameter_that_no_value_equals_is_an_error(
+    capfd: pytest.CaptureFixture[str], condition: str, value: str
+) -> None:
+    code, out, err = ref(capfd, f"SELECT id FROM 'trips.csv' WHERE {condition}", "--var", f"p={value}")
+    assert (code, out) == (1, "") and f'the parameter "p" is {value}, and no BIGINT equals it' in err
+    assert "help: set another value: --var p=1\n" in err
+
+
+@pytest.mark.parametrize(
+    ("condition", "value"), [("id = :p", "2"), ("id = :p", "2.0"), ("id < :p", "2.5"), ("fare = :p OR id = 2", "1.5")]
+)
+def test_parameter_that_a_value_may_equal_or_is_less_than_is_none(
+    capfd: pytest.CaptureFixture[str], condition: str, value: str
+) -> None:
+    code, out, err = ref(capfd, "-q", f"SELECT id FROM 'trips.csv' WHERE {condition}", "--var", f"p={value}")
+    assert (code, err) == (0, "") and out.endswith("2\n")
+
+
+def test_parameter_beside_a_constant_may_be_another_number(capfd: pytest.CaptureFixture[str]) -> None:
+    switch = "SELECT COUNT(*) AS n FROM 'trips.csv' WHERE :p = 1"
+    assert ref(capfd, "-q", switch, "--var", "p=99999999999") == (0, "n\n0\n", "")
+
+
 def test_schema_proposes_the_delay_that_the_rows_have(capfd: pytest.CaptureFixture[str], place: Path) -> None:
     out = cq(capfd, "schema", "trips.csv")[1]
     assert "AS ts - INTERVAL '5' SECOND  -- in all 3 rows some are as late as 5 s" in out

@@ -33,7 +33,7 @@ from cq.planner.binding.literals import (
     bind_type,
     bind_typed,
 )
-from cq.planner.binding.parameters import ParameterValue, Untyped, bind_beside, bind_parameter
+from cq.planner.binding.parameters import ParameterValue, Untyped, bind_beside, bind_parameter, demand_equal
 from cq.planner.binding.patterns import whole_regex
 from cq.planner.binding.scope import Relation, finds
 from cq.planner.binding.scope import resolve as resolve_column
@@ -242,6 +242,9 @@ class ExprBinder:
             left, right = each(bind, (node.left, node.right))
             return self.arithmetic(node.op, left, right, node.span)
         left, right = self.sides(node.left, node.right)
+        if node.op in {"=", "IS NOT DISTINCT FROM"}:
+            demand_equal(node.left, self.parameters, right)
+            demand_equal(node.right, self.parameters, left)
         if node.op not in TURNED:
             same = self.not_distinct(left, right, node.span)
             return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
@@ -342,6 +345,8 @@ class ExprBinder:
 
     def in_list(self, node: ast.InList) -> Expr:
         operand = self.bind(node.operand)
+        for item in node.items:
+            demand_equal(item, self.parameters, operand)
         tests = tuple(self.compare("=", operand, self.beside(i, operand.type), i.span) for i in node.items)
         tests = gathered(tests, self.call, node.span)
         if len(tests) == 1:

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import datetime
 import re
-from decimal import Decimal
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 
 from cq.errors import CompileError, Span, compile_error
 from cq.faces import face
-from cq.lang.expressions import Literal
-from cq.lang.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIME, TIMESTAMP, VARCHAR, DataType, instant
+from cq.grammar import ast
+from cq.lang.expressions import Expr, Literal
+from cq.lang.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTERVAL,
+    NULL,
+    TIME,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    instant,
+    integer_range,
+)
 from cq.lang.zones import zone_of_session
 from cq.planner.binding.literals import EPOCH, bind_number, integer_literal
 
@@ -104,3 +118,21 @@ def _unfit(name: str, value: str, other: DataType, span: Span) -> CompileError:
     return compile_error(
         "CQ0206", cause, span, label=f"no {other}", help=f"set another value: {face().setting(name, example)}"
     )
+
+
+def demand_equal(node: ast.Expr, given: Mapping[str, ParameterValue], other: Expr) -> None:
+    """CQ0206 for a parameter that no value of a column of integers equals: whatever the rows are, none would pass."""
+    if not isinstance(node, ast.Parameter) or isinstance(other, Literal) or not other.type.is_integer:
+        return
+    value = given.get(node.name)
+    if isinstance(value, bool) or not isinstance(value, Untyped | int | float | Decimal):
+        return
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        return  # a text that is no number has been refused
+    least, greatest = integer_range(other.type)
+    if number.is_finite() and number == number.to_integral_value() and least <= number <= greatest:
+        return
+    cause = f'the parameter "{node.name}" is {value}, and no {other.type} equals it'
+    raise compile_error("CQ0206", cause, node.span, help=f"set another value: {face().setting(node.name, '1')}")
