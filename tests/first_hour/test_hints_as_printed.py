@@ -323,6 +323,14 @@ def test_signs_are_explained_as_they_are_written(capfd: pytest.CaptureFixture[st
     assert cq(capfd, "docs", "--nothing")[0] != 0
 
 
+def test_parameter_that_is_a_text_is_cast_and_not_written_without_quotes(capfd: pytest.CaptureFixture[str]) -> None:
+    given = ("--var", "a=007", "--var", "b=x")
+    way = ways(ref(capfd, "-q", "SELECT :a + 1 AS it", *given)[2])[0].removeprefix("write ")
+    assert ref(capfd, "-q", f"SELECT {way} + 1 AS it", "--var", "a=007") == (0, "it\n8\n", "")
+    way = ways(ref(capfd, "-q", "SELECT :a - :b AS it", *given)[2])[0].removeprefix("CAST both to numbers: ")
+    assert ref(capfd, "-q", f"SELECT {way} AS it", "--var", "a=007", "--var", "b=2") == (0, "it\n5.0\n", "")
+
+
 def test_months_beside_days(capfd: pytest.CaptureFixture[str]) -> None:
     query = "SELECT INTERVAL '1' MONTH > {} AS it"
     err = ref(capfd, "-q", query.format("INTERVAL '20' DAY"))[2]

@@ -240,7 +240,7 @@ class ExprBinder:
         if node.op not in {*TURNED, "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
             bind = partial(self.beside, other=VARCHAR) if node.op == "||" else self.bind
             left, right = each(bind, (node.left, node.right))
-            return self.arithmetic(node.op, left, right, node.span)
+            return self.arithmetic(node, left, right)
         left, right = self.sides(node.left, node.right)
         if node.op in {"=", "IS NOT DISTINCT FROM"}:
             demand_equal(node.left, self.parameters, right)
@@ -297,12 +297,12 @@ class ExprBinder:
             return known
         return Or(BOOLEAN, False, (And(BOOLEAN, False, nulls, span=span), known), span=span)
 
-    def arithmetic(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
-        found = applied(op, (left, right), span)
+    def arithmetic(self, node: ast.Binary, left: Expr, right: Expr) -> Expr:
+        found = applied(node.op, (left, right), node.span)
         if isinstance(found, Refusal):
             if found.code == "CQ0304":
                 raise too_wide(found, left, right)
-            raise cannot_combine(op, left, right)
+            raise cannot_combine(node.op, left, right, (node.left, node.right))
         return found
 
     def negated(self, expr: Expr, span: Span) -> Expr:

@@ -14,6 +14,7 @@ from cq.lang.types import BIGINT, VARCHAR, DataType, Kind
 from cq.lang.value_text import write_decimal
 from cq.planner.binding.literals import is_numeric_text
 
+LONGEST_SHOWN = 30  # characters of an operand that a help line repeats
 ARITHMETIC_WORDS = {
     "+": "add {0} and {1}",
     "-": "subtract {1} from {0}",
@@ -55,15 +56,20 @@ def too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
     return apart(refusal.code, refusal.message, left, right, *doubles, refusal.help)
 
 
-def cannot_combine(op: str, left: Expr, right: Expr) -> CompileError:
+def cannot_combine(op: str, left: Expr, right: Expr, written: Sequence[ast.Expr]) -> CompileError:
+    """written: as of `cannot_compare`."""
     words = ARITHMETIC_WORDS[op].format(left.type, right.type)
-    return apart("CQ0301", f"cannot {words}", left, right, _combining_help(op, left, right))
+    help = _combining_help(op, left, right, written)
+    return apart("CQ0301", f"cannot {words}", left, right, help)
 
 
 def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Expr] = ()) -> str:
     """How two types that do not go together are brought together. written: as of `cannot_compare`."""
     for text, other in ((a, b), (b, a)):
         if text.type == VARCHAR and other.type.is_numeric:
+            given = next((n for n in written if isinstance(n, ast.Parameter) and n.span == text.span), None)
+            if given is not None:
+                return f"write CAST({print_expr(given)} AS {other.type})"
             if isinstance(text, Literal) and text.value is not None and is_numeric_text(text.value):
                 return f"write {text.value.strip()} without quotes, or CAST('{text.value}' AS {other.type})"
             return f"CAST the text to {other.type}, or TRY_CAST it to get NULL for text that is not a number"
@@ -86,7 +92,7 @@ def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Expr] = ()) -> str:
     return f"CAST one of them to the type of the other: {' or '.join(map(str, targets))}" if targets else ""
 
 
-def _combining_help(op: str, a: Expr, b: Expr) -> str:
+def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Expr]) -> str:
     kinds = {a.type.kind, b.type.kind}
     if op == "+" and a.type == VARCHAR and b.type == VARCHAR:
         return "use || to concatenate text"
@@ -108,7 +114,11 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
         return "|| joins two texts or two arrays: items || [x], or ARRAY_TO_STRING(items, ',') || text"
     if op == "||":
         return "CAST the other operand to VARCHAR"
-    return meeting_help(a, b) if VARCHAR in {a.type, b.type} else ""
+    if a.type == VARCHAR and b.type == VARCHAR:
+        texts = [print_expr(n) for n in written if n.span in {a.span, b.span}]
+        left, right = texts if len(texts) == 2 and max(map(len, texts)) <= LONGEST_SHOWN else ("a", "b")
+        return f"CAST both to numbers: CAST({left} AS DOUBLE) {op} CAST({right} AS DOUBLE)"
+    return meeting_help(a, b, written) if VARCHAR in {a.type, b.type} else ""
 
 
 def cast_help(source: DataType, target: DataType) -> str:
