@@ -261,6 +261,8 @@ def _string_as_name(fault: Fault) -> Diagnostic | None:
     if not _leads_on(fault, fault.position, "NAME") or (fault.before is not None and fault.before.word == "NAME"):
         return None
     help = f'write names in double quotes: "{token.value}"'
+    if fault.before is not None and fault.before.text.upper() == "INTO":
+        help = f"a file is written by a sink: CREATE SINK name WITH (path = {token.text}); INSERT INTO name"
     return Diagnostic("CQ0100", "expected a name, not a string", fault.here, "a string", (help,))
 
 

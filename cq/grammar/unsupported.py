@@ -38,6 +38,7 @@ _ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, 
 _PIVOT = "list the values, which name the columns: FROM s PIVOT (SUM(x) FOR k IN ('a', 'b'))"
 _UNPIVOT = "list the columns: FROM s UNPIVOT (value FOR name IN (a, b))"
 _ZONES = "write ts AT TIME ZONE 'Europe/Berlin', or a parameter: ts AT TIME ZONE :zone"
+_FILES = "read a file by its path, FROM 't.csv'; write one by CREATE SINK o WITH (path = 'o.csv'); INSERT INTO o …"
 _NO_CATALOG = "there is no catalog: edit or remove its CREATE statement; in the shell, a new one replaces it"
 
 # Recognised at the start of a statement.
@@ -57,9 +58,7 @@ STATEMENTS: tuple[Phrase, ...] = (
         "COMMIT",
         "ROLLBACK",
     ),
-    *_phrases(
-        "{} is not a statement of cq", "write CREATE STREAM … WITH (connector = 'file', path = …)", "COPY", "LOAD"
-    ),
+    *_phrases("{} is not a statement of cq", _FILES, "COPY", "LOAD"),
     *_phrases(
         "{} is not a statement of cq", "write SET name = value, or a parameter: :name", "DECLARE", "LET", "PRAGMA"
     ),

@@ -120,6 +120,40 @@ def test_file_beside_a_stream_of_its_name_is_another_stream(capfd: pytest.Captur
     assert ref(capfd, "-q", text)[1] == "id\n1\n2\n3\n9\n"
 
 
+@pytest.mark.parametrize("union", ["UNION", "UNION ALL"])
+def test_files_with_the_same_columns_in_another_order_are_united_by_name(
+    capfd: pytest.CaptureFixture[str], place: Path, union: str
+) -> None:
+    (place / "1.csv").write_text("a,b\n1,x\n")
+    (place / "2.csv").write_text("b,a\ny,2\n")
+    query = "SELECT * FROM '1.csv' {} SELECT * FROM '2.csv'"
+    err = ref(capfd, query.format(union))[2]
+    assert f"help: the names are the same in another order: write {union} BY NAME\n" in err
+    assert ref(capfd, "-q", query.format(f"{union} BY NAME"))[1] == "a,b\n1,x\n2,y\n"
+
+
+def test_insert_into_a_path_is_told_of_a_sink_and_the_way_writes_the_file(
+    capfd: pytest.CaptureFixture[str], place: Path
+) -> None:
+    (place / "o").mkdir()
+    select = "SELECT id FROM 'trips.csv'"
+    err = ref(capfd, f"INSERT INTO 'o/ins.csv' {select}")[2]
+    way = err.partition("help: a file is written by a sink: ")[2].partition("\n")[0]
+    assert ref(capfd, "-q", f"{way.replace(' name', ' n')} {select}")[0] == 0
+    assert (place / "o" / "ins.csv").read_text() == "id\n1\n2\n3\n"
+    err = ref(capfd, f'INSERT INTO "o/2.csv" {select}')[2]
+    declared, _, insert = err.partition("help: declare it: ")[2].partition("\n")[0].partition(", then ")
+    assert insert == 'INSERT INTO "2"' and ref(capfd, "-q", f"{declared}; {insert} {select}")[0] == 0
+    assert (place / "o" / "2.csv").read_text() == "id\n1\n2\n3\n"
+
+
+def test_copy_is_told_how_files_are_read_and_written(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    err = ref(capfd, "COPY (SELECT id FROM 'trips.csv') TO 'o.csv'")[2]
+    way = err.partition("write one by ")[2].partition(" …")[0]
+    assert ref(capfd, "-q", f"{way} SELECT id FROM 'trips.csv'")[0] == 0
+    assert (place / "o.csv").read_text() == "id\n1\n2\n3\n"
+
+
 def test_query_may_read_and_write_what_its_user_may_unless_it_is_confined(
     capfd: pytest.CaptureFixture[str], place: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

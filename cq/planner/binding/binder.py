@@ -19,6 +19,7 @@ from cq.lang.zones import NO_ZONE, session_zone
 from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.arrival import in_order_of_arrival
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
+from cq.planner.binding.file_names import names_file, stream_name
 from cq.planner.binding.foreign_sources import as_sink
 from cq.planner.binding.parameters import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
@@ -229,14 +230,16 @@ class Binding:
                 place,
                 help="UNION ALL combines streams; CREATE SINK declares what can be written",
             )
-        path = inline.string(f"{name}.csv")
+        sink = stream_name(name, self.catalog.streams) if names_file(name) else name
+        path = inline.string(name if names_file(name) else f"{name}.csv")
+        use = f", then INSERT INTO {inline.name(sink)}" if sink != name else ""
         return compile_error(
             "CQ0201",
             f'unknown sink "{name}"',
             place,
             label="no such sink",
             help=did_you_mean(name, self.catalog.sinks)
-            or f"declare it: CREATE SINK {inline.name(name)} WITH (connector = 'file', path = {path})",
+            or f"declare it: CREATE SINK {inline.name(sink)} WITH (connector = 'file', path = {path}){use}",
         )
 
     def for_sink(self, bound: BoundQuery, declared: SinkDecl, node: ast.Insert) -> LogicalNode:
