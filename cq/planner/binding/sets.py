@@ -167,17 +167,17 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
                 label=amount(len(node.schema), "column"),
                 help="select the same columns on both sides",
             )
+        own, others = ([n.lower() for n in x.schema.names] for x in (node, first))
+        turned = name.startswith("UNION") and own != others and sorted(own) == sorted(others)
         for i, f in enumerate(node.schema.fields):
             if _is_null(node, i):
                 continue
             common = f.type if untyped[i] else common_type(types[i], f.type)
             if common is None:
-                raise compile_error(
-                    "CQ0307",
-                    f'column {i + 1} of {name} is {types[i]} ("{first.schema.names[i]}") and {f.type} ("{f.name}")',
-                    span,
-                    help=_cast_of(inline.name(f.name), f.type, inline.name(first.schema.names[i]), types[i]),
-                )
+                cause = f'column {i + 1} of {name} is {types[i]} ("{first.schema.names[i]}") and {f.type} ("{f.name}")'
+                cast = _cast_of(inline.name(f.name), f.type, inline.name(first.schema.names[i]), types[i])
+                help = f"the names are the same in another order: write {name} BY NAME" if turned else cast
+                raise compile_error("CQ0307", cause, span, help=help)
             types[i], untyped[i] = common, False
     return tuple(as_types(node, types) for node in inputs)
 
