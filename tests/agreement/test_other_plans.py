@@ -74,3 +74,21 @@ def test_frames_go_on_in_another_plan(call: str) -> None:
     outcome, moves = wander(prepared, plans_of(prepared), 1, interpreted=True)
     assert prepared.agree(outcome, Way(), prepared.reference()), outcome.difference(prepared.reference())
     assert moves > 2
+
+
+def test_both_sides_of_an_event_leave_alone_in_their_order_in_another_plan() -> None:
+    columns = "k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND"
+    bounds = "l.ts BETWEEN r.ts - INTERVAL '1' SECOND AND r.ts + INTERVAL '1' SECOND"
+    prepared = Prepared(
+        f"CREATE STREAM s ({columns}) WITH (connector = 'memory');\n"
+        f"SELECT l.k, l.v, r.k AS rk, r.v AS rv FROM s AS l FULL JOIN s AS r ON l.k = r.k AND l.v < r.v AND {bounds};"
+    )
+    dice = random.Random(5)
+    prepared.give({"s": [(dice.randrange(40), dice.randrange(40), n // 3 * 1_000_000) for n in range(120)]})
+    wanted, moves = prepared.reference(), 0
+    for seed in range(6):
+        with watched(f"seed {seed}"):
+            outcome, moved = wander(prepared, plans_of(prepared), seed, interpreted=True)
+        assert outcome == wanted, outcome.difference(wanted)
+        moves += moved
+    assert moves > 10
