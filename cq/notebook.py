@@ -66,6 +66,7 @@ def load_ipython_extension(shell: Shell) -> None:
     def magic(line: str, cell: str) -> Result | Picture | None:
         return run_cell(shell.user_ns, line, cell)
 
+    magic.__doc__ = __doc__  # which `%%cq?` shows
     shell.register_magic_function(magic, "cell", "cq")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -214,6 +213,7 @@ def schema(
     from cq.connectors.inference import infer_file
     from cq.grammar import inline
     from cq.lang.schema import Field, Unheld
+    from cq.planner.binding.file_names import stream_name
 
     try:
         file.encode()
@@ -250,7 +250,7 @@ def schema(
     options |= {"on_error": "skip"} if without and "on_error" not in options else {}
     options["path"] = _from_where_it_goes(file)
     written = ", ".join(f"{inline.option_key(k)} = {inline.string(v)}" for k, v in options.items())
-    stream = name or re.sub(r"\W+", "_", Path(file).name.split(".")[0].lower()).strip("_") or "stream"
+    stream = name or stream_name(file, ())
     body = ",\n".join(lines)
     # Comments stand inside: a text that begins with -- is an option on the command line.
     said = "".join(f"  -- {line}\n" for line in [*(f"left out: {printable(str(u))}" for u in left_out), *without])

@@ -169,15 +169,17 @@ class Shell:
         for name in self.declared:
             click.echo(name)
 
-    def schema(self, file: str) -> None:
-        """show the declarations, or the CREATE STREAM of a file"""
-        if not file:
-            for text in self.declared.values():
+    def schema(self, named: str) -> None:
+        """show the declarations, that of a name, or the CREATE STREAM of a file"""
+        of_name = self.declared.get(named.strip('"')) or self.declared.get(named.lower())
+        if not named or of_name:
+            for text in [of_name] if of_name else self.declared.values():
                 click.echo(print_script(parse(SourceText(NAME, text))).rstrip("\n"))
             return
         from cq.cli.reading import schema
 
-        schema.main([file], prog_name=".schema", standalone_mode=False)
+        quote = named[0] if len(named) > 1 and named[0] == named[-1] and named[0] in "'\"" else ""
+        schema.main([named.removeprefix(quote).removesuffix(quote)], prog_name=".schema", standalone_mode=False)
 
     def explain(self, text: str) -> None:
         """show the plan of a query"""
@@ -256,7 +258,7 @@ class Shell:
 COMMANDS: dict[str, tuple[Callable[[Shell, str], None], str]] = {
     ".help": (Shell.help, ""),
     ".tables": (Shell.tables, ""),
-    ".schema": (Shell.schema, "[FILE]"),
+    ".schema": (Shell.schema, "[NAME|FILE]"),
     ".explain": (Shell.explain, "QUERY"),
     ".all": (Shell.all, ""),
     "\\x": (Shell.set_expanded, ""),

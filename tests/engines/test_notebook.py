@@ -36,6 +36,7 @@ def test_extension_gives_a_magic_for_cells() -> None:
     result = notebook.magics["cell", "cq"](REFERENCE, BEST)
     assert result.to_pylist() == [{"auction": 1, "best": 9}, {"auction": 2, "best": 7}]
     assert "<table>" in result._repr_html_()
+    assert "%%cq --explain" in (notebook.magics["cell", "cq"].__doc__ or "")
 
 
 def test_result_is_kept_under_the_name_on_the_line() -> None:

@@ -55,6 +55,17 @@ def test_shell_keeps_what_is_declared_and_goes_on_after_mistakes(tmp_path: Path)
     assert "SELECT zip FROM t LIMIT 1;" in (tmp_path / ".cq_history").read_text()
 
 
+def test_schema_is_that_of_a_name_or_of_a_file_in_quotes_or_not(tmp_path: Path) -> None:
+    typed_text = (
+        "CREATE STREAM t (id BIGINT)\nWITH (path = 'trips.csv');\nCREATE VIEW \"My v\" AS SELECT id FROM t;\n"
+        ".schema T\n.schema \"My v\"\n.schema 'trips.csv'\n.schema trips.csv\n.schema 'day/*.csv.gz'\n.quit\n"
+    )
+    seen = said_by_the_shell(typed_text, tmp_path)
+    assert seen.count('CREATE VIEW "My v" AS') == 2 and "no such file" not in seen  # typed, and shown
+    assert seen.count("CREATE STREAM trips (\n") == 2 and seen.count("CREATE STREAM day (\n") == 1
+    assert "CREATE STREAM t (id BIGINT) WITH (path = 'trips.csv');" in " ".join(seen.split())
+
+
 def offered(shell: Shell, before: str) -> dict[str, str]:
     """What Tab offers behind this text, and what each is."""
     return {o.word: o.kind for o in Completer(shell.offers).offered(before, before)[1]}
