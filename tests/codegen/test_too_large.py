@@ -30,7 +30,7 @@ def test_code_beyond_the_limit_is_refused_with_its_place_and_runs_on_the_referen
     with pytest.raises(cq.CompileError) as caught:
         query.run(threads=0)
     assert caught.value.code == "CQ0802" and "--> <python>:2:" in str(caught.value)
-    assert "--engine reference" in str(caught.value)
+    assert 'engine="reference"' in str(caught.value)
     assert len(query.run(engine="reference")["result"]) == 3
 
 
