@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import product
+from math import prod
 from typing import TypeAlias
 
 from cq.grammar import ast
@@ -32,8 +33,9 @@ class Key:
         return self.column(part.left) or self.column(part.right)
 
 
-def row_by_row(where: ast.Expr | None, key: Key) -> tuple[ast.Expr | None, ...]:
-    """A WHERE for each row that this one names by IN, = ANY or OR; itself where that is one, or none.
+def row_by_row(where: ast.Expr | None, key: Key, most: int) -> tuple[ast.Expr | None, ...] | None:
+    """A WHERE for each row that this one names by IN, = ANY or OR; itself where that is one, or none. None where it
+    names more than `most`: lists for several columns of a key multiply.
 
     What follows asks in addition whether an earlier one has named its row, as a value may come twice.
     """
@@ -52,6 +54,8 @@ def row_by_row(where: ast.Expr | None, key: Key) -> tuple[ast.Expr | None, ...]:
             fixed |= columns
     if not lists:
         return (where,)
+    if prod(map(len, lists)) > most:
+        return None
     ways = [tuple(p for choice in chosen for p in choice) for chosen in product(*lists)]
     found = []
     for n, way in enumerate(ways):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error, did_you_mean
+from cq.errors import NOWHERE, CompileError, Diagnostic, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast, inline
 from cq.lang.expressions import (
     Case,
@@ -197,10 +197,7 @@ class BodyBinder:
         if table not in self.used:
             self.used.append(table)
         if sum(isinstance(a, Access) and self.used[a.table] == table for a in self.accesses) == MOST_ROWS:
-            raise compile_error(
-                "CQ0103", f'a trigger names at most {MOST_ROWS} rows of a table, and this names one more of "{table}"',
-                span, help="give every key an event of its own: a stream with a row for each",
-            )  # fmt: skip
+            raise _too_many(f'one more of "{table}"', span)
         self.accesses.append(Access(self.used.index(table), ()))
         start, self.end = self.end, self.end + 1 + len(self.declared[table].table.fields)
         return start
@@ -260,7 +257,12 @@ class BodyBinder:
     def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]:
         """A WHERE for each row that this one names."""
         declared = self.declared[table].table
-        return row_by_row(where, Key({declared.fields[c].name for c in declared.key}, {alias or table}))
+        key = Key({declared.fields[c].name for c in declared.key}, {alias or table})
+        found = row_by_row(where, key, MOST_ROWS)
+        if found is None:
+            assert where is not None, "no condition names one row"
+            raise _too_many(f'more of "{table}"', where.span)
+        return found
 
     def sub_query(self, node: ast.ScalarQuery | ast.Exists, binder: ExprBinder) -> Expr:
         """A value of the row with a key, NULL where there is none; or whether there is one."""
@@ -563,6 +565,13 @@ class Row:
         """Whether there is a row that meets it."""
         found = Column(BOOLEAN, False, self.start, "found")
         return found if self.condition is None else conjunction((found, self.condition))
+
+
+def _too_many(named: str, span: Span) -> CompileError:
+    """CQ0103: a trigger names more rows of a table than it may."""
+    cause = f"a trigger names at most {MOST_ROWS} rows of a table, and this names {named}"
+    way = "give every key an event of its own: a stream with a row for each"
+    return compile_error("CQ0103", cause, span, help=way)
 
 
 def plain(query: ast.Query) -> ast.Select:
