@@ -112,7 +112,8 @@ def cli(context: click.Context, debug: bool, version: bool) -> int | None:
             return run_shell()
         text = "" if sys.stdin.isatty() else sys.stdin.read()
         if text.strip():
-            return execute(["run", "-c", text])
+            ended: int = cli.main(args=["run", "-c", text], prog_name="cq", standalone_mode=False)
+            return ended
         click.echo(context.get_help())
     return None
 

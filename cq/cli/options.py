@@ -28,22 +28,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 # of what is meant as a query, also where cq has no such statement and says so
 _WORDS = (
-    *(
-        "SELECT",
-        "WITH",
-        "FROM",
-        "VALUES",
-        "CREATE",
-        "INSERT",
-        "EXPLAIN",
-        "SET",
-        "TABLE",
-        "DESCRIBE",
-        "SHOW",
-        "SUMMARIZE",
-    ),
-    *("PIVOT", "UNPIVOT", "UPDATE", "DELETE", "MERGE", "COPY", "DROP", "ALTER", "PRAGMA"),
-)
+    "SELECT", "WITH", "FROM", "VALUES", "CREATE", "INSERT", "EXPLAIN", "SET", "TABLE", "DESCRIBE", "SHOW", "SUMMARIZE",
+    "PIVOT", "UNPIVOT", "UPDATE", "DELETE", "MERGE", "COPY", "DROP", "ALTER", "PRAGMA",
+)  # fmt: skip
 _BEGINNING = re.compile(rf"\s*(/\*|--|\(|({'|'.join(_WORDS)})\s)", re.IGNORECASE)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, function, row_of
 from cq.codegen.matching import LEFT, RIGHT, assign_all
@@ -59,9 +60,9 @@ class KeptSide:
     fields: tuple[Field, ...]
     shapes: tuple[TableShape, TableShape]
 
-    container = ""  # its name
-    table_word = 0  # the word of the container that says its table
-    next_word = 0  # the word of a record that says the next one
+    container: ClassVar[str]  # its name
+    table_word: ClassVar[int]  # the word of the container that says its table
+    next_word: ClassVar[int]  # the word of a record that says the next one
 
     @property
     def record_bytes(self) -> int:

@@ -14,7 +14,7 @@ from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
 from cq.codegen.keeping import KeptSide
-from cq.codegen.state.hash_tables import Keys, TableLocals
+from cq.codegen.state.hash_tables import LINE_BYTES, Keys, TableLocals
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
@@ -64,12 +64,7 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptS
     scope, writer, table = flow.scope, flow.writer, other.key_table(flow, node)
     _prefetch_entry(flow, other.keys, table, below, slot, entry)
     with scope.when(table.is_large()):
-        hash32 = other.keys.hash(scope, [emit(scope, row, e) for e in below])
-        place = scope.let(expr("shr_u(H, S)", H=hash32, S=table.shift), "slot")
-        found = writer.let(table.in_slot(place), "at")
-        with scope.when(expr("I != 0", I=table.index)):
-            item = scope.let(expr("ld_i64(I, S)", I=table.index, S=place), "item")
-            writer.set(found, expr("pick(X != 0, E, 0)", X=item, E=table.numbered(item)))
+        found = _entry_of(flow, other.keys, table, below, row)
         with scope.when(expr("E != 0", E=found)):
             first = scope.let(other.first_of(found), "first")
             record, _ = other.record(flow, node, first)
@@ -91,20 +86,29 @@ def prefetch_runs(
     scope, writer = flow.scope, flow.writer
     _prefetch_entry(flow, keys, table, below, slot, entry)
     with scope.when(table.is_large()):
-        hash32 = keys.hash(scope, [emit(scope, row, e) for e in below])
-        place = scope.let(expr("shr_u(H, S)", H=hash32, S=table.shift), "slot")
-        at = writer.let(table.in_slot(place), "at")
-        with scope.when(expr("I != 0", I=table.index)):
-            writer.set(at, table.numbered(expr("ld_i64(I, S)", I=table.index, S=place)))
-        arena = scope.let(expr("ld_i64(T, W)", T=table.table, W=TABLE_ARENA), "arena")
-        other, own = (scope.let(expr("A + N", A=at, N=run), "run") for run in runs)
-        met = scope.let(expr("A + ld_i64(R, W)", A=arena, R=other, W=RUN_PLACE), "met")
-        for line in range(0, RUN_BYTES, 64):
-            writer.code("prefetch(M + N)", M=met, N=line)
-        last = expr("ld_i64(R, W) & MASK", R=own, W=RUN_ROWS, MASK=ROWS_MASK)
-        writer.code(
-            "prefetch(A + ld_i64(R, W) + N * SIZE)", A=arena, R=own, W=RUN_PLACE, N=last, SIZE=row_bytes
-        )  # fmt: skip
+        at = _entry_of(flow, keys, table, below, row)
+        with scope.when(expr("E != 0", E=at)):
+            arena = scope.let(expr("ld_i64(T, W)", T=table.table, W=TABLE_ARENA), "arena")
+            other, own = (scope.let(expr("A + N", A=at, N=run), "run") for run in runs)
+            met = scope.let(expr("A + ld_i64(R, W)", A=arena, R=other, W=RUN_PLACE), "met")
+            for line in range(0, RUN_BYTES, LINE_BYTES):
+                writer.code("prefetch(M + N)", M=met, N=line)
+            last = expr("ld_i64(R, W) & MASK", R=own, W=RUN_ROWS, MASK=ROWS_MASK)
+            writer.code(
+                "prefetch(A + ld_i64(R, W) + N * SIZE)", A=arena, R=own, W=RUN_PLACE, N=last, SIZE=row_bytes
+            )  # fmt: skip
+
+
+def _entry_of(flow: Flow, keys: Keys, table: TableLocals, below: Sequence[Expr], row: Row) -> str:
+    """A local: the address of the entry that the slot of a row's key leads to, which is fetched; 0 where none is."""
+    scope, writer = flow.scope, flow.writer
+    hash32 = keys.hash(scope, [emit(scope, row, e) for e in below])
+    place = scope.let(expr("shr_u(H, S)", H=hash32, S=table.shift), "slot")
+    found = writer.let(table.in_slot(place), "at")
+    with scope.when(expr("I != 0", I=table.index)):
+        item = scope.let(expr("ld_i64(I, S)", I=table.index, S=place), "item")
+        writer.set(found, expr("pick(X != 0, E, 0)", X=item, E=table.numbered(item)))
+    return found
 
 
 def prefetch_array(flow: Flow, input: LogicalNode, array: Expr) -> None:
@@ -117,7 +121,7 @@ def prefetch_array(flow: Flow, input: LogicalNode, array: Expr) -> None:
         return
     bytes_row, _, _ = flow.lists
     address, _ = emit(flow.scope, bytes_row, below[0]).parts
-    for line in range(0, ARRAY_BYTES, 64):
+    for line in range(0, ARRAY_BYTES, LINE_BYTES):
         flow.writer.code("prefetch(A + N)", A=address, N=line)
 
 

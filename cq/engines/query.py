@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,8 @@ def run_query(
             wanted, natives = wanted_columns(compiled, engine, options), natives_of(engine)
         feeds = open_feeds(compiled, progress, wanted, natives, options.input_rows)  # a pipe may keep it waiting
         summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
-        _end(sinks, not summary.interrupted, delivery.left)  # a part of a bounded result must not look whole
+        whole = not summary.interrupted  # a part of a bounded result must not look whole
+        delivery.left += _end(sinks, whole, delivery.left)
     except OutputClosed:
         _end(sinks, whole=False)
     except BaseException:
@@ -210,22 +211,22 @@ def opening_sinks() -> Iterator[dict[str, Sink]]:
         raise
 
 
-def _end(sinks: Mapping[str, Sink], whole: bool, left: list[str] | None = None) -> None:
+def _end(sinks: Mapping[str, Sink], whole: bool, left: Sequence[str] = ()) -> list[str]:
     """Every sink is closed, or, when its rows are not all there, aborted; one that fails aborts those after it.
 
-    left: outputs whose reader has gone, also, when this returns, those whose reader goes now, which is no failure.
+    left: the outputs whose reader has gone. Returns those whose reader goes now, which is no failure.
     """
-    left = [] if left is None else left
-    waiting = list(sinks.items())
+    waiting, leaving = list(sinks.items()), list[str]()
     try:
         while waiting and whole:
             name, sink = waiting[0]
             try:
                 (sink.abort if name in left else sink.close)()
             except OutputClosed:
-                left.append(name)
+                leaving.append(name)
             waiting.pop(0)
     finally:
         for _, sink in waiting:
             with suppress(CqError, OutputClosed, OSError):
                 sink.abort()
+    return leaving

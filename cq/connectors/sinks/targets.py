@@ -230,38 +230,6 @@ class Packed:
         return self._target.stays
 
 
-class StdoutTarget:
-    """Standard output. What was written stays written."""
-
-    lasts = False
-
-    def __init__(self) -> None:
-        self.stays = False
-
-    @property
-    def file(self) -> BinaryIO:
-        self.stays = True  # who asks for it writes to it
-        return sys.stdout.buffer
-
-    def write(self, data: bytes, /) -> None:
-        self.stays = self.stays or bool(data)
-        try:
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            silence_stdout()
-            raise OutputClosed from None
-        except OSError as e:
-            raise cannot_write("<stdout>", e) from None
-
-    def close(self) -> None:
-        self.write(b"")
-
-    def abort(self) -> None:
-        with suppress(OutputClosed, UsageError):
-            self.write(b"")
-
-
 class PipeTarget:
     """A named pipe, `-o >(…)` too: what was written stays written. Opening it waits for its reader."""
 
@@ -285,9 +253,13 @@ class PipeTarget:
             self._file.write(data)
             self._file.flush()
         except BrokenPipeError:
+            self._left()
             raise OutputClosed from None
         except OSError as e:
             raise cannot_write(self._shown, e) from None
+
+    def _left(self) -> None:
+        """Its reader has gone."""
 
     def close(self) -> None:
         self.write(b"")
@@ -296,6 +268,25 @@ class PipeTarget:
     def abort(self) -> None:
         with suppress(OSError):
             self._file.close()
+
+
+class StdoutTarget(PipeTarget):
+    """Standard output, which stays open."""
+
+    lasts = False
+
+    def __init__(self) -> None:
+        self._shown, self._file, self.stays = "<stdout>", sys.stdout.buffer, False
+
+    def _left(self) -> None:
+        silence_stdout()
+
+    def close(self) -> None:
+        self.write(b"")
+
+    def abort(self) -> None:
+        with suppress(OutputClosed, UsageError):
+            self.write(b"")
 
 
 def silence_stdout() -> None:

@@ -465,16 +465,7 @@ def register_together(way: Way, build: Callable[[Making], object]) -> None:
         build(making)
 
     register(
-        Runner(
-            way,
-            built,
-            describe,
-            serve=serve_chains,
-            idle=loop_idle,
-            flush=flush_loop,
-            alone=False,
-            emptied=False,
-        )
+        Runner(way, built, describe, serve=serve_chains, idle=loop_idle, flush=flush_loop, alone=False, emptied=False)
     )
 
 
