@@ -1,7 +1,8 @@
 """Pictures of a terminal for the documentation: `python -m tests.support.screens` draws docs/pictures/screen_* anew.
 
 Each scene is typed into a shell in tmux, and what stands on its screen then becomes an SVG that fetches nothing. Needs
-tmux (`apt-get install tmux`). `tests/first_hour/test_terminal_pictures.py` compares the scenes whose words are always the same.
+tmux (`apt-get install tmux`). `tests/first_hour/test_terminal_pictures.py` compares the scenes whose words are always
+the same.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Terminal:
     """A shell in tmux."""
 
     def __init__(self, scene: Scene, directory: Path) -> None:
-        self._socket = f"cq-{scene.name}-{os.getpid()}"  # its own: the server of the last scene may still be leaving
+        self._socket = f"cq-{scene.name}-{os.getpid()}"  # not that of the scene before, which may still be leaving
         home = directory / ".home"
         home.mkdir(exist_ok=True)
         keep = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8"}
