@@ -42,7 +42,7 @@ from cq.runtime.layout.abi import (
     PORT_WORDS,
     SEGMENT_WORDS,
 )
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 
 
 @native("i64(i64)")
@@ -76,13 +76,15 @@ def drive(kernel: int, state: int, tickets: int, count: int, out: int, ports: in
 
 
 class BareKernel:
-    """The only stage of a job for one worker, and the tickets it is to work on. `close` gives everything back."""
+    """The only stage of a pipeline for one worker, and the tickets it is to work on. `close` gives everything back."""
 
-    def __init__(self, job: Job, batches: Sequence[Sequence[pa.RecordBatch]], batch_rows: int = TICKET_ROWS) -> None:
-        assert len(job.stages) == 1, "a bare kernel is the whole job"
+    def __init__(
+        self, pipeline: Pipeline, batches: Sequence[Sequence[pa.RecordBatch]], batch_rows: int = TICKET_ROWS
+    ) -> None:
+        assert len(pipeline.stages) == 1, "a bare kernel is the whole pipeline"
         self._host = CompiledHost()
-        self._stage = job.stages[0]
-        self._plant = build(self._host, job, 1, batch_rows, CT)
+        self._stage = pipeline.stages[0]
+        self._plant = build(self._host, pipeline, 1, batch_rows, CT)
         self._loans = [
             [lend(self._host, batch, storages) for batch in given]
             for given, storages in zip(batches, self._plant.storages, strict=True)

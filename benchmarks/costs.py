@@ -22,7 +22,7 @@ from cq.compiler.passes import compile
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
 from cq.planner.physical.choose import row_cost_ns
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 
 KEYS = 10_000
 ROWS = 1_000_000
@@ -101,12 +101,12 @@ class Kernel:
         given = Inputs(Access(Path.cwd()), dict(tables))
         compiled = compile(f"{_STREAMS}{text};", "costs", inputs=given)
         steps = compiled.for_workers(1)
-        (job,) = steps.after("emit")
-        assert isinstance(job, Job)
+        (pipeline,) = steps.after("emit")
+        assert isinstance(pipeline, Pipeline)
         self.says_ns = sum(row_cost_ns(plan.plan) for plan in steps.after("place"))
-        batches = [tables[s.name].select([c.name for c in s.columns]).to_batches(65_536) for s in job.sources]
+        batches = [tables[s.name].select([c.name for c in s.columns]).to_batches(65_536) for s in pipeline.sources]
         self.rows = sum(b.num_rows for bs in batches for b in bs)
-        self.bare = BareKernel(job, batches)
+        self.bare = BareKernel(pipeline, batches)
 
     def run_ns(self) -> float:
         """CPU nanoseconds a row, of one run from an empty state."""

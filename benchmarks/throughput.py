@@ -23,16 +23,16 @@ from cq.engines.native import arrow_schema
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.runtime.engine.engine import TICKET_ROWS, Engine
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 
 WORKERS = 2
 
 
-def only_job(compiled: Compiled, workers: int) -> Job:
-    """The job of a query that is in one piece."""
-    jobs: tuple[Job, ...] = compiled.for_workers(workers).after("emit")
-    (job,) = jobs
-    return job
+def only_pipeline(compiled: Compiled, workers: int) -> Pipeline:
+    """The pipeline of a query that is in one piece."""
+    pipelines: tuple[Pipeline, ...] = compiled.for_workers(workers).after("emit")
+    (pipeline,) = pipelines
+    return pipeline
 
 
 class Measured:
@@ -50,48 +50,50 @@ class Measured:
     def units(self) -> int:
         return sum(batch.num_rows for batch in self.wholes.values()) * self.case.units
 
-    def job(self, workers: int) -> Job:
-        return only_job(self.compiled, workers)
+    def pipeline(self, workers: int) -> Pipeline:
+        return only_pipeline(self.compiled, workers)
 
-    def batches(self, job: Job) -> list[list[pa.RecordBatch]]:
-        """Of each source the columns the job reads."""
-        names = [[column.name for column in source.columns] for source in job.sources]
-        return [self.tables[source.name].select(n).to_batches() for source, n in zip(job.sources, names, strict=True)]
+    def batches(self, pipeline: Pipeline) -> list[list[pa.RecordBatch]]:
+        """Of each source the columns the pipeline reads."""
+        names = [[column.name for column in source.columns] for source in pipeline.sources]
+        return [
+            self.tables[source.name].select(n).to_batches() for source, n in zip(pipeline.sources, names, strict=True)
+        ]
 
     def results(self) -> list[pa.RecordBatch]:
         """The rows the query gives."""
-        job, made = self.job(1), list[pa.RecordBatch]()
-        with Engine(job, schemas=self.schemas) as engine:
-            failure = engine.run([iter(b) for b in self.batches(job)], lambda sink, batch: made.append(batch))
+        pipeline, made = self.pipeline(1), list[pa.RecordBatch]()
+        with Engine(pipeline, schemas=self.schemas) as engine:
+            failure = engine.run([iter(b) for b in self.batches(pipeline)], lambda sink, batch: made.append(batch))
         assert failure is None, failure
         return made
 
     def engine(self, threads: int) -> Contender:
         """A whole run of the engine: built, fed, drained, closed."""
-        job = self.job(max(threads, 1))
-        batches = self.batches(job)
-        return lambda: self._run(job, batches, threads)
+        pipeline = self.pipeline(max(threads, 1))
+        batches = self.batches(pipeline)
+        return lambda: self._run(pipeline, batches, threads)
 
-    def _run(self, job: Job, batches: Sequence[Sequence[pa.RecordBatch]], threads: int) -> int:
+    def _run(self, pipeline: Pipeline, batches: Sequence[Sequence[pa.RecordBatch]], threads: int) -> int:
         rows = 0
 
         def count(sink: int, batch: pa.RecordBatch) -> None:
             nonlocal rows
             rows += batch.num_rows
 
-        with Engine(job, threads=threads, schemas=self.schemas) as engine:
+        with Engine(pipeline, threads=threads, schemas=self.schemas) as engine:
             failure = engine.run([iter(b) for b in batches], count)
         assert failure is None, failure
         return rows
 
     def halves(self) -> Contender:
         """The control of every scaling figure: two independent engines of one thread, each on half of the inputs."""
-        job = self.job(1)
-        batches = self.batches(job)
+        pipeline = self.pipeline(1)
+        batches = self.batches(pipeline)
         halves = [b[: len(b) // 2] for b in batches], [b[len(b) // 2 :] for b in batches]
 
         def run() -> None:
-            threads = [threading.Thread(target=self._run, args=(job, half, 0)) for half in halves]
+            threads = [threading.Thread(target=self._run, args=(pipeline, half, 0)) for half in halves]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -141,8 +143,8 @@ def check(case: Case, rows: int) -> None:
 def memory_race(case: Case, rows: int, rounds: int) -> Race:
     """All contenders over the same Arrow memory."""
     measured = Measured(case, rows)
-    job = measured.job(1)
-    bare = BareKernel(job, measured.batches(job))
+    pipeline = measured.pipeline(1)
+    bare = BareKernel(pipeline, measured.batches(pipeline))
     duck = peers.Duck(case, measured.tables) if case.duckdb else None
     contenders: dict[str, Contender] = {"kernel": bare.run}
     loop = measured.loop()
@@ -182,7 +184,7 @@ def parquet_race(case: Case, rows: int, rounds: int, directory: Path) -> Race:
     """The whole path of `cq run` from files, against decoding alone and against peers reading the same files."""
     with parquet_files(case, rows, directory) as paths:
         compiled = compile(case.query, case.name, inputs=Inputs(Access(directory)))
-        names = {s.name: [c.name for c in s.columns] for s in only_job(compiled, WORKERS).sources}
+        names = {s.name: [c.name for c in s.columns] for s in only_pipeline(compiled, WORKERS).sources}
         units = sum(parquet.read_metadata(path).num_rows for path in paths.values()) * case.units
 
         def cq() -> int:

@@ -16,7 +16,7 @@ from cq.compiler.passes import compile
 from cq.engines.native import arrow_schema
 from cq.records import dataclass
 from cq.runtime.engine.engine import TICKET_ROWS, Engine
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 from cq.ways import SCHEMES, UNCHECKED
 from cq.workloads import WORKLOADS
 
@@ -35,12 +35,12 @@ DEFAULTS: dict[str, Mapping[str, Any]] = {SL: {"balance": 1_000_000}, GS: {}, OB
 
 
 @cache
-def planned(name: str, scheme: str, workers: int) -> tuple[Job, list[pa.Schema]]:
-    """The job of an application by a scheme for so many workers, and the columns it gives."""
+def planned(name: str, scheme: str, workers: int) -> tuple[Pipeline, list[pa.Schema]]:
+    """The pipeline of an application by a scheme for so many workers, and the columns it gives."""
     text = (QUERIES / f"{name}.cq").read_text(encoding="utf-8")
     compiled = compile(text, name, settings={"transactions": SCHEMES.index(scheme)})
-    (job,) = compiled.for_workers(workers).after("emit")
-    return job, [arrow_schema(o) for o in compiled.outputs]
+    (pipeline,) = compiled.for_workers(workers).after("emit")
+    return pipeline, [arrow_schema(o) for o in compiled.outputs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,31 +69,31 @@ class Application:
 
     def runner(self, scheme: str, workers: int, interval: int = INTERVAL) -> Runner:
         """The application by a scheme on so many workers."""
-        job, schemas = planned(self.name, scheme, workers)
-        together = any(s.way.traits.together for s in job.stages)
+        pipeline, schemas = planned(self.name, scheme, workers)
+        together = any(s.way.traits.together for s in pipeline.stages)
         assert together == (scheme != "serial"), f"{self.name} does not run by {scheme}"
         rows = min(interval, TICKET_ROWS) if together else TICKET_ROWS
-        return Runner(self, job, workers, rows, schemas, scheme == UNCHECKED)
+        return Runner(self, pipeline, workers, rows, schemas, scheme == UNCHECKED)
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A job over the rows of an application."""
+    """A pipeline over the rows of an application."""
 
     application: Application
-    job: Job
+    pipeline: Pipeline
     workers: int
     batch_rows: int
     schemas: list[pa.Schema]
     unchecked: bool
 
     def engine(self) -> Engine:
-        return Engine(self.job, threads=self.workers, batch_rows=self.batch_rows, schemas=self.schemas)
+        return Engine(self.pipeline, threads=self.workers, batch_rows=self.batch_rows, schemas=self.schemas)
 
     def batches(self) -> list[list[pa.RecordBatch]]:
-        """The columns the job reads, of each source."""
+        """The columns the pipeline reads, of each source."""
         tables = self.application.tables
-        return [tables[s.name].select([c.name for c in s.columns]).to_batches() for s in self.job.sources]
+        return [tables[s.name].select([c.name for c in s.columns]).to_batches() for s in self.pipeline.sources]
 
     def contender(self) -> Contender:
         """A whole run: built, fed, drained, closed. The number of rows, unless it depends on time."""

@@ -131,7 +131,7 @@ def limits() -> int:
 
 def all_limits() -> dict[str, str]:
     """Every limit in words, read from where it is enforced."""
-    from cq.codegen.job import MAX_COLUMNS
+    from cq.codegen.pipeline import MAX_COLUMNS
     from cq.compiler.passes import MAX_TEXT_BYTES
     from cq.connectors import access, bad_rows, cells, column_tracks, nested, packed, protocol, read_ahead
     from cq.connectors.csv.source import MAX_FILE_COLUMNS
@@ -191,8 +191,8 @@ def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str]
         began = time.perf_counter()
         compiled = compiled_query([query], None, variables, (), (), ())
         with compiling_shown():
-            for job in compiled.for_workers(compiled.workers(threads)).after("emit"):
-                for stage in job.stages:
+            for pipeline in compiled.for_workers(compiled.workers(threads)).after("emit"):
+                for stage in pipeline.stages:
                     host.entries(stage)
         say(f"{query} is compiled ({time.perf_counter() - began:.1f} s)")
     if spark:

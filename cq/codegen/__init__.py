@@ -1,1 +1,1 @@
-"""A stage graph as a `Job`: the source of every stage, its state, its constants. No numba."""
+"""A stage graph as a `Pipeline`: the source of every stage, its state, its constants. No numba."""

@@ -25,7 +25,7 @@ from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Counter, Grid, GroupKey, Groups, Met, PortSpec, Slot, TableShape
+from cq.runtime.layout.pipeline import Counter, Grid, GroupKey, Groups, Met, PortSpec, Slot, TableShape
 from cq.runtime.layout.words import Word
 
 

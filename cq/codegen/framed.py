@@ -21,7 +21,7 @@ from cq.records import dataclass
 from cq.runtime.containers import frames as words
 from cq.runtime.containers.records import RECORDS_LINKS
 from cq.runtime.containers.table_words import ENTRY_FIRST
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word, beside
 
 

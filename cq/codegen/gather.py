@@ -17,7 +17,7 @@ from cq.codegen.writer import expr
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import waiting
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 
 # late, port, row: of the source row that is the event; for what is due at an instant or at the end 0, 0, -1
 GATHER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "late", "port", "row")

@@ -33,7 +33,7 @@ from cq.runtime.containers import log_words as words
 from cq.runtime.containers import multimap
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word
 
 

@@ -21,7 +21,7 @@ from cq.codegen.writer import Writer
 from cq.planner.physical import stages as planned
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Moving, Slot
+from cq.runtime.layout.pipeline import Moving, Slot
 
 ARGUMENTS = ("source", "target", "constants", "routing")
 

@@ -17,7 +17,7 @@ from cq.lang.types import DataType, Kind
 from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode, Storage
-from cq.runtime.layout.job import ColumnSpec, PortSpec
+from cq.runtime.layout.pipeline import ColumnSpec, PortSpec
 
 _STORAGE = {
     Kind.BOOLEAN: Storage.BIT,

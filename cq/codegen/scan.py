@@ -244,8 +244,8 @@ LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
 
 
 def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], branches: Sequence[Branch]) -> str:
-    """Write the function that tells a row's lane (`cq.runtime.layout.job.Lanes.entry`); its name. All keys are such as
-    `decides_lane`.
+    """Write the function that tells a row's lane (`cq.runtime.layout.pipeline.Lanes.entry`); its name. All keys are
+    such as `decides_lane`.
 
     A port and a branch are told by one number, as in segments of lanes: branch * ports + port.
     Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.

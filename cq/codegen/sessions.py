@@ -22,7 +22,7 @@ from cq.records import dataclass
 from cq.runtime.containers import intervals, order
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word
 
 START, LAST = order.INTERVAL_START, order.INTERVAL_LAST

@@ -33,7 +33,7 @@ from cq.records import dataclass, replace
 from cq.runtime.containers.table_words import TABLE_PAST
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage, UserCall
+from cq.runtime.layout.pipeline import Grid, Lanes, PortSpec, Stage, UserCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType, Kind, Physical
 from cq.records import dataclass, field
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Site
+from cq.runtime.layout.pipeline import Site
 
 
 @dataclass(frozen=True, slots=True)

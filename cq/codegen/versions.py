@@ -23,7 +23,7 @@ from cq.codegen.writer import expr
 from cq.planner.operators.joined import Joined
 from cq.records import dataclass
 from cq.runtime.containers.table_words import ENTRY_FIRST
-from cq.runtime.layout.job import TableShape
+from cq.runtime.layout.pipeline import TableShape
 
 
 @dataclass(frozen=True, slots=True)

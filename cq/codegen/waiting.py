@@ -16,7 +16,7 @@ from cq.lang.types import Physical
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import waiting
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word
 
 # the row's serial: what orders it against rows that waited in other lanes

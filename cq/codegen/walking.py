@@ -20,7 +20,7 @@ from cq.codegen.writer import expr
 from cq.planner.operators import Frames, Unit, Without
 from cq.runtime.containers import frames as words
 from cq.runtime.containers.table_words import ENTRY_FIRST
-from cq.runtime.layout.job import TableShape
+from cq.runtime.layout.pipeline import TableShape
 
 
 def walked(flow: Flow, node: Frames, at: Framed, place: Place) -> Entry:

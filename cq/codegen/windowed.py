@@ -35,7 +35,7 @@ from cq.records import dataclass
 from cq.runtime.containers import runs_words as words
 from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_ARENA, TABLE_COUNT
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word
 
 

@@ -1,1 +1,1 @@
-"""From query text to a Job: the passes of the compiler as one visible list."""
+"""From query text to a Pipeline: the passes of the compiler as one visible list."""

@@ -11,19 +11,19 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from cq.errors import PICTURE_COLUMNS, SourceText, printable
-from cq.runtime.layout.job import ColumnSpec, Job
+from cq.runtime.layout.pipeline import ColumnSpec, Pipeline
 
 _MARK = re.compile(r"^( *)# line (\d+): \w+$", re.M)
 
 
-def listing(jobs: Sequence[Job], source: SourceText) -> str:
-    """The stages of the jobs, one after the other. source: the query they were compiled from."""
-    return "\n".join(text for job in jobs for text in _stages(job, source))
+def listing(pipelines: Sequence[Pipeline], source: SourceText) -> str:
+    """The stages of the pipelines, one after the other. source: the query they were compiled from."""
+    return "\n".join(text for pipeline in pipelines for text in _stages(pipeline, source))
 
 
-def _stages(job: Job, source: SourceText) -> Iterator[str]:
-    inputs = [(s.name, s.columns) for s in job.sources]
-    for stage in job.stages:
+def _stages(pipeline: Pipeline, source: SourceText) -> Iterator[str]:
+    inputs = [(s.name, s.columns) for s in pipeline.sources]
+    for stage in pipeline.stages:
         outputs = [(p.name, p.columns) for p in stage.ports]
         names = [*_legend("rows_", "takes", "c", inputs), *_legend("port", "gives", "out", outputs)]
         head = [f"# stage {printable(stage.name)}: {stage.way.value}", *names]

@@ -1,7 +1,7 @@
-"""From text to Job: every pass of the compiler, in order, as one list.
+"""From text to Pipeline: every pass of the compiler, in order, as one list.
 
 `Compiled` runs passes when their result is asked for, and keeps what each gave: `check` stops after bind, `explain` at
-the stage it shows, the reference and Spark run the bound plan, only the native engine needs the Job.
+the stage it shows, the reference and Spark run the bound plan, only the native engine needs the Pipeline.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cq.planner.physical.stages import PhysicalPlan
     from cq.planner.plan.logical import LogicalPlan, Output
     from cq.planner.plan.source import SourceDef
-    from cq.runtime.layout.job import Job
+    from cq.runtime.layout.pipeline import Pipeline
     from cq.spark.lower import SparkQuery
 
 UNSAFE = f"with transactions = '{UNCHECKED}' events overwrite one another's changes: the result changes from run to run"
@@ -180,12 +180,12 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     return tuple(verify(part) for part in parts)
 
 
-def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
-    from cq.codegen.job import write_job
-    from cq.runtime.layout.job import verify_job
+def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Pipeline, ...]:
+    from cq.codegen.pipeline import write_pipeline
+    from cq.runtime.layout.pipeline import verify_pipeline
 
     try:
-        return tuple(verify_job(write_job(part, request.counting)) for part in parts)
+        return tuple(verify_pipeline(write_pipeline(part, request.counting)) for part in parts)
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -227,10 +227,10 @@ def _dump_spark(request: Request, queries: tuple[SparkQuery, ...], format: str, 
     return "\n\n".join(f"-- {q.name}\n{q}" for q in queries)
 
 
-def _dump_jobs(request: Request, jobs: tuple[Job, ...], format: str, verbose: bool = False) -> str:
+def _dump_pipelines(request: Request, pipelines: tuple[Pipeline, ...], format: str, verbose: bool = False) -> str:
     from cq.compiler.listing import listing
 
-    return listing(jobs, request.source)
+    return listing(pipelines, request.source)
 
 
 TEXT = ("tree",)
@@ -241,7 +241,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("bind", "logical", "names, types, times: the plan that defines the meaning", _bind, _dump_bound, PICTURES),
     Pass("rewrite", "rewritten", "the same meaning with less work", _rewrite, _dump_plan, PICTURES),
     Pass("place", "stages", "the stages that run and how, for the number of workers", _place, _dump_stages, PICTURES),
-    Pass("emit", "code", "the Job the native engine runs: generated stages, state", _emit, _dump_jobs, TEXT),
+    Pass("emit", "code", "the Pipeline the native engine runs: generated stages, state", _emit, _dump_pipelines, TEXT),
 )
 SPARK = Pass("lower", "spark", "the SQL texts Spark runs, of the bound plan", _lower, _dump_spark, ("tree", "json"))
 STAGES = tuple(p.stage for p in (*PASSES, SPARK))
@@ -249,7 +249,7 @@ EXPLAINED = "rewritten"  # what is shown unless somebody asks for another: the o
 
 
 class Compiled:
-    """A query on its way to a Job. What failed once fails again with the same error."""
+    """A query on its way to a Pipeline. What failed once fails again with the same error."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -281,7 +281,7 @@ class Compiled:
         return self._made
 
     def for_workers(self, workers: int) -> Compiled:
-        """The same query, on its way to a Job for so many workers, once; passes that do not depend on it are kept."""
+        """The same query, on its way to a Pipeline for so many workers, once; other passes are kept."""
         if workers not in self._by_workers:
             other = self._going_on(self._request_for(workers))
             self._by_workers[workers] = other

@@ -29,7 +29,7 @@ def analyze(compiled: Compiled, threads: int | None = None, progress: Progress |
     stages: list[list[StageMeasures]] = []
 
     def measure(engine: Engine, over: bool) -> None:
-        held = engine.held_bytes() if over else [{} for _ in engine.job.stages]
+        held = engine.held_bytes() if over else [{} for _ in engine.pipeline.stages]
         of_stages = zip(engine.metrics().stages, engine.counted(), held, strict=True)
         stages.append([StageMeasures(m.busy_ns, counted, bytes_) for m, counted, bytes_ in of_stages])
 

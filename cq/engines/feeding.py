@@ -63,10 +63,12 @@ def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict
     if engine != "native":
         return {}
     with native_packages():
-        jobs = compiled.for_workers(compiled.workers(options.threads)).after("emit")
+        pipelines = compiled.for_workers(compiled.workers(options.threads)).after("emit")
     places = {s.name: [f.name for f in s.fields] for s in compiled.sources}
     return {
-        spec.name: [places[spec.name].index(c.name) for c in spec.delivered] for job in jobs for spec in job.sources
+        spec.name: [places[spec.name].index(c.name) for c in spec.delivered]
+        for pipeline in pipelines
+        for spec in pipeline.sources
     }
 
 

@@ -26,7 +26,7 @@ from cq.runtime.engine.clock import Fault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
-from cq.runtime.layout.job import Job, Site, SourceSpec
+from cq.runtime.layout.pipeline import Pipeline, Site, SourceSpec
 from cq.ways import HEURISTICS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ PLACES_KEPT = 4096  # batches whose places in their files are remembered: more t
 
 @dataclass(slots=True)
 class Reading:
-    """One source while it is read: the columns the job wants, and where recent rows stand in their files."""
+    """One source while it is read: the columns the pipeline wants, and where recent rows stand in their files."""
 
     feed: Feed
     spec: SourceSpec
@@ -80,30 +80,30 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
     return None if asked == NO_MEMORY_LIMIT else asked
 
 
-def ticket_rows(compiled: Compiled, job: Job, batch_rows: int) -> int:
+def ticket_rows(compiled: Compiled, pipeline: Pipeline, batch_rows: int) -> int:
     """The most rows of a ticket: where workers share transactions, a ticket is what is run together."""
-    if not any(stage.way.traits.together for stage in job.stages):
+    if not any(stage.way.traits.together for stage in pipeline.stages):
         return batch_rows
     return min(batch_rows, compiled.setting(PUNCTUATION, PUNCTUATION_EVENTS))
 
 
 class Part:
-    """One job of a query on an engine of its own. What shares no source is apart: most queries have one part."""
+    """One pipeline of a query on an engine of its own. What shares no source is apart: most queries have one part."""
 
-    def __init__(self, compiled: Compiled, job: Job, feeds: Mapping[str, Feed], options: RunOptions) -> None:
+    def __init__(self, compiled: Compiled, pipeline: Pipeline, feeds: Mapping[str, Feed], options: RunOptions) -> None:
         """options: of which threads and batch_rows are set."""
         assert options.threads is not None and options.batch_rows is not None
         outputs = {o.name: o for o in compiled.outputs}
-        self.job = job
-        self.readings = [Reading(feeds[spec.name], spec) for spec in job.sources]
-        self.numbers = {spec.name: n for n, spec in enumerate(job.sources)}
-        self._names = [sink.name for sink in job.sinks]
+        self.pipeline = pipeline
+        self.readings = [Reading(feeds[spec.name], spec) for spec in pipeline.sources]
+        self.numbers = {spec.name: n for n, spec in enumerate(pipeline.sources)}
+        self._names = [sink.name for sink in pipeline.sinks]
         self._source = compiled.request.source
         schemas = [arrow_schema(outputs[name]) for name in self._names]
         self.engine = Engine(
-            job,
+            pipeline,
             threads=options.threads,
-            batch_rows=ticket_rows(compiled, job, options.batch_rows),
+            batch_rows=ticket_rows(compiled, pipeline, options.batch_rows),
             heuristic=HEURISTICS[compiled.setting(HEURISTIC, 0)],
             memory_limit=options.memory_limit,
             schemas=schemas,
@@ -116,18 +116,18 @@ class Part:
     def timer(self, stream: str) -> EventTimer | None:
         """What computes the event times of a stream; None when a column has them."""
         number = self.numbers[stream]
-        spec = self.job.sources[number]
+        spec = self.pipeline.sources[number]
         if spec.time is None or spec.time.entry is None:
             return None
         return EventTimer(partial(self._times, number), spec.columns[0].name)
 
     def _times(self, number: int, batch: pa.RecordBatch) -> Times:
-        names = [c.name for c in self.job.sources[number].delivered]
+        names = [c.name for c in self.pipeline.sources[number].delivered]
         computed = self.engine.event_times(number, batch if batch.schema.names == names else batch.select(names))
         return Times(computed.values, {f.row: self._unreadable(f) for f in computed.faults})
 
     def _unreadable(self, fault: Fault) -> Unreadable:
-        site = self.job.stages[0].sites[fault.site]
+        site = self.pipeline.stages[0].sites[fault.site]
         return Unreadable(ERROR_CODES[fault.code], (fault.said if site.asked else "") or site.text, _span(site))
 
     def push(self, stream: str, batch: SourceBatch) -> None:
@@ -151,7 +151,7 @@ class Part:
     def failure(self) -> CqError | None:
         """What ended the run, unless it goes on or all went well."""
         failed = self.engine.failure
-        return None if failed is None else placed(failed, self.job, self.readings, self._source)
+        return None if failed is None else placed(failed, self.pipeline, self.readings, self._source)
 
     def run(self, deliver: Callable[[str, pa.RecordBatch], None]) -> None:
         """Read all sources to their end. An error of one is raised after all results of the rows before it.
@@ -166,20 +166,20 @@ class Part:
         if failed is not None:
             if failed.code is ErrorCode.STOPPED:
                 raise Interrupted
-            raise placed(failed, self.job, self.readings, self._source)
+            raise placed(failed, self.pipeline, self.readings, self._source)
 
 
 def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """Run a compiled query; returns how many rows event-time operators dropped as late."""
     threads = compiled.workers(options.threads)
     batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", TICKET_ROWS)
-    jobs: tuple[Job, ...] = compiled.for_workers(threads).after("emit")
-    check_parts(compiled, jobs, delivery.limited)
+    pipelines: tuple[Pipeline, ...] = compiled.for_workers(threads).after("emit")
+    check_parts(compiled, pipelines, delivery.limited)
     settled = RunOptions(threads, batch_rows, memory_limit=memory_limit(compiled, options))
     late = 0
-    for job in jobs:
-        part = Part(compiled, job, {f.name: f for f in feeds}, settled)
-        names = [sink.name for sink in job.sinks]
+    for pipeline in pipelines:
+        part = Part(compiled, pipeline, {f.name: f for f in feeds}, settled)
+        names = [sink.name for sink in pipeline.sinks]
         with part.engine:
             over = False
             delivery.on_interrupt(part.engine.interrupt)
@@ -199,12 +199,14 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     return late
 
 
-def check_parts(compiled: Compiled, jobs: Sequence[Job], limited: Callable[[str], bool]) -> None:
+def check_parts(compiled: Compiled, pipelines: Sequence[Pipeline], limited: Callable[[str], bool]) -> None:
     """Parts run one after the other: none but the last may be endless, unless all its outputs are limited."""
     endless = {s.name for s in compiled.sources if not s.bounded}
-    for job in jobs[:-1]:
-        if any(spec.name in endless for spec in job.sources) and not all(limited(sink.name) for sink in job.sinks):
-            names = ", ".join(sink.name for sink in job.sinks)
+    for pipeline in pipelines[:-1]:
+        if any(spec.name in endless for spec in pipeline.sources) and not all(
+            limited(sink.name) for sink in pipeline.sinks
+        ):
+            names = ", ".join(sink.name for sink in pipeline.sinks)
             help = "move each into a query file of its own, and run them in parallel"
             text = f"the queries in this file share no source and run one after the other, but {names} never ends"
             raise compile_error("CQ0502", text, NOWHERE, help=help)
@@ -215,10 +217,10 @@ def arrow_schema(output: Output) -> pa.Schema:
     return pa.schema([pa.field(f.name, to_arrow(f.type), f.nullable) for f in output.node.schema.fields])
 
 
-def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source: SourceText) -> CqError:
+def placed(failure: EngineFailure, pipeline: Pipeline, readings: Sequence[Reading], source: SourceText) -> CqError:
     """The failure as an error a user can act on: code, file and line of the row, the expression."""
     code = ERROR_CODES[failure.code]
-    sites = job.stages[failure.stage].sites
+    sites = pipeline.stages[failure.stage].sites
     site = sites[failure.site] if 0 <= failure.site < len(sites) else None
     text = (failure.said if site.asked else "") or site.text if site else "the engine stopped"
     if failure.code is ErrorCode.NO_MEMORY:

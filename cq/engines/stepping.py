@@ -128,12 +128,12 @@ class NativeSteps:
         threads = options.threads or 0
         rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", TICKET_ROWS)
         feeds = {s.name: _no_feed(s) for s in compiled.sources}
-        jobs = compiled.for_workers(threads).after("emit")
+        pipelines = compiled.for_workers(threads).after("emit")
         with native_packages():
             limit = memory_limit(compiled, options)
-            share = None if limit is None else max(1, limit // len(jobs))  # they are all there at once
+            share = None if limit is None else max(1, limit // len(pipelines))  # they are all there at once
             settled = RunOptions(threads, rows, memory_limit=share)
-            self._parts = [Part(compiled, job, feeds, settled) for job in jobs]
+            self._parts = [Part(compiled, pipeline, feeds, settled) for pipeline in pipelines]
         self._part_of = {name: part for part in self._parts for name in part.numbers}
 
     def timer(self, stream: str) -> EventTimer | None:

@@ -1,1 +1,1 @@
-"""The native engine: runs a `Job` over record batches. It knows no SQL and no plan."""
+"""The native engine: runs a `Pipeline` over record batches. It knows no SQL and no plan."""

@@ -131,15 +131,15 @@ def test_shared_probes_that_are_paused_go_on(name: str, workers: tuple[int, ...]
     prepared = Prepared(STREAMS.format(more="") + CASES[name])
     prepared.give(given(7))
     wanted = [tuple(row) for row in prepared.reference().rows["result"]]
-    jobs = {n: prepared.compiled.for_workers(n).after("emit")[0] for n in set(workers)}
+    pipelines = {n: prepared.compiled.for_workers(n).after("emit")[0] for n in set(workers)}
     found: list[tuple[object, ...]] = []
     snapshot = None
     for count, until in zip(workers, ({"c": 10, "o": 1}, {"c": 25, "o": 90}, {"c": 25, "o": 200}), strict=True):
-        job = jobs[count]
+        pipeline = pipelines[count]
         with Engine(
-            job, threads=0 if interpreted else count, batch_rows=7, interpreted=interpreted, snapshot=snapshot
+            pipeline, threads=0 if interpreted else count, batch_rows=7, interpreted=interpreted, snapshot=snapshot
         ) as engine:
-            for number, source in enumerate(job.sources):
+            for number, source in enumerate(pipeline.sources):
                 if engine.ended(number):
                     continue
                 rows = given(7)[source.name]

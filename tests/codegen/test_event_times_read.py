@@ -17,9 +17,9 @@ WINDOW = "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' SECOND)"
 
 
 def read_by(text: str) -> list[list[str]]:
-    """The columns that the job reads of each source."""
+    """The columns that the pipeline reads of each source."""
     compiled = Prepared(text).compiled
-    return [[c.name for c in spec.delivered] for job in compiled.after("emit") for spec in job.sources]
+    return [[c.name for c in spec.delivered] for pipeline in compiled.after("emit") for spec in pipeline.sources]
 
 
 @pytest.mark.parametrize(

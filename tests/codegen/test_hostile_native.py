@@ -32,7 +32,7 @@ def same(text: str, rows: list[tuple[object, ...]] | None = None, *, compiled: b
 
 
 def code(compiled: Compiled) -> str:
-    return "".join(stage.module for job in compiled.for_workers(0).after("emit") for stage in job.stages)
+    return "".join(stage.module for pipeline in compiled.for_workers(0).after("emit") for stage in pipeline.stages)
 
 
 HOSTILE_NAMES = [

@@ -22,8 +22,8 @@ AS a ON b.window_end = a.window_end AND b.auction = a.auction
 
 def shapes_of(join, container):
     """What is behind the slots of this container that the join has."""
-    (job,) = compile_query(STREAMS + join + ";").after("emit")
-    return [slot.shapes for slot in job.stages[0].slots if slot.container == container]
+    (pipeline,) = compile_query(STREAMS + join + ";").after("emit")
+    return [slot.shapes for slot in pipeline.stages[0].slots if slot.container == container]
 
 
 def test_a_kept_row_has_no_word_for_the_time_that_its_expiry_says():
@@ -57,6 +57,6 @@ def test_a_row_that_stays_has_no_word_for_what_its_key_says(join, words):
     CREATE STREAM o (k BIGINT NOT NULL, v BIGINT NOT NULL, d DOUBLE NOT NULL) WITH (path = 'o.csv');
     CREATE STREAM p (v BIGINT NOT NULL, k BIGINT NOT NULL) WITH (path = 'p.csv');
     """
-    (job,) = compile_query(f"{streams} SELECT * FROM {join};").after("emit")
-    kept = {slot.name: slot.shapes[1].entry_words - ROW_VALUES for slot in job.stages[0].slots}
+    (pipeline,) = compile_query(f"{streams} SELECT * FROM {join};").after("emit")
+    kept = {slot.name: slot.shapes[1].entry_words - ROW_VALUES for slot in pipeline.stages[0].slots}
     assert kept == words

@@ -65,7 +65,7 @@ def test_columns_of_a_stage_are_named_before_its_code(name: str) -> None:
     quoted = f'"{name}"'
     query = compile(STREAM.format(quoted) + f"SELECT a, {quoted}, ts\nFROM t\nWHERE {quoted} > 0;")
     shown = query.explain("code")
-    modules = [stage.module for job in query.after("emit") for stage in job.stages]
+    modules = [stage.module for pipeline in query.after("emit") for stage in pipeline.stages]
     assert len(modules) == 1 and same_code(shown, modules[0])
     assert "# rows_0 takes t:" in shown and "# port0 gives result: out0 a, out1 " in shown
     assert all(line.isprintable() for line in shown.split("\n"))
@@ -76,7 +76,7 @@ def test_columns_of_a_stage_are_named_before_its_code(name: str) -> None:
 def test_the_generated_file_itself_holds_no_text_of_the_query() -> None:
     query = compile(STREAM.format("b") + "SELECT a\nFROM t -- Zebra\nWHERE b > 0 -- Zebra\n;")
     assert "Zebra" in query.explain("code")
-    assert not any("Zebra" in stage.module for job in query.after("emit") for stage in job.stages)
+    assert not any("Zebra" in stage.module for pipeline in query.after("emit") for stage in pipeline.stages)
 
 
 JOINED = """CREATE STREAM u (a BIGINT, c BIGINT) WITH (connector = 'memory');
@@ -87,8 +87,8 @@ GROUP BY window_start, window_end, a;"""
 
 def test_no_statement_of_a_listing_does_nothing() -> None:
     query = compile(STREAM.format("b") + JOINED)
-    for job in query.after("emit"):
-        for stage in job.stages:
+    for pipeline in query.after("emit"):
+        for stage in pipeline.stages:
             lines = stage.module.splitlines()
             assert not [line for line in lines if line.strip() == "pass"]
             assert not [one for one, two in pairwise(lines) if "prefetch" in one and one == two], "fetched twice"

@@ -34,7 +34,7 @@ GROUP BY window_start, window_end, "x"" = 1 #";
 
 
 def written(query):
-    return [stage for job in compile_query(query).after("emit") for stage in job.stages]
+    return [stage for pipeline in compile_query(query).after("emit") for stage in pipeline.stages]
 
 
 def made(*templates, **fills):

@@ -15,8 +15,8 @@ SELECT b.auction, price, asked FROM bid AS b JOIN ask AS a
 
 
 def module(workers):
-    (job,) = compile_query(JOIN).for_workers(workers).after("emit")
-    (stage,) = job.stages
+    (pipeline,) = compile_query(JOIN).for_workers(workers).after("emit")
+    (stage,) = pipeline.stages
     return stage.module
 
 

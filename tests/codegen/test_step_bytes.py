@@ -26,9 +26,9 @@ SELECT * FROM changed;
 def test_what_a_rejection_would_put_back_takes_no_memory_of_later_events(tmp_path: Path) -> None:
     rows = pa.table({"key": [[1, 2]] * 100, "val": [[3, 4]] * 100})
     compiled = compile(TEXT, "q", inputs=Inputs(Access(tmp_path), {"s": rows}))
-    (job,) = compiled.for_workers(1).after("emit")
+    (pipeline,) = compiled.for_workers(1).after("emit")
     in_use = []
-    with Engine(job, interpreted=True) as engine:
+    with Engine(pipeline, interpreted=True) as engine:
         for _ in range(8):
             for batch in rows.to_batches():
                 engine.push(0, batch)

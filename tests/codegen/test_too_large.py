@@ -16,7 +16,7 @@ from cq.compiler.passes import compile
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
 from cq.runtime.base import kernel, link
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 
 ROWS = {"k": [1, 1, 2]}
 
@@ -37,13 +37,15 @@ def test_code_beyond_the_limit_is_refused_with_its_place_and_runs_on_the_referen
 STREAM = "CREATE STREAM s (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');\n"
 
 
-def jobs(text: str) -> list[Job]:
+def pipelines(text: str) -> list[Pipeline]:
     return list(compile(STREAM + text, inputs=Inputs(Access(Path.cwd()), {})).after("emit"))
 
 
 def written(text: str) -> int:
     """How many nodes the generated code of a query has."""
-    return sum(1 for job in jobs(text) for stage in job.stages for _ in ast.walk(ast.parse(stage.module)))
+    return sum(
+        1 for pipeline in pipelines(text) for stage in pipeline.stages for _ in ast.walk(ast.parse(stage.module))
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_code_grows_as_the_query_does(piece: Callable[[int], str]) -> None:
 )  # fmt: skip
 def test_more_than_there_is_time_for_is_refused(text: str, code: str) -> None:
     with pytest.raises(cq.CompileError) as refused:
-        jobs(text)
+        pipelines(text)
     assert refused.value.code == code
 
 

@@ -33,8 +33,8 @@ def analyzed(text: str, threads: int, interpreted: bool = True) -> dict[str, Any
     prepared = Prepared(text)
     prepared.give({"s": ROWS})
 
-    def begin(job: Any, **options: Any) -> Engine:
-        return Engine(job, **{**options, "threads": 0}, interpreted=True)
+    def begin(pipeline: Any, **options: Any) -> Engine:
+        return Engine(pipeline, **{**options, "threads": 0}, interpreted=True)
 
     with patch.object(native, "Engine", begin if interpreted else Engine), patch.object(partial, "ROWS_A_GROUP", 0):
         return analyze(prepared.compiled, threads)

@@ -24,8 +24,8 @@ SHAPES = {LANES: [Way.LANES], CHAIN: [Way.ANY, Way.LANES]}
 @pytest.mark.parametrize(("engine", "threads"), [("reference", 0), ("native", 0), ("native", 2)])
 def test_row_leaves_with_the_push_that_moves_the_watermark_past_it(text: str, engine: str, threads: int) -> None:
     with spread_out():
-        (job,) = compile(text).for_workers(2).after("emit")
-    assert [s.way for s in job.stages] == SHAPES[text], "the shape this is about"
+        (pipeline,) = compile(text).for_workers(2).after("emit")
+    assert [s.way for s in pipeline.stages] == SHAPES[text], "the shape this is about"
     with spread_out(), cq.sql(text).start(engine=engine, threads=threads) as run:
         seen = []
         for number, (line, second) in enumerate([("a", 1), ("b", 2), ("x", 4), ("a", 5), ("x", 20)]):

@@ -51,7 +51,7 @@ def test_text_of_literals_names_and_comments_never_reaches_generated_code(payloa
     except CqError as error:
         assert error.code.startswith("CQ01"), error
         return
-    assert not any(CANARY in stage.module for job in compiled.after("emit") for stage in job.stages)
+    assert not any(CANARY in stage.module for pipeline in compiled.after("emit") for stage in pipeline.stages)
     result = cq.sql(text, t=ROWS).run(engine="reference")["result"]
     assert result.to_pylist()[0] == {printable: printable, "id": 1}
 

@@ -9,7 +9,7 @@ import pytest
 from paths import QUERIES, SHIPPED
 from planner_fixture import infer, plan_of
 
-from cq.codegen.job import write_job
+from cq.codegen.pipeline import write_pipeline
 from cq.codegen.scan import decides_lane, needs_no_python, needs_no_state
 from cq.errors import SourceText
 from cq.grammar.parser import parse
@@ -33,7 +33,7 @@ from cq.runtime.engine.build import build, close
 from cq.runtime.engine.engine import TICKET_ROWS, Engine
 from cq.runtime.engine.graph import graph
 from cq.runtime.engine.schedule import CT
-from cq.runtime.layout.job import verify_job
+from cq.runtime.layout.pipeline import verify_pipeline
 from cq.ways import SCHEMES, Way
 
 TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
@@ -85,10 +85,10 @@ def explained_as_run(name: str, ways: Iterable[tuple[int, str]]) -> None:
     plan, natively = shipped(name), Natively(needs_no_state, needs_no_python)
     for workers, scheme in ways:
         for part in choose(plan, workers, decides_lane, natively, scheme):
-            job = verify_job(write_job(verify(part)))
+            pipeline = verify_pipeline(write_pipeline(verify(part)))
             host = InterpretedHost()
             with host.active():
-                plant = build(host, job, part.workers, TICKET_ROWS, CT)
+                plant = build(host, pipeline, part.workers, TICKET_ROWS, CT)
                 assert graph(host, plant) == graph_text(part), f"-j {workers}, transactions = '{scheme}'"
                 close(plant)
             assert graph_text(part) in draw_stages([part])
@@ -134,8 +134,8 @@ def test_operators_of_several_keys_are_branches_of_one_stage_and_say_so() -> Non
     assert stage.reason == "its operators have 3 keys: a row goes to a lane of each"
     assert stage.lanes == 3 * 8 and len(stage.branches) == 3
     assert "  by (auction) of bid: #1\n  by (bidder) of bid: #3\n  by (item) of bid: #5\n" in draw_stages([part])
-    (job,) = [verify_job(write_job(part))]
-    with Engine(job, threads=2) as engine:
+    (pipeline,) = [verify_pipeline(write_pipeline(part))]
+    with Engine(pipeline, threads=2) as engine:
         assert engine.graph() == graph_text(part)
 
 
@@ -255,7 +255,7 @@ def test_no_name_of_a_source_decides_what_runs(text: str) -> None:
     own, alike = (choose(p, 4, decides_lane) for p in (plan, called_alike(plan)))
     assert [ways(verify(p)) for p in own] == [ways(verify(p)) for p in alike]
     for one, other in zip(own, alike, strict=True):
-        first, second = (verify_job(write_job(p)) for p in (one, other))
+        first, second = (verify_pipeline(write_pipeline(p)) for p in (one, other))
         assert [s.module for s in first.stages] == [s.module for s in second.stages]
         assert [s.complete for s in first.stages] == [s.complete for s in second.stages]
         assert [s.columns for s in first.sources] == [s.columns for s in second.sources]

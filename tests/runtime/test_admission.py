@@ -6,7 +6,7 @@ import random
 
 import pyarrow as pa
 import pytest
-from engine_kernels import batch, job, stage
+from engine_kernels import batch, pipeline, stage
 
 from cq.records import replace
 from cq.runtime.base.host import CompiledHost, InterpretedHost
@@ -14,14 +14,14 @@ from cq.runtime.engine.build import build, close
 from cq.runtime.flow import admission
 from cq.runtime.flow.arrow import lend
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import ColumnSpec, EventTime, Grid, SourceSpec
+from cq.runtime.layout.pipeline import ColumnSpec, EventTime, Grid, SourceSpec
 
 LATE, CLOSE, END = "late", "close", "end"
 ROW = "row"
 
 
 class Admission:
-    """The native admission of a job; `feed` and `finish` push, `take` gives what it admitted as events."""
+    """The native admission of a pipeline; `feed` and `finish` push, `take` gives what it admitted as events."""
 
     def __init__(self, plan, host, batch_rows=4096):
         with host.active():
@@ -176,14 +176,14 @@ def admitted(host, plan, sources, size, batch_rows=4096, dice=None, marks=None):
 def test_merge_order_is_by_running_maximum_then_source(host):
     # s0: a@10 b@5(late) c@30      s1: d@10 e@20
     sources = [[(1, 10), (2, 5), (3, 30)], [(4, 10), (5, 20)]]
-    events, _ = admitted(host, job(stage("running"), sources=2), sources, 3)
+    events, _ = admitted(host, pipeline(stage("running"), sources=2), sources, 3)
     assert [e[:3] for e in events[:-2]] == [(ROW, 0, 1), (LATE, 0, 2), (ROW, 1, 4), (ROW, 1, 5), (ROW, 0, 3)]
     assert events[-2:] == [(CLOSE, 5, abi.NEVER), (END, 5)]
 
 
 def test_every_passed_closing_time_is_announced_before_the_row_that_passed_it(host):
     # grid 10:  1 9 | 10 19 | 35
-    plan = job(stage("running"), grid_us=10)
+    plan = pipeline(stage("running"), grid_us=10)
     events, _ = admitted(host, plan, [[(n, t) for n, t in enumerate((1, 9, 10, 19, 35))]], 5)
     assert events == [
         (CLOSE, 0, 1), (ROW, 0, 0, 0), (ROW, 0, 1, 1), (CLOSE, 2, 10), (ROW, 0, 2, 2), (ROW, 0, 3, 3),
@@ -192,7 +192,7 @@ def test_every_passed_closing_time_is_announced_before_the_row_that_passed_it(ho
 
 
 def test_a_source_without_rows_holds_the_watermark_until_it_ends(host):
-    plan = job(stage("running"), sources=2, grid_us=10)
+    plan = pipeline(stage("running"), sources=2, grid_us=10)
     with Admission(plan, host) as admission:
         admission.feed(0, rows_of([(1, 5), (2, 15)]))
         assert admission.take() == []  # the first row of s1 may be earlier
@@ -204,13 +204,13 @@ def test_a_source_without_rows_holds_the_watermark_until_it_ends(host):
 
 def test_the_end_of_a_source_closes_windows_right_behind_its_last_row(host):
     # s0: a@5 b@25   s1: c@7 then ends: the minimum goes from 7 to 25 before the next row of s0
-    plan = job(stage("running"), sources=2, grid_us=10)
+    plan = pipeline(stage("running"), sources=2, grid_us=10)
     events, _ = admitted(host, plan, [[(1, 5), (2, 25), (3, 26)], [(4, 7)]], 3)
     assert events == defined([[(1, 5), (2, 25), (3, 26)], [(4, 7)]], [(10, 0)])
 
 
 def test_rows_of_a_source_without_time_come_first_and_hold_nothing(host):
-    plan = job(stage("running"), sources=2, grid_us=10)
+    plan = pipeline(stage("running"), sources=2, grid_us=10)
     plan = replace(plan, sources=(plan.sources[0], replace(plan.sources[1], time=None)))
     sources = [[(1, 5), (2, 25)], [(4, 7), (5, 1)]]
     events, _ = admitted(host, plan, sources, 3)
@@ -221,13 +221,13 @@ def test_rows_of_a_source_without_time_come_first_and_hold_nothing(host):
 @pytest.mark.parametrize("batch_rows", [1, 3, 64])
 def test_a_ticket_holds_no_more_rows_than_asked(host, batch_rows):
     sources = [[(n, n // 2) for n in range(100)]]
-    events, tickets = admitted(host, job(stage("running"), grid_us=7), sources, 30, batch_rows)
+    events, tickets = admitted(host, pipeline(stage("running"), grid_us=7), sources, 30, batch_rows)
     assert events == defined(sources, [(7, 0)])
     assert max(tickets) == min(batch_rows, 30)
 
 
 def test_a_ticket_has_rows_of_one_record_batch_of_each_source(host):
-    events, tickets = admitted(host, job(stage("running")), [[(n, n) for n in range(10)]], 4)
+    events, tickets = admitted(host, pipeline(stage("running")), [[(n, n) for n in range(10)]], 4)
     assert [t for t in tickets if t] == [4, 4, 2]
     assert len(events) == 12
 
@@ -236,7 +236,7 @@ def test_long_blocks_in_and_out_of_order_are_scanned_alike(host):
     # whole blocks in order, a fall inside a block, a late row, a boundary inside a block
     times = [*range(200), 150, *range(200, 330), 329, 5, *range(330, 500)]
     for delay in (0, 60):
-        plan = job(stage("running"), grid_us=111, delay_us=delay)
+        plan = pipeline(stage("running"), grid_us=111, delay_us=delay)
         sources = [list(enumerate(times))]
         events, _ = admitted(host, plan, sources, 1000)
         assert events == defined(sources, [(111, 0)], delays=[delay])
@@ -246,7 +246,7 @@ def test_long_blocks_in_and_out_of_order_are_scanned_alike(host):
 def test_a_fall_is_seen_wherever_in_a_block_it_is(host, delay):
     for place in range(60, 135):
         times = [*range(1, place), place - 1 - delay - 5, *range(place, 200)]
-        plan = job(stage("running"), delay_us=delay)
+        plan = pipeline(stage("running"), delay_us=delay)
         events, _ = admitted(host, plan, [list(enumerate(times))], 1000)
         assert events == defined([list(enumerate(times))], delays=[delay])
 
@@ -269,7 +269,7 @@ def random_case(dice):
 def test_merge_order_is_the_defined_one_for_random_sources(host, seed):
     dice = random.Random(seed)
     sources, delays, grids, marked = random_case(dice)
-    plan = job(stage("running"), sources=len(sources), watermarks=marked)
+    plan = pipeline(stage("running"), sources=len(sources), watermarks=marked)
     plan = replace(
         plan,
         sources=tuple(replace(s, delay_us=d) for s, d in zip(plan.sources, delays, strict=True)),
@@ -289,7 +289,7 @@ def test_watermarks_of_rows_are_the_minimum_at_each(host, delay):
     times = [*range(200), 150, *range(200, 330), 329, 5, *range(330, 500)]
     sources = [list(enumerate(times)), [(1000 + n, 100 + n // 2) for n in range(400)], [(n, 0) for n in range(5)]]
     timed, delays = [True, True, False], [delay, 3, 0]
-    plan = job(stage("running"), sources=3, watermarks=True, grid_us=111)
+    plan = pipeline(stage("running"), sources=3, watermarks=True, grid_us=111)
     specs = [
         replace(s, delay_us=d, time=s.time if t else None) for s, d, t in zip(plan.sources, delays, timed, strict=True)
     ]
@@ -302,7 +302,7 @@ def test_watermarks_of_rows_are_the_minimum_at_each(host, delay):
 
 def test_an_advance_that_no_row_tells_of_is_a_close(host):
     # s0: a@7 b@25   s1, three behind: c@7, then it ends: the minimum goes from 4 to 7 before b
-    plan = job(stage("running"), sources=2, watermarks=True)
+    plan = pipeline(stage("running"), sources=2, watermarks=True)
     plan = replace(plan, sources=(plan.sources[0], replace(plan.sources[1], delay_us=3)))
     with Admission(plan, host) as admission:
         admission.feed(0, rows_of([(1, 7), (2, 25)]))
@@ -321,7 +321,7 @@ def test_an_advance_that_no_row_tells_of_is_a_close(host):
     ],
 )
 def test_event_times_are_scaled_and_shifted(host, type_, storage, scale, shift):
-    plan = job(stage("running"), watermarks=True)
+    plan = pipeline(stage("running"), watermarks=True)
     columns = (ColumnSpec("k", abi.Storage.I64, False), ColumnSpec("t", storage, False))
     plan = replace(plan, sources=(SourceSpec("s", columns, EventTime(1, scale, shift)),))
     with Admission(plan, host) as admission:
@@ -334,7 +334,7 @@ def test_event_times_are_scaled_and_shifted(host, type_, storage, scale, shift):
 
 def test_times_at_the_ends_of_the_range_are_kept_inside(host):
     lowest, highest = -(2**63), 2**63 - 1
-    with Admission(job(stage("running"), watermarks=True, delay_us=10), host) as admission:
+    with Admission(pipeline(stage("running"), watermarks=True, delay_us=10), host) as admission:
         admission.feed(0, rows_of([(1, lowest), (2, 0), (3, highest), (4, highest)]))
         admission.finish(0)
         events = admission.take()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from engine_kernels import batch, job, pairs, stage
+from engine_kernels import batch, pairs, pipeline, stage
 
 from cq.runtime.engine.engine import Engine, EngineFailure
 from cq.runtime.layout.abi import NEVER, ErrorCode
@@ -41,32 +41,32 @@ def way(request):
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 4096])
 def test_rows_pass_through_in_order(way, batch_rows):
-    found, failure = run(job(stage("passthrough")), cut(ROWS, 11), batch_rows=batch_rows, **way)
+    found, failure = run(pipeline(stage("passthrough")), cut(ROWS, 11), batch_rows=batch_rows, **way)
     assert failure is None
     assert found == [(k, v) for k, v, _ in ROWS if v >= 0]
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7])
 def test_state_goes_on_from_ticket_to_ticket(way, batch_rows):
-    found, _ = run(job(stage("running")), cut(ROWS, 3), batch_rows=batch_rows, **way)
+    found, _ = run(pipeline(stage("running")), cut(ROWS, 3), batch_rows=batch_rows, **way)
     assert found == [(n % 5, n // 5 + 1) for n in range(40)]
 
 
 def test_a_kernel_that_fills_its_port_is_called_again(way):
     rows = [(1, 3, 0), (2, 0, 1), (3, 20, 2)]
-    found, _ = run(job(stage("repeat")), [batch(rows)], batch_rows=4, **way)
+    found, _ = run(pipeline(stage("repeat")), [batch(rows)], batch_rows=4, **way)
     assert found == [(k, n) for k, v, _ in rows for n in range(v)]
 
 
 def test_closing_times_come_before_the_row_that_passed_them(way):
     # time     0 10 20 30 40 | 50 ... grid 50, no delay
-    found, _ = run(job(stage("windows"), grid_us=50), cut(ROWS[:8], 3), batch_rows=2, **way)
+    found, _ = run(pipeline(stage("windows"), grid_us=50), cut(ROWS[:8], 3), batch_rows=2, **way)
     assert found == [(0, 0), (50, 5), (NEVER, 3)]
 
 
 def test_rows_before_a_failure_are_delivered_then_it_is_told_with_source_and_row(way):
     rows = [(n, n, n) for n in range(30)] + [(7, -1, 30), (8, -1, 31)]
-    found, failure = run(job(stage("strict")), cut(rows, 9), batch_rows=4, **way)
+    found, failure = run(pipeline(stage("strict")), cut(rows, 9), batch_rows=4, **way)
     assert found == [(n, n) for n in range(30)]
     assert failure == EngineFailure(ErrorCode.OVERFLOW, stage=0, site=0, source=0, row=30, serial=30, instant=0)
 
@@ -74,38 +74,38 @@ def test_rows_before_a_failure_are_delivered_then_it_is_told_with_source_and_row
 @pytest.mark.parametrize("limit", [0, 1, 5, 100])
 def test_a_limit_takes_the_first_rows_and_ends_the_run(way, limit):
     rows = [(n, n, n) for n in range(20)]
-    found, failure = run(job(stage("passthrough", limit=limit)), cut(rows, 3), batch_rows=4, **way)
+    found, failure = run(pipeline(stage("passthrough", limit=limit)), cut(rows, 3), batch_rows=4, **way)
     assert failure is None
     assert found == [(n, n) for n in range(min(limit, 20))]
 
 
 def test_a_failure_behind_the_limit_is_not_seen(way):
     rows = [(n, n, n) for n in range(5)] + [(9, -1, 9)]
-    found, failure = run(job(stage("strict", limit=5)), [batch(rows)], batch_rows=64, **way)
+    found, failure = run(pipeline(stage("strict", limit=5)), [batch(rows)], batch_rows=64, **way)
     assert (len(found), failure) == (5, None)
 
 
 def test_an_empty_run_still_sees_its_end(way):
-    found, failure = run(job(stage("windows"), grid_us=50), [], **way)
+    found, failure = run(pipeline(stage("windows"), grid_us=50), [], **way)
     assert (found, failure) == ([(NEVER, 0)], None)
 
 
 def test_results_outlive_the_engine():
     found = []
-    with Engine(job(stage("passthrough"))) as engine:
+    with Engine(pipeline(stage("passthrough"))) as engine:
         engine.run([iter([batch([(n, n, n) for n in range(10_000)])])], lambda _, b: found.append(b))
     assert sum(sum(b["a"].to_pylist()) for b in found) == sum(range(10_000))
 
 
 def test_nothing_is_left_allocated_after_close():
-    engine = Engine(job(stage("repeat"), stage("running", last=True)), batch_rows=4, interpreted=True)
+    engine = Engine(pipeline(stage("repeat"), stage("running", last=True)), batch_rows=4, interpreted=True)
     engine.push(0, batch([(1, 9, 0)]))
     engine.close()
     engine._host.memory.check_no_leaks()
 
 
 def test_pushed_rows_come_out_at_once(way):
-    with Engine(job(stage("passthrough")), **way) as engine:
+    with Engine(pipeline(stage("passthrough")), **way) as engine:
         for n in range(5):
             engine.push(0, batch([(n, n, n)]))
             assert pairs([b for _, b in engine.drain()]) == [(n, n)]
@@ -116,7 +116,7 @@ def test_pushed_rows_come_out_at_once(way):
 
 def test_stages_in_a_chain_run_in_order(way):
     first = stage("repeat", last=False)
-    found, _ = run(job(first, stage("running")), cut([(n % 5, 3, n) for n in range(50)], 7), batch_rows=4, **way)
+    found, _ = run(pipeline(first, stage("running")), cut([(n % 5, 3, n) for n in range(50)], 7), batch_rows=4, **way)
     counts = dict.fromkeys(range(5), 0)
     expected = []
     for n in range(50):
@@ -134,8 +134,8 @@ def test_stateless_stages_keep_the_order(way, kinds, batch_rows):
         stage(name, Way.LOOP if name == "running" else Way.ANY, last=n == len(kinds) - 1)
         for n, name in enumerate(kinds)
     ]
-    expected, _ = run(job(*stages), cut(rows, 64), interpreted=True)
-    found, failure = run(job(*stages), cut(rows, 64), batch_rows=batch_rows, **way)
+    expected, _ = run(pipeline(*stages), cut(rows, 64), interpreted=True)
+    found, failure = run(pipeline(*stages), cut(rows, 64), batch_rows=batch_rows, **way)
     assert failure is None
     assert len(found) > 1000
     assert found == expected
@@ -144,14 +144,14 @@ def test_stateless_stages_keep_the_order(way, kinds, batch_rows):
 def test_the_first_failure_by_position_wins_though_a_later_ticket_failed_first(way):
     rows = [(n, -1 if n in {40, 90, 200} else n, n) for n in range(300)]
     first = stage("strict", Way.ANY, last=False)
-    found, failure = run(job(first, stage("running")), cut(rows, 100), batch_rows=5, **way)
+    found, failure = run(pipeline(first, stage("running")), cut(rows, 100), batch_rows=5, **way)
     assert [k for k, _ in found] == list(range(40))
     assert (failure.stage, failure.row, failure.serial) == (0, 40, 40)
 
 
 def test_a_later_stage_that_fails_on_an_earlier_row_wins(way):
     rows = [(n, -1 if n == 60 else 1, n) for n in range(100)]
-    plan = job(stage("strict", last=False), stage("brittle"))
+    plan = pipeline(stage("strict", last=False), stage("brittle"))
     found, failure = run(plan, cut(rows, 100), batch_rows=50, **way)
     assert [k for k, _ in found] == list(range(7))
     assert (failure.stage, failure.code, failure.serial) == (1, ErrorCode.DIVISION_BY_ZERO, 7)
@@ -161,12 +161,12 @@ def test_a_later_stage_that_fails_on_an_earlier_row_wins(way):
 def test_every_heuristic_gives_the_same_rows(heuristic):
     stages = [stage("passthrough", Way.ANY, last=False), stage("running", last=False), stage("passthrough")]
     rows = [(n % 7, n, n) for n in range(5000)]
-    expected, _ = run(job(*stages), cut(rows, 500), interpreted=True)
-    assert run(job(*stages), cut(rows, 500), batch_rows=64, threads=3, heuristic=heuristic)[0] == expected
+    expected, _ = run(pipeline(*stages), cut(rows, 500), interpreted=True)
+    assert run(pipeline(*stages), cut(rows, 500), batch_rows=64, threads=3, heuristic=heuristic)[0] == expected
 
 
 def test_a_slow_feeder_and_many_small_batches_lose_no_wakeup():
-    with Engine(job(stage("running")), threads=2) as engine:
+    with Engine(pipeline(stage("running")), threads=2) as engine:
         for n in range(300):
             engine.push(0, batch([(n % 5, n, n)]))
             if n % 3 == 0:
@@ -177,7 +177,7 @@ def test_a_slow_feeder_and_many_small_batches_lose_no_wakeup():
 
 
 def test_a_sink_that_is_not_drained_stops_the_source():
-    with Engine(job(stage("repeat")), threads=1, batch_rows=4) as engine:
+    with Engine(pipeline(stage("repeat")), threads=1, batch_rows=4) as engine:
         found = engine.results(0)
         engine.push(0, batch([(1, 100_000, 0)]))
         engine.end(0)
@@ -198,8 +198,8 @@ def random_rows(seed, count, negative=()):
 @pytest.mark.parametrize("batch_rows", [1, 16, 1000])
 def test_lanes_give_the_rows_of_one_worker(way, name, batch_rows):
     rows = random_rows(5, 600)
-    expected, _ = run(job(stage(name), grid_us=100), cut(rows, 400), interpreted=True)
-    plan = job(stage(name, Way.LANES), grid_us=100)
+    expected, _ = run(pipeline(stage(name), grid_us=100), cut(rows, 400), interpreted=True)
+    plan = pipeline(stage(name, Way.LANES), grid_us=100)
     found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, **way)
     assert failure is None
     assert len(found) > 50
@@ -209,8 +209,8 @@ def test_lanes_give_the_rows_of_one_worker(way, name, batch_rows):
 @pytest.mark.parametrize("batch_rows", [3, 50, 1000])
 def test_the_smallest_position_fails_in_lanes(way, batch_rows):
     rows = random_rows(7, 900, negative={333, 334, 335, 800})
-    expected, failed = run(job(stage("strict")), cut(rows, 400), interpreted=True)
-    plan = job(stage("strict", Way.LANES))
+    expected, failed = run(pipeline(stage("strict")), cut(rows, 400), interpreted=True)
+    plan = pipeline(stage("strict", Way.LANES))
     found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, **way)
     assert failed.serial == 333
     assert (found, failure) == (expected, failed)
@@ -218,16 +218,16 @@ def test_the_smallest_position_fails_in_lanes(way, batch_rows):
 
 def test_a_limit_ends_a_run_in_lanes():
     rows = random_rows(9, 5000)
-    expected, _ = run(job(stage("running", limit=77)), cut(rows, 500), interpreted=True)
-    plan = job(stage("running", Way.LANES, limit=77))
+    expected, _ = run(pipeline(stage("running", limit=77)), cut(rows, 500), interpreted=True)
+    plan = pipeline(stage("running", Way.LANES, limit=77))
     assert run(plan, cut(rows, 500), batch_rows=64, threads=3) == (expected, None)
 
 
 def test_lanes_after_a_stateless_stage_keep_the_order():
     rows = random_rows(3, 2000)
     first = stage("repeat", Way.ANY, last=False)
-    expected, _ = run(job(first, stage("running")), cut(rows, 300), interpreted=True)
-    plan = job(first, stage("running", Way.LANES))
+    expected, _ = run(pipeline(first, stage("running")), cut(rows, 300), interpreted=True)
+    plan = pipeline(first, stage("running", Way.LANES))
     assert run(plan, cut(rows, 300), batch_rows=32, threads=3) == (expected, None)
 
 
@@ -238,8 +238,8 @@ def test_lanes_after_a_stateless_stage_keep_the_order():
 @pytest.mark.parametrize("at", [0, 1, 250, 499])
 def test_a_paused_run_goes_on_in_another_engine(name, runs, threads, at):
     rows = random_rows(11, 500)
-    plan = job(stage(name, runs), grid_us=100)
-    expected, _ = run(job(stage(name), grid_us=100), cut(rows, 64), interpreted=True)
+    plan = pipeline(stage(name, runs), grid_us=100)
+    expected, _ = run(pipeline(stage(name), grid_us=100), cut(rows, 64), interpreted=True)
     with Engine(plan, threads=threads, batch_rows=16) as first:
         for piece in cut(rows[:at], 64):
             first.push(0, piece)
@@ -252,7 +252,7 @@ def test_a_paused_run_goes_on_in_another_engine(name, runs, threads, at):
 
 
 def test_a_pause_holds_back_what_was_pushed_until_the_run_resumes(way):
-    with Engine(job(stage("running")), **way) as engine:
+    with Engine(pipeline(stage("running")), **way) as engine:
         engine.push(0, batch([(1, 1, 1)]))
         before = engine.pause()
         found = [b for _, b in engine.drain()]
@@ -270,13 +270,13 @@ def test_the_error_of_a_source_comes_after_the_results_of_the_rows_before_it(way
         raise OSError("gone")
 
     found = []
-    with Engine(job(stage("windows"), grid_us=5), **way) as engine, pytest.raises(OSError, match="gone"):
+    with Engine(pipeline(stage("windows"), grid_us=5), **way) as engine, pytest.raises(OSError, match="gone"):
         engine.run([broken()], lambda _, b: found.append(b))
     assert pairs(found) == [(0, 0), (5, 5)]  # no end, so no last window
 
 
 def test_metrics_count_rows_of_every_stage(way):
-    plan = job(stage("repeat", Way.ANY, last=False), stage("running"))
+    plan = pipeline(stage("repeat", Way.ANY, last=False), stage("running"))
     with Engine(plan, **way) as engine:
         engine.run([iter(cut([(1, 3, n) for n in range(100)], 10))], lambda _, b: None)
         numbers = engine.metrics()
@@ -289,7 +289,7 @@ def test_metrics_count_rows_of_every_stage(way):
 @pytest.mark.parametrize("runs", [Way.LOOP, Way.LANES])
 def test_state_that_outgrows_the_limit_stops_the_run_and_names_the_stage(way, runs):
     rows = [(n % 8, n, n) for n in range(6000)]
-    plan = job(stage("passthrough", last=False), stage("keeps", runs))
+    plan = pipeline(stage("passthrough", last=False), stage("keeps", runs))
     options = {"batch_rows": 10, "memory_limit": 60_000, **way}
     _, failure = run(plan, cut(rows, 100), **options)
     assert (failure.code, failure.stage, failure.site) == (ErrorCode.LIMIT, 1, -1)
@@ -298,8 +298,8 @@ def test_state_that_outgrows_the_limit_stops_the_run_and_names_the_stage(way, ru
 
 def test_the_limit_is_for_all_stages_together(way):
     rows = [(n % 8, n, n) for n in range(3000)]
-    one = job(stage("passthrough", last=False), stage("keeps"))
-    two = job(stage("keeps_and_passes", last=False), stage("keeps"))
+    one = pipeline(stage("passthrough", last=False), stage("keeps"))
+    two = pipeline(stage("keeps_and_passes", last=False), stage("keeps"))
     with Engine(one, batch_rows=10, **way) as engine:
         engine.run([iter(cut(rows, 100))], lambda _, b: None)
         held = sum(m.state_bytes for m in engine.metrics().stages)
@@ -311,7 +311,7 @@ def test_the_limit_is_for_all_stages_together(way):
 
 
 def test_state_bytes_are_told():
-    with Engine(job(stage("keeps"))) as engine:
+    with Engine(pipeline(stage("keeps"))) as engine:
         engine.push(0, batch([(n, n, n) for n in range(100)]))
         engine.drain()
         (told,) = engine.metrics().stages

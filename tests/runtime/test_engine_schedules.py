@@ -1,4 +1,4 @@
-"""Whole small jobs in random schedules of several workers, every access to memory watched for races."""
+"""Whole small pipelines in random schedules of several workers, every access to memory watched for races."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 import pyarrow as pa
 import pytest
 from cases import Prepared, spread_out
-from engine_kernels import batch, job, stage
+from engine_kernels import batch, pipeline, stage
 from interleave import explore, wander
 
 from cq.records import fields, replace
@@ -28,7 +28,7 @@ STEPS = 40  # looks for work of each worker in a schedule; what is left is done 
 
 
 class Run:
-    """A job over rows that are all pushed, as `wander` sets it up: built in the memory that is watched.
+    """A pipeline over rows that are all pushed, as `wander` sets it up: built in the memory that is watched.
 
     rows: a record batch, or tuples (k, v, t), of the first source.  others: record batches of the other ones.
     """
@@ -128,26 +128,26 @@ ROWS = [(n % 3, n % 2, n * 10) for n in range(9)]
     ],
 )
 def test_every_schedule_gives_the_rows_of_one_worker(stages):
-    found, failed = in_every_schedule(job(*stages, grid_us=40), ROWS, batch_rows=3)
+    found, failed = in_every_schedule(pipeline(*stages, grid_us=40), ROWS, batch_rows=3)
     assert failed is None
     assert found
 
 
 def test_splits_that_are_used_again_keep_their_tickets():
     """More tickets than splits: one a row."""
-    found, failed = in_every_schedule(job(stage("running", Way.LANES)), ROWS, batch_rows=1, runs=60)
+    found, failed = in_every_schedule(pipeline(stage("running", Way.LANES)), ROWS, batch_rows=1, runs=60)
     assert failed is None and len(found) == len(ROWS)
 
 
 @pytest.mark.parametrize("runs", [Way.ANY, Way.LANES])
 def test_every_schedule_tells_the_first_failure(runs):
     rows = [(n % 3, -1 if n in {4, 7} else n, n) for n in range(9)]
-    found, failed = in_every_schedule(job(stage("strict", runs)), rows, batch_rows=2)
+    found, failed = in_every_schedule(pipeline(stage("strict", runs)), rows, batch_rows=2)
     assert (len(found), failed) == (4, 4)
 
 
 def test_a_limit_ends_every_schedule_alike():
-    found, failed = in_every_schedule(job(stage("passthrough", Way.ANY, limit=4)), ROWS, batch_rows=2)
+    found, failed = in_every_schedule(pipeline(stage("passthrough", Way.ANY, limit=4)), ROWS, batch_rows=2)
     assert (len(found), failed) == (4, None)
 
 
@@ -174,8 +174,8 @@ def test_rows_that_wait_leave_alike_in_every_schedule(key, pieces, runs):
     assert [s.way for s in plan.stages] == runs and plan.watermarks and len(alone.stages) == 1
     columns = {"k": [k for k, _ in rows], "v": list(range(8)), "ts": [t * 1_000_000 for _, t in rows]}
 
-    def given(job):
-        return pa.RecordBatch.from_pydict({c.name: columns[c.name] for c in job.sources[0].columns})
+    def given(pipeline):
+        return pa.RecordBatch.from_pydict({c.name: columns[c.name] for c in pipeline.sources[0].columns})
 
     found, failed = in_every_schedule(plan, given(plan), batch_rows=3, runs=12)
     assert failed is None

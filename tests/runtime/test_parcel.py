@@ -12,7 +12,7 @@ import pytest
 from cq.runtime.engine.engine import Engine
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.abi import COLUMN_WORDS, STATE_FIRST_FREE, Storage
-from cq.runtime.layout.job import ColumnSpec, Job, Lanes, PortSpec, SourceSpec, Stage
+from cq.runtime.layout.pipeline import ColumnSpec, Lanes, Pipeline, PortSpec, SourceSpec, Stage
 from cq.ways import Way
 
 TYPES = {
@@ -119,7 +119,7 @@ def lanes(batch, port, lo, hi, out, constants):
 
 
 def copying(runs=Way.LOOP, limit=None):
-    """A job whose rows with c0 >= 0 come out as they are."""
+    """A pipeline whose rows with c0 >= 0 come out as they are."""
     lanes = runs is Way.LANES
     four = "i64(i64, i64, i64, i64)"
     functions = (("hand_on_row", four), ("kernel", four), ("lanes", "i64(i64, i64, i64, i64, i64, i64)"))
@@ -135,7 +135,7 @@ def copying(runs=Way.LOOP, limit=None):
         ports=(PortSpec("out", COLUMNS, limit),),
         lanes=Lanes(entry="lanes", count=4, branches=1, turns=1) if lanes else None,
     )
-    return Job((SourceSpec("s", COLUMNS),), (stage,))
+    return Pipeline((SourceSpec("s", COLUMNS),), (stage,))
 
 
 def table(seed, rows, longest=40):
@@ -160,9 +160,9 @@ def table(seed, rows, longest=40):
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def run(job, batches, **options):
+def run(pipeline, batches, **options):
     found = []
-    with Engine(job, schemas=[SCHEMA], **options) as engine:
+    with Engine(pipeline, schemas=[SCHEMA], **options) as engine:
         assert engine.run([iter(batches)], lambda _, b: found.append(b)) is None
     for batch in found:
         batch.validate(full=True)

@@ -53,9 +53,9 @@ def changing(monkeypatch):
     monkeypatch.setattr(partial, "MANY_GROUPS", 3)
 
 
-def job_of(text: str, workers: int = 2):
-    (job,) = compile(STREAM + text).for_workers(workers).after("emit")
-    return job
+def pipeline_of(text: str, workers: int = 2):
+    (pipeline,) = compile(STREAM + text).for_workers(workers).after("emit")
+    return pipeline
 
 
 def windows(window: str, what: str = "k, SUM(v) AS total"):
@@ -64,42 +64,42 @@ def windows(window: str, what: str = "k, SUM(v) AS total"):
 
 def rows_alone(text: str) -> list[tuple[int, int]]:
     """What the same query gives on one worker, in one loop."""
-    return ran(job_of(text, 0), 0)
+    return ran(pipeline_of(text, 0), 0)
 
 
 def given(text: str) -> list[tuple[int, ...]]:
-    """The rows, with their columns in the order in which the job reads them."""
-    names = [c.name for c in job_of(text).sources[0].columns]
+    """The rows, with their columns in the order in which the pipeline reads them."""
+    names = [c.name for c in pipeline_of(text).sources[0].columns]
     return [tuple(dict(zip("kvt", row, strict=True))[name] for name in names) for row in ROWS]
 
 
-def batch_for(job) -> pa.RecordBatch:
+def batch_for(pipeline) -> pa.RecordBatch:
     columns = {name: pa.array(np.array(values)) for name, values in zip("kvt", zip(*ROWS, strict=True), strict=True)}
-    return pa.record_batch(columns).select([c.name for c in job.sources[0].columns])
+    return pa.record_batch(columns).select([c.name for c in pipeline.sources[0].columns])
 
 
 def rows_of(batches) -> list[tuple[int, int]]:
     return [row for x in batches for row in zip(x.column(0).to_pylist(), x.column(1).to_pylist(), strict=True)]
 
 
-def ran(job, threads: int, batch_rows: int = 16, rows: pa.RecordBatch | None = None) -> list[tuple[int, int]]:
+def ran(pipeline, threads: int, batch_rows: int = 16, rows: pa.RecordBatch | None = None) -> list[tuple[int, int]]:
     found: list[pa.RecordBatch] = []
-    given = batch_for(job) if rows is None else rows.select([c.name for c in job.sources[0].columns])
-    with Engine(job, threads=threads, batch_rows=batch_rows) as engine:
+    given = batch_for(pipeline) if rows is None else rows.select([c.name for c in pipeline.sources[0].columns])
+    with Engine(pipeline, threads=threads, batch_rows=batch_rows) as engine:
         engine.run([iter([given])], lambda _sink, result: found.append(result))
     return rows_of(found)
 
 
 def test_a_window_that_merges_exactly_is_filled_by_several_workers():
-    assert [s.way for s in job_of(windows(TUMBLE)).stages] == [Way.PARTIAL, Way.LOOP]
-    assert [s.way for s in job_of(windows(TUMBLE), 1).stages] == [Way.LOOP]
+    assert [s.way for s in pipeline_of(windows(TUMBLE)).stages] == [Way.PARTIAL, Way.LOOP]
+    assert [s.way for s in pipeline_of(windows(TUMBLE), 1).stages] == [Way.LOOP]
 
 
 @pytest.mark.parametrize(
     "what", ["k, COUNT(DISTINCT v) AS n", "k, CAST(SUM(CAST(v AS DOUBLE)) AS BIGINT) AS total"], ids=["sets", "doubles"]
 )
 def test_what_does_not_merge_exactly_or_cheaply_stays_with_one_worker(what):
-    assert Way.PARTIAL not in [s.way for s in job_of(windows(TUMBLE, what)).stages]
+    assert Way.PARTIAL not in [s.way for s in pipeline_of(windows(TUMBLE, what)).stages]
 
 
 @pytest.mark.parametrize("window", [TUMBLE, HOP], ids=["tumble", "hop"])
@@ -107,12 +107,15 @@ def test_what_does_not_merge_exactly_or_cheaply_stays_with_one_worker(what):
 @pytest.mark.usefixtures("spread")
 def test_panes_of_workers_give_the_rows_of_one_worker(window, batch_rows):
     text = windows(window)
-    assert in_every_schedule(job_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (rows_alone(text), None)
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (
+        rows_alone(text),
+        None,
+    )
 
 
 def test_panes_of_workers_are_one_until_rows_pay_for_merging():
     text = windows(TUMBLE)
-    assert in_every_schedule(job_of(text), given(text), batch_rows=3, runs=RUNS) == (rows_alone(text), None)
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=3, runs=RUNS) == (rows_alone(text), None)
 
 
 @pytest.mark.usefixtures("spread")
@@ -120,13 +123,16 @@ def test_panes_of_workers_are_one_until_rows_pay_for_merging():
 def test_no_part_stays_held(batch_rows):
     """Whatever the collector held is free again: `in_every_schedule` looks at the end."""
     text = windows(TUMBLE)
-    assert in_every_schedule(job_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (rows_alone(text), None)
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (
+        rows_alone(text),
+        None,
+    )
 
 
 @pytest.mark.usefixtures("spread")
 def test_a_failure_in_a_part_is_told_where_it_came_first():
     text = windows(TUMBLE, "k, SUM(9 / (v - 4)) AS total")  # fails at rows 4, 9, 14 and 19; one window closes before
-    assert in_every_schedule(job_of(text), given(text), batch_rows=2, runs=RUNS) == ([(0, -2)], 4)
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=2, runs=RUNS) == ([(0, -2)], 4)
 
 
 @pytest.mark.usefixtures("spread")
@@ -134,22 +140,22 @@ def test_a_failure_in_a_part_is_told_where_it_came_first():
 @pytest.mark.parametrize("window", [TUMBLE, HOP], ids=["tumble", "hop"])
 def test_panes_of_workers_on_threads(window, threads):
     text = windows(window, "k, COUNT(*) AS n")
-    assert ran(job_of(text, threads), threads, 3) == rows_alone(text)
+    assert ran(pipeline_of(text, threads), threads, 3) == rows_alone(text)
 
 
 @pytest.mark.usefixtures("spread")
 @pytest.mark.parametrize("at", [1, 7, 12, 19])
 def test_panes_of_workers_outlive_a_pause_on_threads(at):
     text = windows(HOP)
-    job, found = job_of(text), []
-    batch = batch_for(job)
-    with Engine(job, threads=2, batch_rows=3) as first:
+    pipeline, found = pipeline_of(text), []
+    batch = batch_for(pipeline)
+    with Engine(pipeline, threads=2, batch_rows=3) as first:
         first.push(0, batch.slice(0, at))
         found += [b for _, b in first.drain()]
         snapshot = first.pause()
         assert snapshot.rows == (at,)
         found += [b for _, b in first.drain()]
-    with Engine(job, threads=2, batch_rows=3, snapshot=snapshot) as second:
+    with Engine(pipeline, threads=2, batch_rows=3, snapshot=snapshot) as second:
         second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
     assert rows_of(found) == rows_alone(text)
 
@@ -169,7 +175,7 @@ def test_windows_of_one_pane_can_be_filled_by_key():
         "two keys": two,
         "a key of two sources": WHOLE["two ways"],
     }
-    found = {name: bool(job_of(text).stages[0].by_key) for name, text in asked.items()}
+    found = {name: bool(pipeline_of(text).stages[0].by_key) for name, text in asked.items()}
     assert found == {
         "keys": True, "whole": True, "overlapping": False, "no key": False, "two keys": False,
         "a key of two sources": False,
@@ -194,9 +200,9 @@ CHANGED = ["tumble", "computed", "whole", "limited"]  # the others differ in wha
 @pytest.mark.parametrize(("workers", "batch_rows"), [(2, 3), (2, 7), (3, 4)])
 @pytest.mark.parametrize("text", BY_KEY.values(), ids=BY_KEY)
 def test_parts_by_key_give_the_rows_of_one_worker(text, batch_rows, workers):
-    job = job_of(text, workers)
-    assert job.stages[0].by_key
-    assert in_every_schedule(job, given(text), batch_rows=batch_rows, workers=workers, runs=RUNS // 4) == (
+    pipeline = pipeline_of(text, workers)
+    assert pipeline.stages[0].by_key
+    assert in_every_schedule(pipeline, given(text), batch_rows=batch_rows, workers=workers, runs=RUNS // 4) == (
         rows_alone(text), None,
     )  # fmt: skip
 
@@ -205,14 +211,17 @@ def test_parts_by_key_give_the_rows_of_one_worker(text, batch_rows, workers):
 @pytest.mark.parametrize("text", [BY_KEY[name] for name in CHANGED], ids=CHANGED)
 @pytest.mark.parametrize("batch_rows", [3, 5])
 def test_how_parts_are_filled_may_change_at_any_ticket(text, batch_rows):
-    assert in_every_schedule(job_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (rows_alone(text), None)
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (
+        rows_alone(text),
+        None,
+    )
 
 
 @pytest.mark.usefixtures("by_key")
 @pytest.mark.parametrize("batch_rows", [2, 5, 20])
 def test_the_smallest_position_fails_in_parts_by_key(batch_rows):
     text = windows(TUMBLE, "k, SUM(9 / (v - 4)) AS total")  # fails at rows 4, 9, 14 and 19; one window closes before
-    assert in_every_schedule(job_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == ([(0, -2)], 4)
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == ([(0, -2)], 4)
 
 
 @pytest.mark.usefixtures("by_key")
@@ -220,7 +229,7 @@ def test_the_smallest_position_fails_in_parts_by_key(batch_rows):
 @pytest.mark.parametrize("batch_rows", [1, 3, 4096])
 @pytest.mark.parametrize("text", BY_KEY.values(), ids=BY_KEY)
 def test_parts_by_key_on_threads(text, batch_rows, threads):
-    assert ran(job_of(text, threads), threads, batch_rows) == rows_alone(text)
+    assert ran(pipeline_of(text, threads), threads, batch_rows) == rows_alone(text)
 
 
 @pytest.mark.usefixtures("by_key")
@@ -230,7 +239,7 @@ def test_many_groups_by_key_are_put_in_order_by_rounds_and_stop_at_full_ports(wi
     keys = np.random.default_rng(7).permutation(np.repeat(np.arange(700), 2))
     rows = pa.record_batch({"k": keys, "v": np.arange(1400), "t": np.arange(1400) // 70})
     text = "SELECT k, SUM(v) AS total" + window
-    assert {ran(job_of(text, n), n, 100, rows) == ran(job_of(text, 0), 0, 16, rows) for n in (2, 3)} == {True}
+    assert {ran(pipeline_of(text, n), n, 100, rows) == ran(pipeline_of(text, 0), 0, 16, rows) for n in (2, 3)} == {True}
 
 
 @pytest.mark.usefixtures("by_key")
@@ -240,14 +249,14 @@ def test_many_groups_by_key_are_put_in_order_by_rounds_and_stop_at_full_ports(wi
 def test_parts_by_key_outlive_a_pause(text, before, after, at):
     """Panes filled among so many parts are merged with those filled among another number."""
     found = []
-    batch = batch_for(job_of(text))
-    with Engine(job_of(text, before), threads=before, batch_rows=3) as first:
+    batch = batch_for(pipeline_of(text))
+    with Engine(pipeline_of(text, before), threads=before, batch_rows=3) as first:
         first.push(0, batch.slice(0, at))
         found += [b for _, b in first.drain()]
         snapshot = first.pause()
         assert snapshot.rows == (at,)
         found += [b for _, b in first.drain()]
-    with Engine(job_of(text, after), threads=after, batch_rows=3, snapshot=snapshot) as second:
+    with Engine(pipeline_of(text, after), threads=after, batch_rows=3, snapshot=snapshot) as second:
         second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
     assert rows_of(found) == rows_alone(text)
 
@@ -258,10 +267,13 @@ ALL = "SELECT k, SUM(v) AS total FROM s GROUP BY k;"
 
 
 def test_groups_of_the_whole_input_are_filled_by_several_workers():
-    assert [s.way for s in job_of(ALL).stages] == [Way.PARTIAL, Way.LOOP]
-    assert [s.way for s in job_of("SELECT COUNT(*) AS n, SUM(v) AS total FROM s;").stages] == [Way.PARTIAL, Way.LOOP]
-    assert [s.way for s in job_of(ALL.replace("SUM(v)", "COUNT(DISTINCT v)")).stages] == [Way.LOOP]
-    assert [s.way for s in job_of(ALL.replace("SUM(v)", "SUM(CAST(v AS DOUBLE))")).stages] == [Way.LOOP]
+    assert [s.way for s in pipeline_of(ALL).stages] == [Way.PARTIAL, Way.LOOP]
+    assert [s.way for s in pipeline_of("SELECT COUNT(*) AS n, SUM(v) AS total FROM s;").stages] == [
+        Way.PARTIAL,
+        Way.LOOP,
+    ]
+    assert [s.way for s in pipeline_of(ALL.replace("SUM(v)", "COUNT(DISTINCT v)")).stages] == [Way.LOOP]
+    assert [s.way for s in pipeline_of(ALL.replace("SUM(v)", "SUM(CAST(v AS DOUBLE))")).stages] == [Way.LOOP]
 
 
 WHOLE = {
@@ -277,21 +289,21 @@ WHOLE = {
 @pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE)
 def test_panes_of_workers_that_never_end_give_the_rows_of_one_worker(text):
     expected = rows_alone(text)
-    assert expected and [ran(job_of(text, threads), threads, 3) for threads in (2, 4)] == [expected, expected]
-    assert in_every_schedule(job_of(text), given(text), batch_rows=4, runs=RUNS) == (expected, None)
+    assert expected and [ran(pipeline_of(text, threads), threads, 3) for threads in (2, 4)] == [expected, expected]
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=4, runs=RUNS) == (expected, None)
 
 
 @pytest.mark.usefixtures("spread")
 @pytest.mark.parametrize("at", [1, 12])
 def test_panes_of_workers_that_never_end_outlive_a_pause(at):
-    job, found = job_of(ALL), []
-    batch = batch_for(job)
-    with Engine(job, threads=2, batch_rows=3) as first:
+    pipeline, found = pipeline_of(ALL), []
+    batch = batch_for(pipeline)
+    with Engine(pipeline, threads=2, batch_rows=3) as first:
         first.push(0, batch.slice(0, at))
         found += [b for _, b in first.drain()]
         snapshot = first.pause()
         assert snapshot.rows == (at,)
-    with Engine(job, threads=2, batch_rows=3, snapshot=snapshot) as second:
+    with Engine(pipeline, threads=2, batch_rows=3, snapshot=snapshot) as second:
         second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
     assert rows_of(found) == rows_alone(ALL)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from engine_kernels import job, stage
+from engine_kernels import pipeline, stage
 
 from cq.records import fields, replace
 from cq.runtime.base.host import InterpretedHost
@@ -14,7 +14,7 @@ from cq.runtime.engine.build import build, close
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.ways import protocol
 from cq.runtime.engine.ways.protocol import Runner, runners
-from cq.runtime.layout.job import verify_job
+from cq.runtime.layout.pipeline import verify_pipeline
 from cq.ways import TRAITS, Way, WayTraits
 
 RUNNERS, CONTAINERS = runners(), containers()  # imported with the tests: a way without a runner fails here
@@ -41,7 +41,7 @@ def test_what_a_way_has_made_is_dropped_with_the_plant_the_last_first():
         host, gone = InterpretedHost(), []
         host.memory = memory
         host._active._memory = memory
-        plant = build(host, job(stage("running", Way.LANES)), 2, 3, 0)
+        plant = build(host, pipeline(stage("running", Way.LANES)), 2, 3, 0)
         assert plant.closing
         for name in ("first", "second"):
             plant.when_closed(lambda name=name: gone.append(name))
@@ -72,11 +72,11 @@ def test_every_way_declares_its_traits():
     ],
 )
 def test_a_way_is_asked_for_its_traits_and_not_for_its_name(trait, told, monkeypatch):
-    made = job(stage("running", Way.LOOP))
-    verify_job(made)
+    made = pipeline(stage("running", Way.LOOP))
+    verify_pipeline(made)
     monkeypatch.setitem(TRAITS, Way.LOOP, replace(TRAITS[Way.LOOP], **{trait: True}))
     with pytest.raises(AssertionError, match=told):
-        verify_job(made)
+        verify_pipeline(made)
 
 
 @pytest.mark.parametrize("hands_over", [False, True])
@@ -90,5 +90,5 @@ def test_a_stage_behind_one_that_hands_panes_over_has_few_items_waiting(hands_ov
         host = InterpretedHost()
         host.memory = memory
         host._active._memory = memory
-        close(build(host, job(stage("passthrough", Way.ANY), stage("running", Way.LOOP)), 1, 3, 0))
+        close(build(host, pipeline(stage("passthrough", Way.ANY), stage("running", Way.LOOP)), 1, 3, 0))
     assert (5 in capacities) == hands_over

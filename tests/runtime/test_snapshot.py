@@ -100,38 +100,38 @@ def rows() -> dict[str, list[object]]:
     }
 
 
-def batches_of(job) -> list[pa.RecordBatch]:
-    """For each source its columns, as the job reads them."""
+def batches_of(pipeline) -> list[pa.RecordBatch]:
+    """For each source its columns, as the pipeline reads them."""
     kinds = {"k": pa.string(), "v": pa.int64(), "t": pa.int64()}
     made = []
-    for source in job.sources:
+    for source in pipeline.sources:
         names = [c.name for c in source.columns]
         made.append(pa.record_batch([pa.array(rows()[n], kinds[n]) for n in names], names))
     return made
 
 
-def job_of(text: str, workers: int, functions=()):
-    (job,) = compile(text, functions=functions).for_workers(workers).after("emit")
-    return job
+def pipeline_of(text: str, workers: int, functions=()):
+    (pipeline,) = compile(text, functions=functions).for_workers(workers).after("emit")
+    return pipeline
 
 
-def run_in_steps(job, workers: tuple[int, ...], batch_rows: int) -> list[Rows]:
+def run_in_steps(pipeline, workers: tuple[int, ...], batch_rows: int) -> list[Rows]:
     """As `run_plans`; each part has its number of workers."""
-    return run_plans([(job, threads) for threads in workers], batch_rows)
+    return run_plans([(pipeline, threads) for threads in workers], batch_rows)
 
 
 def run_plans(parts, batch_rows: int, interpreted: bool = False) -> list[Rows]:
     """The rows that each part of a run gives, which is paused after STEPS rows of each source.
 
-    parts: job and number of workers of each.
+    parts: pipeline and number of workers of each.
     """
     given: list[Rows] = []
     snapshot = None
-    for (job, threads), until in zip(parts, (*STEPS, COUNT), strict=True):
-        batches = batches_of(job)
+    for (pipeline, threads), until in zip(parts, (*STEPS, COUNT), strict=True):
+        batches = batches_of(pipeline)
         options = {"threads": threads, "batch_rows": batch_rows, "interpreted": interpreted}
         found: list[pa.RecordBatch] = []
-        with Engine(job, **options, snapshot=snapshot) as engine:
+        with Engine(pipeline, **options, snapshot=snapshot) as engine:
             taken = snapshot.rows if snapshot else (0,) * len(batches)
             if until == COUNT:
                 rest = [iter([b.slice(n)]) for b, n in zip(batches, taken, strict=True)]
@@ -169,42 +169,42 @@ def test_every_operator_with_state_has_a_case(operator):
 @pytest.mark.parametrize("name", QUERIES)
 def test_lanes_go_on_with_another_number_of_workers(name, batch_rows, monkeypatch):
     monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
-    alone = run_in_steps(job_of(QUERIES[name], 1), (1, 1, 1), 1000)
-    job = job_of(QUERIES[name], 4)
-    assert (job.stages[-1].way is Way.LANES) == (name not in IN_ONE_LOOP)
+    alone = run_in_steps(pipeline_of(QUERIES[name], 1), (1, 1, 1), 1000)
+    pipeline = pipeline_of(QUERIES[name], 4)
+    assert (pipeline.stages[-1].way is Way.LANES) == (name not in IN_ONE_LOOP)
     for workers in ((1, 4, 1), (4, 1, 2), (0, 3, 0)):
-        assert run_in_steps(job, workers, batch_rows) == alone
+        assert run_in_steps(pipeline, workers, batch_rows) == alone
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_stage_that_takes_one_worker_goes_on_with_more_around_it(name):
-    job = job_of(QUERIES[name], 1)
-    assert run_in_steps(job, (1, 4, 1), 7) == run_in_steps(job, (1, 1, 1), 1000)
+    pipeline = pipeline_of(QUERIES[name], 1)
+    assert run_in_steps(pipeline, (1, 4, 1), 7) == run_in_steps(pipeline, (1, 1, 1), 1000)
 
 
 @pytest.mark.parametrize("workers", [(1, 4, 1), (4, 1, 2), (0, 3, 0)])
 def test_panes_of_workers_go_on_with_another_number_of_them(workers, monkeypatch):
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
-    alone = run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)
-    job = job_of(MERGED, 4)
-    assert job.stages[0].way is Way.PARTIAL
-    assert run_in_steps(job, workers, 5) == alone
+    alone = run_in_steps(pipeline_of(MERGED, 1), (1, 1, 1), 1000)
+    pipeline = pipeline_of(MERGED, 4)
+    assert pipeline.stages[0].way is Way.PARTIAL
+    assert run_in_steps(pipeline, workers, 5) == alone
 
 
 def test_what_a_worker_that_is_no_more_has_filled_is_collected(monkeypatch):
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
-    job, found = job_of(MERGED, 4), []
-    (batch,) = batches_of(job)
-    with Engine(job, threads=3) as engine:
+    pipeline, found = pipeline_of(MERGED, 4), []
+    (batch,) = batches_of(pipeline)
+    with Engine(pipeline, threads=3) as engine:
         empty = engine.pause().states[0][0]
-    with Engine(job, threads=1, batch_rows=5) as engine:
+    with Engine(pipeline, threads=1, batch_rows=5) as engine:
         engine.push(0, batch.slice(0, 100))
         found += [b for _, b in engine.drain()]
         paused = engine.pause()
     moved = replace(paused, states=((empty, empty, *paused.states[0]), *paused.states[1:]))
-    with Engine(job, threads=1, batch_rows=5, snapshot=moved) as engine:
+    with Engine(pipeline, threads=1, batch_rows=5, snapshot=moved) as engine:
         engine.run([iter([batch.slice(paused.rows[0])])], lambda _, b: found.append(b))
-    assert rows_in(found) == list(chain.from_iterable(run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)))
+    assert rows_in(found) == list(chain.from_iterable(run_in_steps(pipeline_of(MERGED, 1), (1, 1, 1), 1000)))
 
 
 CHAINED = {
@@ -228,12 +228,12 @@ CHAINED = {
 
 def plans_of(text: str, monkeypatch, functions=()) -> list[tuple[object, int]]:
     """A loop, and what else there is for several workers: lanes of two numbers, a chain, panes."""
-    plans = [(job_of(text, 1, functions), 1)]
+    plans = [(pipeline_of(text, 1, functions), 1)]
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
     monkeypatch.setattr(choose, "CALLS_APART", 0)
     monkeypatch.setattr(chains, "GAIN", 0.0)
-    return [*plans, (job_of(text, 4, functions), 4), (job_of(text, 2, functions), 2)]
+    return [*plans, (pipeline_of(text, 4, functions), 4), (pipeline_of(text, 2, functions), 2)]
 
 
 @pytest.mark.parametrize("interpreted", [True, False], ids=["interpreted", "compiled"])
@@ -242,7 +242,7 @@ def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatc
     text = {**QUERIES, **CHAINED, "merged": MERGED, "growing": GROWING}[name]
     plans = plans_of(text, monkeypatch)
     if interpreted:
-        plans = [(job, 0) for job, _ in plans]
+        plans = [(pipeline, 0) for pipeline, _ in plans]
     wanted = run_plans([plans[0]] * 3, 1000, interpreted)
     for order in ((0, 1, 0), (1, 0, 1), (0, 1, 2), (2, 0, 1)):
         for batch_rows in (5, 64):
@@ -264,7 +264,7 @@ def test_what_groups_keep_of_rows_by_position_goes_on_in_another_plan(monkeypatc
     (loop, _), (chain, _), _ = plans_of(PICKED, monkeypatch)
     wanted = run_plans([(loop, 0)] * 3, 1000, True)
     for order in ((loop, chain, loop), (chain, loop, chain)):
-        assert run_plans([(job, 0) for job in order], 64, True) == wanted
+        assert run_plans([(pipeline, 0) for pipeline in order], 64, True) == wanted
 
 
 @cq.udaf
@@ -287,7 +287,7 @@ def test_the_state_of_an_aggregate_of_the_user_goes_on_in_another_plan(monkeypat
     (loop, _), (lanes, _), (others, _) = plans_of(text, monkeypatch, [remembered])
     wanted = run_plans([(loop, 0)] * 3, 1000, True)
     for order in ((loop, lanes, loop), (lanes, loop, others)):
-        assert run_plans([(job, 0) for job in order], 64, True) == wanted
+        assert run_plans([(pipeline, 0) for pipeline in order], 64, True) == wanted
 
 
 def test_a_move_without_memory_leaves_nothing_behind(monkeypatch):
@@ -327,16 +327,16 @@ def test_a_snapshot_that_holds_other_columns_is_refused():
     """What a join keeps depends on which columns are read behind it; its identity does not."""
     view = f"CREATE VIEW x AS SELECT a.k AS k, a.v AS one, a.t AS other FROM s AS a JOIN s AS b ON {NEAR};\n"
     for workers in (1, 4):
-        with Engine(job_of(STREAM + view + "SELECT k, one FROM x;", 1)) as engine:
+        with Engine(pipeline_of(STREAM + view + "SELECT k, one FROM x;", 1)) as engine:
             snapshot = engine.pause()
         with pytest.raises(SnapshotMismatch):
-            Engine(job_of(STREAM + view + "SELECT k, other FROM x;", workers), snapshot=snapshot)
-        Engine(job_of(STREAM + view + "SELECT k, one AS renamed FROM x;", workers), snapshot=snapshot).close()
+            Engine(pipeline_of(STREAM + view + "SELECT k, other FROM x;", workers), snapshot=snapshot)
+        Engine(pipeline_of(STREAM + view + "SELECT k, one AS renamed FROM x;", workers), snapshot=snapshot).close()
 
 
-def test_a_snapshot_of_another_job_is_refused(monkeypatch):
+def test_a_snapshot_of_another_pipeline_is_refused(monkeypatch):
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
-    with Engine(job_of(MERGED, 4), threads=1) as engine:
+    with Engine(pipeline_of(MERGED, 4), threads=1) as engine:
         snapshot = engine.pause()
     with pytest.raises(SnapshotMismatch):
-        Engine(job_of(QUERIES["over"], 1), snapshot=snapshot)
+        Engine(pipeline_of(QUERIES["over"], 1), snapshot=snapshot)

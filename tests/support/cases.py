@@ -36,7 +36,7 @@ from cq.records import dataclass, field
 from cq.reference.engine import run as reference_run
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 
 Row = tuple[Any, ...]
 Rows = Sequence[Row]
@@ -136,10 +136,10 @@ class Prepared:
     def native(self, way: Way) -> Outcome:
         """Run this way; panes of workers are always merged."""
 
-        def begin(job: Job, **options: Any) -> Engine:
+        def begin(pipeline: Pipeline, **options: Any) -> Engine:
             if way.interpreted:
                 options["threads"] = 0
-            return Engine(job, **{**options, "heuristic": way.heuristic}, interpreted=way.interpreted)
+            return Engine(pipeline, **{**options, "heuristic": way.heuristic}, interpreted=way.interpreted)
 
         with (
             patch.object(native, "Engine", begin),

@@ -1,4 +1,4 @@
-"""Jobs with kernels written by hand after the contract of cq/runtime/layout/abi.py, for tests of the engine.
+"""Pipelines with kernels written by hand after the contract of cq/runtime/layout/abi.py, for tests of the engine.
 
 passthrough  (k, v, t) -> the rows with v >= 0, late ones too
 running      (k, v, t) -> (k, running count of k): a trivial table of KEYS words in the state
@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cq.runtime.layout.abi import COLUMN_WORDS, STATE_FIRST_FREE, Storage
-from cq.runtime.layout.job import (
+from cq.runtime.layout.pipeline import (
     ColumnSpec,
     EventTime,
     Grid,
-    Job,
     Lanes,
+    Pipeline,
     PortSpec,
     Site,
     Slot,
@@ -240,14 +240,16 @@ def source(name: str = "s", delay_us: int = 0, timed: bool = True) -> SourceSpec
     return SourceSpec(name, INPUT, EventTime(2) if timed else None, delay_us)
 
 
-def job(*stages: Stage, sources: int = 1, grid_us: int = 0, delay_us: int = 0, watermarks: bool = False) -> Job:
+def pipeline(
+    *stages: Stage, sources: int = 1, grid_us: int = 0, delay_us: int = 0, watermarks: bool = False
+) -> Pipeline:
     """Sources of rows (k, v, t) into a chain of stages."""
     grids = (Grid(grid_us),) if grid_us else ()
-    return Job(tuple(source(f"s{n}", delay_us) for n in range(sources)), stages, grids, watermarks)
+    return Pipeline(tuple(source(f"s{n}", delay_us) for n in range(sources)), stages, grids, watermarks)
 
 
 def batch(rows: Sequence[tuple[int, ...]]) -> pa.RecordBatch:
-    """Rows (k, v, t), or what a job reads of them, as a record batch."""
+    """Rows (k, v, t), or what a pipeline reads of them, as a record batch."""
     columns = [pa.array(values, pa.int64()) for values in zip(*rows, strict=True)]
     return pa.RecordBatch.from_arrays(columns, list("kvt")[: len(columns)])
 

@@ -74,8 +74,8 @@ def _said(run: Callable[[], str]) -> str | None:
 
 def _module_hash(plan: Plan, interpreted: bool) -> str:
     """What tells compiled plans apart: their generated source, and their constants."""
-    jobs = plan.prepared.compiled.for_workers(0 if interpreted else 2).after("emit")
-    stages = [stage for job in jobs for stage in job.stages]
+    pipelines = plan.prepared.compiled.for_workers(0 if interpreted else 2).after("emit")
+    stages = [stage for pipeline in pipelines for stage in pipeline.stages]
     return hashlib.sha256(repr([(s.module, s.constants) for s in stages]).encode()).hexdigest()
 
 

@@ -17,35 +17,39 @@ from cq.records import dataclass, replace
 from cq.runtime.engine.clock import ComputedTimes
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.failure import EngineFailure
-from cq.runtime.engine.snapshot import job_shape
+from cq.runtime.engine.snapshot import pipeline_shape
 from cq.runtime.engine.ways import partial
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 
-Plans = Mapping[tuple[str, ...], Sequence[tuple[Job, int]]]  # by the outputs of a part: jobs, and workers for each
+Plans = Mapping[
+    tuple[str, ...], Sequence[tuple[Pipeline, int]]
+]  # by the outputs of a part: pipelines, and workers for each
 STEPS = (1, 2, 5, 13)  # rows of a source between two pauses
 MOST_MOVES = 12
 
 
 def plans_of(prepared: Prepared) -> Plans:
     """A loop and, cut into as many stages as there can be, plans for two and four workers: those that differ."""
-    found: dict[tuple[str, ...], list[tuple[Job, int]]] = {}
+    found: dict[tuple[str, ...], list[tuple[Pipeline, int]]] = {}
     with spread_out():
-        spread = [(job, n) for n in (2, 4) for job in prepared.compiled.for_workers(n).after("emit")]
-    for job, workers in [(job, 1) for job in prepared.compiled.for_workers(1).after("emit")] + spread:
-        mine = found.setdefault(tuple(sink.name for sink in job.sinks), [])
-        if all(job_shape(job) != job_shape(other) for other, _ in mine):
-            mine.append((job, workers))
+        spread = [(pipeline, n) for n in (2, 4) for pipeline in prepared.compiled.for_workers(n).after("emit")]
+    for pipeline, workers in [(pipeline, 1) for pipeline in prepared.compiled.for_workers(1).after("emit")] + spread:
+        mine = found.setdefault(tuple(sink.name for sink in pipeline.sinks), [])
+        if all(pipeline_shape(pipeline) != pipeline_shape(other) for other, _ in mine):
+            mine.append((pipeline, workers))
     # where admission looks for the next closing time goes on in another plan as it stands
-    assert all(len({frozenset(job.grids) for job, _ in mine}) == 1 for mine in found.values()), "other closing times"
+    assert all(len({frozenset(pipeline.grids) for pipeline, _ in mine}) == 1 for mine in found.values()), (
+        "other closing times"
+    )
     return found
 
 
 class Wandering:
     """What `cq.engines.native` sees of an engine."""
 
-    def __init__(self, plans: Plans, rng: random.Random, interpreted: bool, job: Job, **options: Any) -> None:
-        self._first = job
-        self._plans = plans[tuple(sink.name for sink in job.sinks)]
+    def __init__(self, plans: Plans, rng: random.Random, interpreted: bool, pipeline: Pipeline, **options: Any) -> None:
+        self._first = pipeline
+        self._plans = plans[tuple(sink.name for sink in pipeline.sinks)]
         self._rng = rng
         self._interpreted = interpreted
         self._options = {**options, "batch_rows": rng.choice((1, 3, 64))}
@@ -53,10 +57,12 @@ class Wandering:
         self._engine = self._begin(None)
 
     def _begin(self, snapshot: Any) -> Engine:
-        job, workers = self._rng.choice(self._plans)
-        self.shapes.append(job_shape(job))
+        pipeline, workers = self._rng.choice(self._plans)
+        self.shapes.append(pipeline_shape(pipeline))
         threads = 0 if self._interpreted else self._rng.choice((0, workers))
-        return Engine(job, **{**self._options, "threads": threads}, interpreted=self._interpreted, snapshot=snapshot)
+        return Engine(
+            pipeline, **{**self._options, "threads": threads}, interpreted=self._interpreted, snapshot=snapshot
+        )
 
     def __enter__(self) -> Wandering:
         return self
@@ -65,7 +71,7 @@ class Wandering:
         self._engine.close()
 
     def event_times(self, source: int, batch: pa.RecordBatch) -> ComputedTimes:
-        names = [c.name for c in self._engine.job.sources[source].delivered]
+        names = [c.name for c in self._engine.pipeline.sources[source].delivered]
         times = self._engine.event_times(source, batch.select(names))
         faults = (replace(f, site=self._place_of(0, f.site)[1]) for f in times.faults)
         return replace(times, faults=tuple(faults))
@@ -106,7 +112,7 @@ class Wandering:
         """Rows of a source from `first` on, with the columns as this plan has them: plans read them in any order."""
         if read.rows is None:
             return []
-        names = [c.name for c in self._engine.job.sources[number].columns]
+        names = [c.name for c in self._engine.pipeline.sources[number].columns]
         return read.rows.slice(first, count).select(names).to_batches()
 
     def _failure(self) -> EngineFailure | None:
@@ -119,7 +125,7 @@ class Wandering:
 
     def _place_of(self, stage: int, number: int) -> tuple[int, int]:
         """The stage and number by which the caller's plan knows a site of this one."""
-        site = self._engine.job.stages[stage].sites[number]
+        site = self._engine.pipeline.stages[stage].sites[number]
         return next((n, other.sites.index(site)) for n, other in enumerate(self._first.stages) if site in other.sites)
 
 
@@ -151,8 +157,8 @@ def wander(prepared: Prepared, plans: Plans, seed: int, interpreted: bool) -> tu
     """What a run gives that goes from plan to plan; how many times another plan took over."""
     made: list[Wandering] = []
 
-    def begin(job: Job, **options: Any) -> Wandering:
-        made.append(Wandering(plans, random.Random(f"wander {seed}"), interpreted, job, **options))
+    def begin(pipeline: Pipeline, **options: Any) -> Wandering:
+        made.append(Wandering(plans, random.Random(f"wander {seed}"), interpreted, pipeline, **options))
         return made[-1]
 
     with patch.object(native, "Engine", begin), patch.object(partial, "ROWS_A_GROUP", 0):

@@ -1,7 +1,7 @@
 """Calls of the user's functions: as code of the stage where their bodies are plain, else by asking Python.
 
 Code says when it does not know what Python would do (`plain_python`), and then Python is asked for this row: arguments
-go into a record, a call by address, the results come out of it (`cq.runtime.layout.job.UserCall`).
+go into a record, a call by address, the results come out of it (`cq.runtime.layout.pipeline.UserCall`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cq.lang.functions.user import FORM, UserFunction, UserScalar
 from cq.lang.types import DataType, Kind, Physical
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import UserCall
+from cq.runtime.layout.pipeline import UserCall
 
 _FAILURES = (
     (ErrorCode.OVERFLOW, "has a result that is too large, or raised an OverflowError"),

@@ -18,7 +18,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import pane_words as panes
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 
 
 def _slots(stage: StagePlan, node: Aggregate, layout: Layout) -> tuple[Slot, Slot]:

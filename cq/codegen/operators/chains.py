@@ -39,7 +39,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import Delete, Insert, Program, every
 from cq.records import dataclass, field
 from cq.runtime.layout import chains as c
-from cq.runtime.layout.job import Chains
+from cq.runtime.layout.pipeline import Chains
 
 ARGUMENTS = ("state", "batch", "share", "constants")
 OF_ONE = ("state", "transaction", "constants")

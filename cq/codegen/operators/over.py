@@ -31,7 +31,7 @@ from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
 from cq.runtime.containers.table_words import ENTRY_FIRST
-from cq.runtime.layout.job import TableShape
+from cq.runtime.layout.pipeline import TableShape
 from cq.runtime.layout.words import Word, beside
 
 

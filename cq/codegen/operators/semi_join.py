@@ -23,7 +23,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import log_words as words
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import TableShape
+from cq.runtime.layout.pipeline import TableShape
 
 
 def left_side(node: SemiJoin) -> Side:

@@ -13,7 +13,7 @@ from cq.planner.operators import SessionAggregate
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import order
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import lists, order
 from cq.runtime.containers.interval_rows import KEPT_BYTES, KEPT_VALUES
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word
 
 

@@ -46,7 +46,7 @@ from cq.runtime.containers import ranks_words as ranks
 from cq.runtime.containers.ranks_words import KEY_TEXT, KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word, beside
 
 

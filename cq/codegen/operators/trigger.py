@@ -59,7 +59,7 @@ from cq.planner.plan.transactions import (
 from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 
 
 def tables_of(flow: Flow, node: Trigger) -> list[TableLocals]:

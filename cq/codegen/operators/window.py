@@ -37,7 +37,7 @@ from cq.runtime.containers import pane_words as panes
 from cq.runtime.containers import slides, sliding
 from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Grid, Slot
+from cq.runtime.layout.pipeline import Grid, Slot
 from cq.runtime.layout.words import Word, beside
 
 

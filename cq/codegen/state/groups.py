@@ -18,7 +18,7 @@ from cq.planner.plan.calls import AggregateCall
 from cq.records import dataclass
 from cq.runtime.containers import pane_words as panes
 from cq.runtime.containers.table_words import ENTRY_FIRST, ENTRY_KEYS, TABLE_COUNT
-from cq.runtime.layout.job import TableShape
+from cq.runtime.layout.pipeline import TableShape
 from cq.runtime.layout.words import Word, beside
 
 

@@ -25,7 +25,7 @@ from cq.lang.types import DataType, Kind, Physical
 from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass
 from cq.runtime.containers.table_words import ENTRY_FIRST
-from cq.runtime.layout.job import TableShape
+from cq.runtime.layout.pipeline import TableShape
 
 WORD = 8
 

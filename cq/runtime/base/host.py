@@ -18,7 +18,7 @@ from cq.runtime.base.interpret import LIBRARY, interpret_stage, load_modules
 from cq.runtime.base.native import natives_of
 from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Moving, Stage
+from cq.runtime.layout.pipeline import Moving, Stage
 
 Function = Callable[..., Any]
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

@@ -54,7 +54,7 @@ from cq.runtime.containers.table_saving import (
 from cq.runtime.containers.table_words import TABLE_COUNT
 from cq.runtime.containers.tables import table_clear, table_drop, table_held_bytes, table_new
 from cq.runtime.layout.abi import NEVER
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 from cq.runtime.layout.words import Struct, name_words
 
 _frames = Struct("FRAMES", after=RECORDS_WORDS)

@@ -68,7 +68,7 @@ from cq.runtime.containers.tables import (
     table_settles,
 )
 from cq.runtime.layout.abi import NEVER
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 from cq.runtime.layout.words import Struct, name_words
 
 _intervals = Struct("INTERVALS")

@@ -55,7 +55,7 @@ from cq.runtime.containers.table_words import (
     TABLE_STRINGS,
 )
 from cq.runtime.containers.tables import table_settle
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 from cq.runtime.layout.words import Struct
 
 _saved = Struct("SAVED")

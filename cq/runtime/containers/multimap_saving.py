@@ -44,7 +44,7 @@ from cq.runtime.containers.table_words import (
     TABLE_STRIDE,
     entry_at,
 )
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 from cq.runtime.layout.words import Struct
 
 _saved = Struct("SAVED")

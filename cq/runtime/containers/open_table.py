@@ -13,7 +13,7 @@ from cq.runtime.containers.table_saving import TABLE
 from cq.runtime.containers.table_words import TABLE_BEHIND, TABLE_PAST, TABLE_UNTIL
 from cq.runtime.containers.tables import table_new
 from cq.runtime.layout.abi import BEFORE_ALL
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 
 
 @native("i64(i64, i64, i64, i64)", export=True)

@@ -60,7 +60,7 @@ from cq.runtime.containers.tables import (
     table_new,
 )
 from cq.runtime.layout.abi import NEVER
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 from cq.runtime.layout.words import Struct
 
 FIRST_PANES = 8

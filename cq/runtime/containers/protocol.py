@@ -15,7 +15,7 @@ from cq.records import dataclass
 from cq.runtime.base.interpret import CONTAINERS, load_modules
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, st_i64
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Struct
 
 Native = Callable[..., Any]

@@ -50,7 +50,7 @@ from cq.runtime.containers.table_words import (
     entry_at,
 )
 from cq.runtime.layout.abi import NEVER
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 
 
 @native("i64(i64)", export=True)

@@ -44,7 +44,7 @@ from cq.runtime.containers.table_saving import (
     table_take,
 )
 from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_ARENA, TABLE_COUNT
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 
 
 @native("i64(i64)", export=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.runtime.containers.protocol import container_of
 from cq.runtime.layout.abi import STRING_SLACK_BYTES
-from cq.runtime.layout.job import Slot, Stage
+from cq.runtime.layout.pipeline import Slot, Stage
 
 if TYPE_CHECKING:  # a host needs llvmlite; the files of this folder are read where it may be absent
     from cq.runtime.base.host import Host

@@ -24,7 +24,7 @@ from cq.runtime.containers.table_words import (
 )
 from cq.runtime.containers.tables import HASH_MASK, table_drop, table_held_bytes, table_insert, table_new, table_settle
 from cq.runtime.layout.abi import NEVER
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 from cq.runtime.layout.words import Struct
 
 _saved = Struct("SAVED")

@@ -37,7 +37,7 @@ from cq.runtime.containers.table_words import (
     TABLE_WORDS,
 )
 from cq.runtime.layout.abi import NEVER, STRING_SLACK_BYTES
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 from cq.runtime.layout.words import Overlay, Struct, name_words
 
 _buffer = Overlay("BUFFER", TABLE_WORDS)

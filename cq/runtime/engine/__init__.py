@@ -1,1 +1,1 @@
-"""The engine: building a Job's structures, workers, scheduling, metrics, snapshots."""
+"""The engine: building a Pipeline's structures, workers, scheduling, metrics, snapshots."""

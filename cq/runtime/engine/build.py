@@ -1,4 +1,4 @@
-"""From a Job to the structures the workers run on: admission, stages, tasks, sinks, all in native memory.
+"""From a Pipeline to the structures the workers run on: admission, stages, tasks, sinks, all in native memory.
 
 Everything is allocated here, before the first row, except what grows with the data; all of it is freed by `close`.
 """
@@ -15,7 +15,7 @@ from cq.runtime.flow import admission as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
 from cq.runtime.flow.grids import grid_words
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER, Storage
-from cq.runtime.layout.job import ColumnSpec, Job, SourceSpec
+from cq.runtime.layout.pipeline import ColumnSpec, Pipeline, SourceSpec
 from cq.ways import Way
 
 EVENTS_WAITING = 4  # items before a stage that collects panes: workers that run ahead of it fill fresh ones
@@ -30,18 +30,18 @@ MOST_SEGMENTS = 1024  # in a ticket; one that has more crossings and turns of so
 
 def build(
     host: Host,
-    job: Job,
+    pipeline: Pipeline,
     workers: int,
     batch_rows: int,
     heuristic: int,
     state_limit_bytes: int = NO_LIMIT,
     saved: tuple[int, ...] = (),
 ) -> Plant:
-    """All structures of a job. workers: 0 runs inline, as one.  saved: as of a plant."""
-    plant = Plant(host, job, max(workers, 1), saved)
+    """All structures of a pipeline. workers: 0 runs inline, as one.  saved: as of a plant."""
+    plant = Plant(host, pipeline, max(workers, 1), saved)
     plant.engine = plant.block(s.ENGINE_WORDS)
     try:
-        for number in range(len(job.stages)):
+        for number in range(len(pipeline.stages)):
             _build_stage(plant, number, batch_rows)
         _build_sinks(plant)
         _build_admission(plant, batch_rows)
@@ -68,10 +68,10 @@ def build(
 
 def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     """What all stages have, then what the stage's runner adds."""
-    host, spec = plant.host, plant.job.stages[number]
+    host, spec = plant.host, plant.pipeline.stages[number]
     runner, entries = runners()[spec.way], host.entries(spec)
     making = Making(plant, number, plant.block(s.STAGE_WORDS), batch_rows, entries)
-    collects = number > 0 and plant.job.stages[number - 1].way.traits.hands_over
+    collects = number > 0 and plant.pipeline.stages[number - 1].way.traits.hands_over
     depots = _new_depots(making, runner)
     weighed = weighed_slots(host, spec)
     for index, value in (
@@ -89,7 +89,7 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
         (s.STAGE_NUMBER, number),
         (s.STAGE_SLOTS, host.place(words(weighed))),
         (s.STAGE_SLOT_COUNT, len(weighed) // 2),
-        (s.STAGE_SOURCES, len(plant.job.sources)),
+        (s.STAGE_SOURCES, len(plant.pipeline.sources)),
     ):
         host.set_word(making.address, index, value)
     if plant.stages:
@@ -115,7 +115,7 @@ def _new_depots(making: Making, runner: Runner) -> list[int]:
 
 
 def _build_sinks(plant: Plant) -> None:
-    for port in plant.job.sinks:
+    for port in plant.pipeline.sinks:
         sink = plant.block(s.SINK_WORDS)
         plant.host.set_word(sink, s.SINK_RING, plant.ring(WAITING_RESULTS))
         plant.host.set_word(sink, s.SINK_LEFT, -1 if port.limit is None else port.limit)
@@ -126,27 +126,27 @@ def _build_sinks(plant: Plant) -> None:
 
 
 def _build_admission(plant: Plant, batch_rows: int) -> None:
-    host, job = plant.host, plant.job
-    table = plant.block(m.SOURCE_WORDS * len(job.sources))
-    for number, spec in enumerate(job.sources):
+    host, pipeline = plant.host, plant.pipeline
+    table = plant.block(m.SOURCE_WORDS * len(pipeline.sources))
+    for number, spec in enumerate(pipeline.sources):
         source = table + number * m.SOURCE_WORDS * 8
         plant.sources.append(source)
         plant.storages.append(host.place(words(int(c.storage) for c in spec.columns)))
         _fill_source(plant, source, spec)
     plant.admission = plant.block(m.ADMISSION_WORDS)
-    segments = min(MOST_SEGMENTS, 2 * batch_rows + 2 * len(job.sources) + 8)
+    segments = min(MOST_SEGMENTS, 2 * batch_rows + 2 * len(pipeline.sources) + 8)
     idle, homes = plant.pool((TICKETS_A_WORKER + 2) * plant.workers + 2)
     for home in homes:
-        marks = batch_rows if job.watermarks else 0
-        plant.tickets.append(made(host.function("ticket_new")(home, len(job.sources), segments, marks), "ticket"))
+        marks = batch_rows if pipeline.watermarks else 0
+        plant.tickets.append(made(host.function("ticket_new")(home, len(pipeline.sources), segments, marks), "ticket"))
     for index, value in (
-        (m.ADMISSION_SOURCES, len(job.sources)),
+        (m.ADMISSION_SOURCES, len(pipeline.sources)),
         (m.ADMISSION_SOURCE_TABLE, table),
         (m.ADMISSION_MINIMUM, BEFORE_ALL),
-        (m.ADMISSION_BOUNDARY, BEFORE_ALL + 1 if job.grids else NEVER),
-        (m.ADMISSION_GRIDS, len(job.grids)),
-        (m.ADMISSION_GRID_TABLE, host.place(words(w for grid in job.grids for w in grid_words(grid)))),
-        (m.ADMISSION_MARKED, int(job.watermarks)),
+        (m.ADMISSION_BOUNDARY, BEFORE_ALL + 1 if pipeline.grids else NEVER),
+        (m.ADMISSION_GRIDS, len(pipeline.grids)),
+        (m.ADMISSION_GRID_TABLE, host.place(words(w for grid in pipeline.grids for w in grid_words(grid)))),
+        (m.ADMISSION_MARKED, int(pipeline.watermarks)),
         (m.ADMISSION_TICKETS, idle),
         (m.ADMISSION_BATCH_ROWS, batch_rows),
         (m.ADMISSION_SEGMENTS, segments),
@@ -187,7 +187,7 @@ def close(plant: Plant) -> None:
         _return_parcels(host, ring)
     for sink in plant.sinks:
         _return_parcels(host, host.word(sink, s.SINK_RING))
-    for spec, tasks, states in zip(plant.job.stages, plant.tasks, plant.states, strict=False):
+    for spec, tasks, states in zip(plant.pipeline.stages, plant.tasks, plant.states, strict=False):
         for task in tasks:
             call("task_drop")(task, len(spec.ports))
         for state in states:

@@ -17,7 +17,7 @@ from cq.runtime.engine.user_calls import place_constants
 from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.event_times import CLOCK_THERE, CLOCK_TIMES
 from cq.runtime.layout.abi import STATE_ERROR_CODE, STATE_ERROR_SITE, ErrorCode
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class ComputedTimes:
 class SourceClock:
     """The clock of one source. Owns its native memory until `close`."""
 
-    def __init__(self, host: Host, job: Job, source: int) -> None:
-        time, stage = job.sources[source].time, job.stages[0]
+    def __init__(self, host: Host, pipeline: Pipeline, source: int) -> None:
+        time, stage = pipeline.sources[source].time, pipeline.stages[0]
         assert time is not None and time.entry is not None, "the event time is a column"
         self._host, self._stage, self._source = host, stage, source
         self._entry = host.entries(stage)[time.entry]
         self._constants = place_constants(host, stage)
-        self._storages = host.place(words(int(c.storage) for c in job.sources[source].delivered))
+        self._storages = host.place(words(int(c.storage) for c in pipeline.sources[source].delivered))
         self._state = new_state(host, stage)
-        self._clock = made(host.function("clock_new")(len(job.sources)), "clock")
+        self._clock = made(host.function("clock_new")(len(pipeline.sources)), "clock")
 
     def times(self, batch: pa.RecordBatch) -> ComputedTimes:
         """The event times of a batch of the delivered columns."""

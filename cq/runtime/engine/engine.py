@@ -1,6 +1,6 @@
-"""The engine: runs a Job over record batches and gives back record batches, in the one order the query defines.
+"""The engine: runs a Pipeline over record batches and gives back record batches, in the one order the query defines.
 
-    engine = Engine(job, threads=2)
+    engine = Engine(pipeline, threads=2)
     failure = engine.run([batches_of_source_0, batches_of_source_1], on_batch)
 
 or step by step: `push`, `end`, then `drain` or `results`. With `threads=0` everything happens inside these calls, on
@@ -53,7 +53,7 @@ from cq.runtime.flow.admission import (
 from cq.runtime.flow.arrow import Dictionaries, Shown, adopt, lend, plain_schema
 from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.layout.abi import STATE_STOPPING, Storage
-from cq.runtime.layout.job import Job
+from cq.runtime.layout.pipeline import Pipeline
 from cq.ways import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
@@ -101,11 +101,11 @@ class _Feed:
 
 
 class Engine:
-    """One run of a job. Methods are called by one thread at a time; `close` (or `with`) ends it."""
+    """One run of a pipeline. Methods are called by one thread at a time; `close` (or `with`) ends it."""
 
     def __init__(
         self,
-        job: Job,
+        pipeline: Pipeline,
         *,
         threads: int = 0,
         batch_rows: int = TICKET_ROWS,
@@ -121,34 +121,34 @@ class Engine:
         schemas: of each sink's batches, of the layouts of its columns.
         """
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
-        self.job = job
+        self.pipeline = pipeline
         self._host = InterpretedHost() if interpreted else CompiledHost()
-        given = schemas if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
+        given = schemas if schemas is not None else [plain_schema(p.columns) for p in pipeline.sinks]
         self._shown = [Shown.of(schema) for schema in given]
-        self._may_have_texts = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in job.sources]
+        self._may_have_texts = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in pipeline.sources]
         self._dictionaries = Dictionaries()
         self._inline = threads == 0
         limit = NO_LIMIT if memory_limit is None else memory_limit
         with self._host.active():
-            threads = threads if job.workers is None else min(threads, job.workers)
-            saved = () if snapshot is None else saved_states(job, snapshot)
-            self._plant = build(self._host, job, threads, batch_rows, HEURISTICS.index(heuristic), limit, saved)
+            threads = threads if pipeline.workers is None else min(threads, pipeline.workers)
+            saved = () if snapshot is None else saved_states(pipeline, snapshot)
+            self._plant = build(self._host, pipeline, threads, batch_rows, HEURISTICS.index(heuristic), limit, saved)
             if snapshot is not None:
                 try:
                     put_snapshot(self._host, self._plant, snapshot)
                 except BaseException:
                     close(self._plant)
                     raise
-        self._loans: list[deque[int]] = [deque() for _ in job.sources]
-        self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(job.sources)
+        self._loans: list[deque[int]] = [deque() for _ in pipeline.sources]
+        self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(pipeline.sources)
         self._ended = [self._has_ended(source) for source in self._plant.sources]
         self._over = list(self._ended)  # also where the end is still held
-        self._held: list[deque[Callable[[], bool]]] = [deque() for _ in job.sources]
-        self._silent = [False] * len(job.sources)
+        self._held: list[deque[Callable[[], bool]]] = [deque() for _ in pipeline.sources]
+        self._silent = [False] * len(pipeline.sources)
         self._interrupted_ns = 0  # when somebody asked the run to stop, until the kernels are told
         self._ending = threading.Lock()  # between a thread that tells the kernels and one that frees their states
         self._settles = False  # a source has just spoken: admission has to know before anything else is given
-        self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
+        self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in pipeline.sinks]
         self._threads: list[threading.Thread] = []
         self._clocks: dict[int, SourceClock] = {}
         # workers do not keep the engine alive: one that nobody closed must stop them before its memory goes
@@ -230,7 +230,7 @@ class Engine:
         """The event times of a batch of the columns that the source delivers, for a source that delivers none."""
         with self._host.active():
             if source not in self._clocks:
-                self._clocks[source] = SourceClock(self._host, self.job, source)
+                self._clocks[source] = SourceClock(self._host, self.pipeline, source)
             return self._clocks[source].times(batch)
 
     def _offer(self, source: int, batch: pa.RecordBatch) -> bool:
@@ -241,7 +241,7 @@ class Engine:
         if not self._settled(source) or not self._host.function("ring_has_room")(ring):
             return False
         self._settles, self._silent[source] = self._silent[source], False
-        assert batch.num_columns == len(self.job.sources[source].columns), "columns of a source"
+        assert batch.num_columns == len(self.pipeline.sources[source].columns), "columns of a source"
         loan = lend(self._host, batch, self._plant.storages[source])
         if self._may_have_texts[source]:
             self._dictionaries.show(self._host, loan, source, batch)
@@ -303,7 +303,7 @@ class Engine:
         for number, sink in enumerate(self._plant.sinks):
             ring = self._host.word(sink, s.SINK_RING)
             while (parcel := pop(ring)) != 0:
-                columns = self.job.sinks[number].columns
+                columns = self.pipeline.sinks[number].columns
                 self._stashed[number].append(adopt(self._host, parcel, columns, self._shown[number]))
                 found = True
         if found:
@@ -482,7 +482,7 @@ class Engine:
             outcome = self._outcome()
             if outcome in {s.RUNNING, s.FINISHED}:
                 return None
-            return read_failure(self._host, self._plant.job, self._host.word(outcome, ITEM_STAGE))
+            return read_failure(self._host, self._plant.pipeline, self._host.word(outcome, ITEM_STAGE))
 
     def ended(self, source: int) -> bool:
         """Whether the source has been told to have no more rows."""
@@ -494,11 +494,13 @@ class Engine:
             return sum(self._sum(states, word) for states in (*self._plant.states, *self._plant.views))
 
     def counted(self) -> list[list[tuple[int, int]]]:
-        """Of each stage, of each operator that its job counts, in that order: the rows it gave, and its late rows."""
+        """By stage, by operator that its pipeline counts, in that order: the rows it gave, and its late rows."""
         with self._host.active():
             return [
                 [(self._sum([*states, *views], c.rows), self._sum([*states, *views], c.late)) for c in stage.counters]
-                for stage, states, views in zip(self.job.stages, self._plant.states, self._plant.views, strict=True)
+                for stage, states, views in zip(
+                    self.pipeline.stages, self._plant.states, self._plant.views, strict=True
+                )
             ]
 
     def _sum(self, states: Sequence[int], word: int) -> int:
@@ -507,7 +509,9 @@ class Engine:
     def held_bytes(self) -> list[dict[str, int]]:
         """Of each stage, of each operator that keeps something, by identity: how many bytes. The run is over."""
         with self._host.active():
-            return [held_by_operator(self._host, *of) for of in zip(self.job.stages, self._plant.states, strict=True)]
+            return [
+                held_by_operator(self._host, *of) for of in zip(self.pipeline.stages, self._plant.states, strict=True)
+            ]
 
     def graph(self) -> str:
         """The stages as they run, and where their rows go."""

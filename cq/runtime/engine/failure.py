@@ -16,7 +16,7 @@ from cq.runtime.containers.table_words import TABLE_ARENA
 from cq.runtime.engine import stage as s
 from cq.runtime.flow.lists import lists_of_array
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import GroupKey, Groups, Job, Met
+from cq.runtime.layout.pipeline import GroupKey, Groups, Met, Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class MetRow:
     time: int
 
 
-def read_failure(host: Host, job: Job, stage: int) -> EngineFailure:
+def read_failure(host: Host, pipeline: Pipeline, stage: int) -> EngineFailure:
     """The failure of the stage at this address; its state is still there."""
     words = [host.word(stage, s.STAGE_ERROR + n) for n in range(s.ERROR_WORDS)]
     number = host.word(stage, s.STAGE_NUMBER)
@@ -83,24 +83,24 @@ def read_failure(host: Host, job: Job, stage: int) -> EngineFailure:
     told, entry, table, start, state = words[s.ERROR_GROUP :]
     said = host.said.get(state, "")
     failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant, said=said)
-    match job.stages[number].groups[told - 1] if told else None:
+    match pipeline.stages[number].groups[told - 1] if told else None:
         case Groups() as groups:
             failure = replace(failure, group=_group(host, groups, instant, entry, table, start))
         case Met(side):
             failure = replace(failure, met=MetRow(side, entry))
-    return _weighed(host, job, stage, failure) if code == ErrorCode.LIMIT else failure
+    return _weighed(host, pipeline, stage, failure) if code == ErrorCode.LIMIT else failure
 
 
-def _weighed(host: Host, job: Job, stage: int, failure: EngineFailure) -> EngineFailure:
+def _weighed(host: Host, pipeline: Pipeline, stage: int, failure: EngineFailure) -> EngineFailure:
     """The failure of a run that outgrew its limit, with the operators of the stage that holds most of the memory.
 
     Only weights that workers have noted are read: other states may still change.
     """
     engine = host.word(stage, s.STAGE_ENGINE)
     table = host.word(engine, s.ENGINE_STAGE_TABLE)
-    weights = [host.word(host.word(table, n), s.STAGE_STATE_BYTES) for n in range(len(job.stages))]
+    weights = [host.word(host.word(table, n), s.STAGE_STATE_BYTES) for n in range(len(pipeline.stages))]
     heaviest = weights.index(max(weights))
-    slots = [slot for slot in job.stages[heaviest].slots if slot.operator]
+    slots = [slot for slot in pipeline.stages[heaviest].slots if slot.operator]
     holders = tuple(dict.fromkeys(Holder(slot.operator, slot.line, slot.column) for slot in slots))
     held, limit = host.word(engine, s.ENGINE_STATE_BYTES), host.word(engine, s.ENGINE_STATE_LIMIT)
     return replace(failure, held_bytes=held, limit_bytes=limit, holders=holders)

@@ -15,10 +15,10 @@ def graph(host: Host, plant: Plant) -> str:
     workers = host.word(plant.engine, s.ENGINE_WORKERS)
     lines = [f"{workers} worker{'s' if workers > 1 else ''}"]
     numbers = {stage: n for n, stage in enumerate(plant.stages)}
-    for spec, stage in zip(plant.job.stages, plant.stages, strict=True):
+    for spec, stage in zip(plant.pipeline.stages, plant.stages, strict=True):
         runner, following = runners()[tuple(Way)[host.word(stage, s.STAGE_WAY)]], host.word(stage, s.STAGE_NEXT)
         assert host.word(stage, s.STAGE_SERVE) == host.address(native_name(runner.serve)), "served in another way"
         sinks = ", ".join(port.name for port in spec.ports)
-        target = f"stage {plant.job.stages[numbers[following]].name}" if following else sinks
+        target = f"stage {plant.pipeline.stages[numbers[following]].name}" if following else sinks
         lines.append(f"stage {spec.name}: {runner.describe(host, stage)} -> {target}")
     return "\n".join(lines)

@@ -59,7 +59,7 @@ def _waited(host: Host, stage: int) -> tuple[int, int]:
 def read_metrics(host: Host, plant: Plant) -> Metrics:
     """The numbers as they are now."""
     stages = []
-    for spec, stage in zip(plant.job.stages, plant.stages, strict=True):
+    for spec, stage in zip(plant.pipeline.stages, plant.stages, strict=True):
         rows_in, rows_out, busy_ns, items, calls, workers = (
             host.word(stage, index)
             for index in (

@@ -26,7 +26,7 @@ from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.stage import STAGE_LANES
 from cq.runtime.flow.split import LANES_ROUTE, PARTITIONS
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE, ROUTING_WORDS, STATE_LATE_ROWS
-from cq.runtime.layout.job import Slot, Stage
+from cq.runtime.layout.pipeline import Slot, Stage
 
 StateBytes = dict[str, bytes]  # by slot key; "" holds the counters every state has
 
@@ -45,11 +45,11 @@ def move_states(
     """
     states = [state for stage in saved for state in stage]
     held = {key for state in states for key in state if key}
-    wanted = [slot for stage in plant.job.stages for slot in saved_slots(stage)]
+    wanted = [slot for stage in plant.pipeline.stages for slot in saved_slots(stage)]
     if held != {slot.key for slot in wanted} or any((slot.key, slot.contents) not in slots for slot in wanted):
         return "other operators, or others of their columns"
     host.set_word(plant.states[0][0], STATE_LATE_ROWS, sum(_word(state[""]) for state in states))
-    for number, stage in enumerate(plant.job.stages):
+    for number, stage in enumerate(plant.pipeline.stages):
         if not stage.way.traits.hands_over:
             wrong = _move_stage(host, plant, number, states)
             if wrong:
@@ -59,7 +59,7 @@ def move_states(
 
 def _move_stage(host: Host, plant: Plant, number: int, states: Sequence[StateBytes]) -> str:
     """What the operators of one stage held is in its states; or what does not fit."""
-    slots = saved_slots(plant.job.stages[number])
+    slots = saved_slots(plant.pipeline.stages[number])
     for slot in slots:
         if not slot.container:
             _put_word(host, plant.states[number], slot, states)
@@ -134,7 +134,7 @@ def _number_arrivals(host: Host, slots: Sequence[Slot], found: dict[str, list[in
 
 def _move_slot(host: Host, plant: Plant, number: int, slot: Slot, sources: Sequence[int]) -> None:
     """What these containers hold is in the slot of the states of a stage, each entry in that of its lane."""
-    stage = plant.job.stages[number]
+    stage = plant.pipeline.stages[number]
     assert stage.moving is not None, "a stage with containers"
     moving = stage.moving()
     branch, name = next((branch, name) for key, branch, name in moving.entries if key == slot.key)

@@ -1,4 +1,4 @@
-"""What a job is built into: the addresses of its structures in native memory, and how those of all ways are made."""
+"""What a pipeline is built into: the addresses of its structures in native memory; and how all ways make theirs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cq.runtime.containers.state import made, new_state, words
 from cq.runtime.engine import stage as s
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.abi import NEVER, SPARE_ROWS, STATE_INSTANT
-from cq.runtime.layout.job import Job, PortSpec, Stage
+from cq.runtime.layout.pipeline import Pipeline, PortSpec, Stage
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
@@ -24,14 +24,14 @@ def power_of_two(least: int) -> int:
 
 @dataclass(slots=True)
 class Plant:
-    """The addresses of everything that was built. stages, sinks, sources: in the order of the job.
+    """The addresses of everything that was built. stages, sinks, sources: in the order of the pipeline.
 
     views: by stage, states beside its own that have the same containers.
     saved: how many states each stage had in the run that this one goes on from; none: it begins.
     """
 
     host: Host
-    job: Job
+    pipeline: Pipeline
     workers: int
     saved: tuple[int, ...] = ()
     engine: int = 0

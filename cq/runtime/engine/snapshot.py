@@ -2,9 +2,9 @@
 
 A snapshot is taken when nothing is under way, so a few words of admission and the described state of each stage are all
 there is. It goes into a fresh engine of any plan of the same query, with any number of workers; the rows from `rows` on
-are then pushed again. In a job with the same stages, lanes stay as they were, parts that workers have filled go to as
-many parts at least, and of states in which only rows were counted the counts go to the first. In another job what the
-operators hold is moved (cq/runtime/engine/moving.py).
+are then pushed again. In a pipeline with the same stages, lanes stay as they were, parts that workers have filled go to
+as many parts at least, and of states in which only rows were counted the counts go to the first. In another pipeline
+what the operators hold is moved (cq/runtime/engine/moving.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cq.runtime.engine.moving import StateBytes, move_states, saved_slots
 from cq.runtime.engine.plant import Plant
 from cq.runtime.flow import admission as m
 from cq.runtime.layout.abi import STATE_LATE_ROWS
-from cq.runtime.layout.job import Job, Lanes, Stage
+from cq.runtime.layout.pipeline import Lanes, Pipeline, Stage
 
 _ADMISSION = (m.ADMISSION_SERIAL, m.ADMISSION_MINIMUM, m.ADMISSION_BOUNDARY, m.ADMISSION_LATE_ROWS)
 _SOURCE = (m.SOURCE_ENDED, m.SOURCE_MAX, m.SOURCE_WATERMARK, m.SOURCE_TAKEN)
@@ -34,8 +34,8 @@ hold."""
 class Snapshot:
     """A run at `serial`: all rows below it are processed and their results delivered, none from it on.
 
-    rows: how many of each source that is.  shape: of the job's stages.  sent: rows each stage has sent to the next.
-    states: by stage, then by task.
+    rows: how many of each source that is.  shape: of the pipeline's stages.  sent: rows each stage has sent to the
+    next.  states: by stage, then by task.
     """
 
     serial: int
@@ -52,16 +52,17 @@ class SnapshotMismatch(Exception):
     """The snapshot is of another query."""
 
 
-def job_shape(job: Job) -> tuple[StageShape, ...]:
-    """Jobs of one shape have states that are divided alike."""
+def pipeline_shape(pipeline: Pipeline) -> tuple[StageShape, ...]:
+    """Pipelines of one shape have states that are divided alike."""
     return tuple(
-        (stage.way.value, stage.lanes, tuple((slot.key, slot.contents) for slot in stage.slots)) for stage in job.stages
+        (stage.way.value, stage.lanes, tuple((slot.key, slot.contents) for slot in stage.slots))
+        for stage in pipeline.stages
     )
 
 
-def saved_states(job: Job, snapshot: Snapshot) -> tuple[int, ...]:
-    """How many states of each stage the snapshot has; none for a job of another shape."""
-    return tuple(len(states) for states in snapshot.states) if snapshot.shape == job_shape(job) else ()
+def saved_states(pipeline: Pipeline, snapshot: Snapshot) -> tuple[int, ...]:
+    """How many states of each stage the snapshot has; none for a pipeline of another shape."""
+    return tuple(len(states) for states in snapshot.states) if snapshot.shape == pipeline_shape(pipeline) else ()
 
 
 def take_snapshot(host: Host, plant: Plant) -> Snapshot:
@@ -74,12 +75,12 @@ def take_snapshot(host: Host, plant: Plant) -> Snapshot:
     admission = picked(plant.admission, _ADMISSION)
     states = tuple(
         tuple(_save_state(host, spec, state) for state in states)
-        for spec, states in zip(plant.job.stages, plant.states, strict=True)
+        for spec, states in zip(plant.pipeline.stages, plant.states, strict=True)
     )
     rows = tuple(words[_SOURCE.index(m.SOURCE_TAKEN)] for words in sources)
     sinks = tuple(picked(sink, _SINK) for sink in plant.sinks)
     sent = tuple(host.word(stage, s.STAGE_SENT) for stage in plant.stages)
-    return Snapshot(admission[0], rows, admission, sources, sinks, job_shape(plant.job), sent, states)
+    return Snapshot(admission[0], rows, admission, sources, sinks, pipeline_shape(plant.pipeline), sent, states)
 
 
 def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
@@ -95,7 +96,7 @@ def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
     for address, indices, words in targets:
         for index, word in zip(indices, words, strict=True):
             host.set_word(address, index, word)
-    if snapshot.shape == job_shape(plant.job):
+    if snapshot.shape == pipeline_shape(plant.pipeline):
         _put_states(host, plant, snapshot)
         return
     wrong = move_states(host, plant, snapshot.states, {slot for *_, slots in snapshot.shape for slot in slots})
@@ -104,10 +105,10 @@ def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
 
 
 def _put_states(host: Host, plant: Plant, snapshot: Snapshot) -> None:
-    """The states of a job of the same shape."""
+    """The states of a pipeline of the same shape."""
     for stage, sent in zip(plant.stages, snapshot.sent, strict=True):
         host.set_word(stage, s.STAGE_SENT, sent)
-    for spec, states, saved in zip(plant.job.stages, plant.states, snapshot.states, strict=True):
+    for spec, states, saved in zip(plant.pipeline.stages, plant.states, snapshot.states, strict=True):
         for number, parts in enumerate(saved):
             _load_state(host, spec, states[number if spec.slots else 0], parts)
 

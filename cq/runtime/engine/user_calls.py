@@ -13,7 +13,7 @@ from cq.lang.functions import Failure
 from cq.lang.types import DataType, Kind, Physical
 from cq.runtime.base.host import Host
 from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
-from cq.runtime.layout.job import Stage, UserCall
+from cq.runtime.layout.pipeline import Stage, UserCall
 
 _WORD, _DOUBLE = struct.Struct("<q"), struct.Struct("<d")
 _CODES = {text: code for code, text in ERROR_CODES.items()}

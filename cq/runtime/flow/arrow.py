@@ -32,7 +32,7 @@ from cq.runtime.layout.abi import (
     STRING_SLACK_BYTES,
     Storage,
 )
-from cq.runtime.layout.job import ColumnSpec
+from cq.runtime.layout.pipeline import ColumnSpec
 
 _CANONICAL = {
     Storage.BIT: pa.bool_(),

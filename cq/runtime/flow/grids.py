@@ -9,7 +9,7 @@ from cq.lang.calendar import months_of_time, time_of_months
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import add_ovf, floormod, ld_i64, min_i64, wadd, wsub
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER
-from cq.runtime.layout.job import Grid
+from cq.runtime.layout.pipeline import Grid
 from cq.runtime.layout.words import Struct
 
 _grid = Struct("GRID")

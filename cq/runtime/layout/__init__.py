@@ -1,1 +1,1 @@
-"""What crosses the border between compiler and engine: the Job and the binary layout of its structures."""
+"""What crosses the border between compiler and engine: the Pipeline and the binary layout of its structures."""

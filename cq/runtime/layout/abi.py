@@ -146,7 +146,7 @@ POSITION_ARRIVAL = _position.word()  # serial of the group's first row, or of th
 POSITION_WORDS = _position.size()
 
 # -- state: the words every kernel's state begins with ---------------------------------------------------------------
-_routing = Struct("ROUTING")  # which entries a function of `Moving` takes (cq/runtime/layout/job.py)
+_routing = Struct("ROUTING")  # which entries a function of `Moving` takes (cq/runtime/layout/pipeline.py)
 ROUTING_ROUTE = _routing.word()  # -> u8[256]: the lane of each virtual partition
 ROUTING_LANE = _routing.word()  # the one whose state is filled
 ROUTING_WORDS = _routing.size()

@@ -59,22 +59,22 @@ class JsonScan:
         """The cells of whole lines; None where the definition has to look at one of them."""
         ended = text if text.endswith(b"\n") else text + b"\n"
         lines = np.empty(count_line_feeds(ended), np.int64)
-        job, kept = self._job(lines)
+        call, kept = self._call(lines)
         padded = np.frombuffer(ended + bytes(j.SLACK_BYTES), np.uint8)
         start = self._address(padded)
         result, capacity = j.NO_ROOM, len(ended) + len(lines) * self._columns + j.SLACK_BYTES
         while result == j.NO_ROOM:
             out = self._spare.room(capacity)
-            result = self._run(self._address(job), start, len(ended), self._address(out), len(out))
+            result = self._run(self._address(call), start, len(ended), self._address(out), len(out))
             capacity = 2 * len(out)
         del kept
-        written = out[: job[j.JSON_WRITTEN]].tobytes()
+        written = out[: call[j.JSON_WRITTEN]].tobytes()
         self._spare.give_back(out)
-        rows = int(job[j.JSON_ROWS])
-        return Cells(written, lines[:rows], int(job[j.JSON_LINE]) - rows) if result == j.DONE else None
+        rows = int(call[j.JSON_ROWS])
+        return Cells(written, lines[:rows], int(call[j.JSON_LINE]) - rows) if result == j.DONE else None
 
-    def _job(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-        """The words of a job, and what they lead to, which must stay as long as it."""
+    def _call(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+        """The words of a call, and what they lead to, which must stay as long as they."""
         leads = {
             j.JSON_NODES: self._nodes,
             j.JSON_NAMES: self._names,
@@ -83,8 +83,8 @@ class JsonScan:
             j.JSON_STACK: np.empty(MAX_DEPTH * j.OPEN_WORDS, np.int64),
             j.JSON_LINES: lines,
         }
-        job = np.zeros(j.JSON_WORDS, np.int64)
+        call = np.zeros(j.JSON_WORDS, np.int64)
         for word, array in leads.items():
-            job[word] = self._address(array)
-        job[j.JSON_COLUMNS], job[j.JSON_PLACES], job[j.JSON_DEPTH] = self._columns, self._places, MAX_DEPTH
-        return job, list(leads.values())
+            call[word] = self._address(array)
+        call[j.JSON_COLUMNS], call[j.JSON_PLACES], call[j.JSON_DEPTH] = self._columns, self._places, MAX_DEPTH
+        return call, list(leads.values())

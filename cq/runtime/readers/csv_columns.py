@@ -6,7 +6,7 @@ read here: rows with the right number of cells, each on one line, numbers and ti
 no error yet. So rows that are read stand on one line each, and the text ends where a row ends.
 
 Source: D. Lemire, Number parsing at a gigabyte per second, 2021 (eight digits at once).
-Sharing: none. A job and all it leads to belong to the thread that calls.
+Sharing: none. A call's words and all they lead to belong to the thread that calls.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ DONE, STRANGE_ROW = 0, 1
 UNDECLARED, INTEGER, DOUBLE, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP = range(8)  # kinds of fields
 MOST_NUMBER_BYTES = 64  # a longer one the definition looks at
 
-_job = Struct("CSV")
-CSV_FIELDS = _job.word()  # -> CSV_FIELD words for each cell of a row
-CSV_WIDTH = _job.word()  # cells of a row
-CSV_DELIMITER = _job.word()
-CSV_QUOTE = _job.word()  # -1: there is no quoting
-CSV_NULLS = _job.word()  # -> what stands for NULL where it is not in quotes: for each text its address and length
-CSV_NULLS_END = _job.word()  # -> behind the last of them
-CSV_DIGITS = _job.word()  # -> room for a number
-CSV_ROWS = _job.word()  # found
-CSV_WORDS = _job.size()
+_call = Struct("CSV")
+CSV_FIELDS = _call.word()  # -> CSV_FIELD words for each cell of a row
+CSV_WIDTH = _call.word()  # cells of a row
+CSV_DELIMITER = _call.word()
+CSV_QUOTE = _call.word()  # -1: there is no quoting
+CSV_NULLS = _call.word()  # -> what stands for NULL where it is not in quotes: for each text its address and length
+CSV_NULLS_END = _call.word()  # -> behind the last of them
+CSV_DIGITS = _call.word()  # -> room for a number
+CSV_ROWS = _call.word()  # found
+CSV_WORDS = _call.size()
 
 _field = Struct("CSV_FIELD")
 FIELD_KIND = _field.word()
@@ -409,7 +409,7 @@ def _take_null(field: int, row: int) -> int:
 
 
 @native("i64(i64, i64, i64, i64, i64)")
-def _take(job: int, field: int, row: int, start: int, end: int) -> int:
+def _take(call: int, field: int, row: int, start: int, end: int) -> int:
     """1 and the value of a cell that is no text is the row's; 0: the definition must look at it."""
     kind = ld_i64(field, FIELD_KIND)
     if kind == INTEGER:
@@ -417,7 +417,7 @@ def _take(job: int, field: int, row: int, start: int, end: int) -> int:
     if kind == TIMESTAMP:
         return _take_timestamp(field, row, start, end)
     if kind == DOUBLE:
-        return _take_double(field, row, start, end, ld_i64(job, CSV_DIGITS))
+        return _take_double(field, row, start, end, ld_i64(call, CSV_DIGITS))
     if kind == DECIMAL:
         return _take_decimal(field, row, start, end)
     if kind == DATE:
@@ -426,9 +426,9 @@ def _take(job: int, field: int, row: int, start: int, end: int) -> int:
 
 
 @native("i64(i64, i64, i64)", inline=True)
-def _is_null(job: int, start: int, end: int) -> int:
+def _is_null(call: int, start: int, end: int) -> int:
     """1 where a cell that is not quoted stands for NULL."""
-    text, stop = ld_i64(job, CSV_NULLS), ld_i64(job, CSV_NULLS_END)
+    text, stop = ld_i64(call, CSV_NULLS), ld_i64(call, CSV_NULLS_END)
     while text < stop:
         length = ld_i64(text, 1)
         if end - start == length and mem_eq(start, ld_i64(text, 0), length):
@@ -438,33 +438,33 @@ def _is_null(job: int, start: int, end: int) -> int:
 
 
 @native("i64(i64, i64, i64, i64, i64, i64)", inline=True)
-def _take_cell(job: int, field: int, row: int, start: int, end: int, doubled: int) -> int:
+def _take_cell(call: int, field: int, row: int, start: int, end: int, doubled: int) -> int:
     """1 and the cell is the row's; 0: the definition must look at it.  doubled: -1 for a cell that is not quoted."""
-    if doubled < 0 and _is_null(job, start, end) != 0:
+    if doubled < 0 and _is_null(call, start, end) != 0:
         return _take_null(field, row)
     if ld_i64(field, FIELD_KIND) != TEXT:
-        return 0 if doubled > 0 else _take(job, field, row, start, end)
+        return 0 if doubled > 0 else _take(call, field, row, start, end)
     if ld_i64(field, FIELD_VALUES) == 0:
         return 1
     if doubled > 0:
-        _keep_doubled(field, row, start, end, ld_i64(job, CSV_QUOTE))
+        _keep_doubled(field, row, start, end, ld_i64(call, CSV_QUOTE))
     else:
         _keep_text(field, row, start, end)
     return 1
 
 
 @native("i64(i64, i64, i64)", export=True)
-def csv_columns(job: int, text: int, size: int) -> int:
+def csv_columns(call: int, text: int, size: int) -> int:
     """DONE and all rows are in the columns, CSV_ROWS of them; STRANGE_ROW: the definition must look at one.
 
     text: rows that end in LF or CRLF, valid UTF-8, and SLACK_BYTES behind them. Columns have room for as many rows as
     there are LFs, and texts for `size` bytes and SLACK_BYTES.
     """
-    delimiter, quote, width = ld_i64(job, CSV_DELIMITER), ld_i64(job, CSV_QUOTE), ld_i64(job, CSV_WIDTH)
+    delimiter, quote, width = ld_i64(call, CSV_DELIMITER), ld_i64(call, CSV_QUOTE), ld_i64(call, CSV_WIDTH)
     delimiters = wmul(delimiter, _ONES)
     at, stop, row = text, text + size, 0
     while at < stop:
-        field = ld_i64(job, CSV_FIELDS)
+        field = ld_i64(call, CSV_FIELDS)
         for place in range(width):
             start, doubled = at, -1
             if ld_u8(at, 0) == quote:
@@ -482,10 +482,10 @@ def csv_columns(job: int, text: int, size: int) -> int:
                     return STRANGE_ROW
             elif ld_u8(at, 0) != delimiter:
                 return STRANGE_ROW
-            if ld_i64(field, FIELD_KIND) != UNDECLARED and _take_cell(job, field, row, start, end, doubled) == 0:
+            if ld_i64(field, FIELD_KIND) != UNDECLARED and _take_cell(call, field, row, start, end, doubled) == 0:
                 return STRANGE_ROW
             at += 1
             field += FIELD_WORDS * 8
         row += 1
-    st_i64(job, CSV_ROWS, row)
+    st_i64(call, CSV_ROWS, row)
     return DONE

@@ -74,17 +74,17 @@ class CsvScan:
         made = {i: _Made(self, fields[self._plain.places[i]], self._plain.fields[i].type, rows, len(ended))
                 for i in self._plain.wanted}  # fmt: skip
         digits = np.empty(c.MOST_NUMBER_BYTES + SCAN_BYTES, np.uint8)
-        job = np.zeros(c.CSV_WORDS, np.int64)
-        job[c.CSV_FIELDS], job[c.CSV_WIDTH] = self.address(fields), self._plain.width
-        job[c.CSV_DELIMITER] = self._plain.dialect.delimiter[0]
-        job[c.CSV_QUOTE] = self._plain.dialect.quote[0] if self._plain.dialect.quote else -1
+        call = np.zeros(c.CSV_WORDS, np.int64)
+        call[c.CSV_FIELDS], call[c.CSV_WIDTH] = self.address(fields), self._plain.width
+        call[c.CSV_DELIMITER] = self._plain.dialect.delimiter[0]
+        call[c.CSV_QUOTE] = self._plain.dialect.quote[0] if self._plain.dialect.quote else -1
         nulls = np.array([(self.address(text), len(text) - 1) for text in self._nulls], np.int64)
-        job[c.CSV_NULLS] = self.address(nulls)
-        job[c.CSV_NULLS_END] = job[c.CSV_NULLS] + nulls.nbytes
-        job[c.CSV_DIGITS] = self.address(digits)
+        call[c.CSV_NULLS] = self.address(nulls)
+        call[c.CSV_NULLS_END] = call[c.CSV_NULLS] + nulls.nbytes
+        call[c.CSV_DIGITS] = self.address(digits)
         padded = np.frombuffer(ended + bytes(c.SLACK_BYTES), np.uint8)
-        result = self._run(self.address(job), self.address(padded), len(ended))
-        read = int(job[c.CSV_ROWS])
+        result = self._run(self.address(call), self.address(padded), len(ended))
+        read = int(call[c.CSV_ROWS])
         columns = {i: column.array(read) for i, column in made.items()} if result == c.DONE else None
         for column in made.values():
             column.give_back()
@@ -95,7 +95,7 @@ class _Made:
     """A column while it is read."""
 
     def __init__(self, scan: CsvScan, row: NDArray[np.int64], type_: DataType, rows: int, size: int) -> None:
-        """row: its words in the job.  size: of the text."""
+        """row: its words in the call.  size: of the text."""
         self._scan, self._row, self._type = scan, row, type_
         self._valid = np.full((rows + 7) // 8, 0xFF, np.uint8)
         self._letters: NDArray[np.uint8] | None = None

@@ -8,7 +8,7 @@ A cell is a number or a word as it stands, or text: bare where the bytes between
 where it is empty or has escapes, so that NULL, which is nothing, stays apart. `DELIMITER` is between cells: no letter
 of JSON text, so bare text never has one.
 
-Sharing: none. A job and all it leads to belong to the thread that calls.
+Sharing: none. A call's words and all they lead to belong to the thread that calls.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ DONE, STRANGE_LINE, NO_ROOM = 0, 1, 2
 NOWHERE = 0  # the address that no text has
 FULL_NAME, FOLDED_NAME = 2, 1  # how a field answers to a column: a better answer is not replaced by a worse one
 
-_job = Struct("JSON")
-JSON_NODES = _job.word()  # -> names by level, JSON_NODE words each
-JSON_NAMES = _job.word()  # -> names, JSON_NAME words each; those of a level follow one another
-JSON_COLUMNS = _job.word()  # how many
-JSON_CELLS = _job.word()  # -> a cell for every column
-JSON_MEMO = _job.word()  # -> what the fields of the line before were, by their place in it, zeros at first
-JSON_PLACES = _job.word()  # how many of them are kept
-JSON_STACK = _job.word()  # -> open objects and arrays
-JSON_DEPTH = _job.word()  # how many may be open
-JSON_LINES = _job.word()  # -> i64, the lines before each row
-JSON_ROWS = _job.word()  # found
-JSON_LINE = _job.word()  # lines that were read
-JSON_WRITTEN = _job.word()  # bytes of CSV
-JSON_WORDS = _job.size()
+_call = Struct("JSON")
+JSON_NODES = _call.word()  # -> names by level, JSON_NODE words each
+JSON_NAMES = _call.word()  # -> names, JSON_NAME words each; those of a level follow one another
+JSON_COLUMNS = _call.word()  # how many
+JSON_CELLS = _call.word()  # -> a cell for every column
+JSON_MEMO = _call.word()  # -> what the fields of the line before were, by their place in it, zeros at first
+JSON_PLACES = _call.word()  # how many of them are kept
+JSON_STACK = _call.word()  # -> open objects and arrays
+JSON_DEPTH = _call.word()  # how many may be open
+JSON_LINES = _call.word()  # -> i64, the lines before each row
+JSON_ROWS = _call.word()  # found
+JSON_LINE = _call.word()  # lines that were read
+JSON_WRITTEN = _call.word()  # bytes of CSV
+JSON_WORDS = _call.size()
 
 _node = Struct("NODE")
 NODE_FIRST = _node.word()  # of its names
@@ -264,9 +264,9 @@ def _equal_folded(a: int, b: int, length: int) -> int:
 
 
 @native("(i64, i64)(i64, i64, i64, i64)")
-def _named(job: int, node: int, text: int, length: int) -> tuple[int, int]:
+def _named(call: int, node: int, text: int, length: int) -> tuple[int, int]:
     """The name on a level that a field has, and how it answers to it; 0 and 0 for none."""
-    first = ld_i64(job, JSON_NAMES) + ld_i64(node, NODE_FIRST) * NAME_WORDS * 8
+    first = ld_i64(call, JSON_NAMES) + ld_i64(node, NODE_FIRST) * NAME_WORDS * 8
     count = ld_i64(node, NODE_COUNT)
     folded = 0
     for k in range(count):
@@ -289,14 +289,14 @@ def _is_known(memo: int, at: int, node: int) -> int:
 
 
 @native("i64(i64, i64, i64, i64)")
-def _learn(job: int, memo: int, at: int, node: int) -> int:
+def _learn(call: int, memo: int, at: int, node: int) -> int:
     """The name that begins at `at` is remembered; returns 0 if the definition must look at it."""
     end, escapes = _text_end(at)
     if end == NOWHERE or escapes != 0:
         return 0
     name, answer = 0, 0
     if node != NO_NAMES:
-        name, answer = _named(job, node, at, end - at)
+        name, answer = _named(call, node, at, end - at)
     length = end + 1 - at
     mask = pick(length >= 8, -1, shl(1, length * 8 & 63) - 1)
     st_i64(memo, MEMO_START, at)
@@ -310,12 +310,12 @@ def _learn(job: int, memo: int, at: int, node: int) -> int:
 
 
 @native("i64(i64, i64, i64, i64)")
-def _past_name(job: int, memo: int, at: int, node: int) -> int:
+def _past_name(call: int, memo: int, at: int, node: int) -> int:
     """Where the value of the field that begins here begins, the memo knows its name; NOWHERE if no such field does."""
     if ld_u8(at, 0) != _QUOTE:
         return NOWHERE
     at += 1
-    if _is_known(memo, at, node) == 0 and _learn(job, memo, at, node) == 0:
+    if _is_known(memo, at, node) == 0 and _learn(call, memo, at, node) == 0:
         return NOWHERE
     at = _past_blanks(at + ld_i64(memo, MEMO_LENGTH))
     return _past_blanks(at + 1) if ld_u8(at, 0) == _COLON else NOWHERE
@@ -325,12 +325,12 @@ def _past_name(job: int, memo: int, at: int, node: int) -> int:
 
 
 @native("void(i64, i64, i64, i64, i64, i64)", inline=True)
-def _keep(job: int, name: int, answer: int, start: int, end: int, kind: int) -> None:
+def _keep(call: int, name: int, answer: int, start: int, end: int, kind: int) -> None:
     """The value is the cell of the column of this name, unless a better answer is there."""
     column = ld_i64(name, NAME_COLUMN)
     if column < 0:
         return
-    cell = ld_i64(job, JSON_CELLS) + column * CELL_WORDS * 8
+    cell = ld_i64(call, JSON_CELLS) + column * CELL_WORDS * 8
     if answer < ld_i64(cell, CELL_ANSWER):
         return
     if ld_i64(name, NAME_RAW) != 0 and kind != NULL:
@@ -343,12 +343,12 @@ def _keep(job: int, name: int, answer: int, start: int, end: int, kind: int) -> 
 
 
 @native("void(i64, i64, i64, i64, i64)")
-def _push(job: int, opened: int, at: int, name: int, answer: int) -> None:
+def _push(call: int, opened: int, at: int, name: int, answer: int) -> None:
     """The object or array that begins at `at` is open."""
     is_object = ld_u8(at, 0) == _OPEN_OBJECT
     node = NO_NAMES
     if name != 0 and is_object and ld_i64(name, NAME_NODE) >= 0:
-        node = ld_i64(job, JSON_NODES) + ld_i64(name, NAME_NODE) * NODE_WORDS * 8
+        node = ld_i64(call, JSON_NODES) + ld_i64(name, NAME_NODE) * NODE_WORDS * 8
     st_i64(opened, OPEN_NODE, node)
     st_i64(opened, OPEN_IS_OBJECT, 1 if is_object else 0)
     st_i64(opened, OPEN_ANSWER, answer)
@@ -363,14 +363,14 @@ def _has_fields(name: int) -> int:
 
 
 @native("i64(i64, i64)")
-def _past_object(job: int, at: int) -> int:
+def _past_object(call: int, at: int) -> int:
     """Behind the object that begins here, with its fields in the cells; NOWHERE if the definition must look at it."""
-    bottom = ld_i64(job, JSON_STACK)
-    top = bottom + (ld_i64(job, JSON_DEPTH) - 1) * OPEN_WORDS * 8
-    first_memo, places = ld_i64(job, JSON_MEMO), ld_i64(job, JSON_PLACES)
+    bottom = ld_i64(call, JSON_STACK)
+    top = bottom + (ld_i64(call, JSON_DEPTH) - 1) * OPEN_WORDS * 8
+    first_memo, places = ld_i64(call, JSON_MEMO), ld_i64(call, JSON_PLACES)
     opened, place, fresh = bottom, 0, 1
-    _push(job, opened, at, 0, FULL_NAME)
-    st_i64(opened, OPEN_NODE, ld_i64(job, JSON_NODES))
+    _push(call, opened, at, 0, FULL_NAME)
+    st_i64(opened, OPEN_NODE, ld_i64(call, JSON_NODES))
     at += 1
     while True:
         at = _past_blanks(at)
@@ -380,7 +380,7 @@ def _past_object(job: int, at: int) -> int:
             if opened == bottom:
                 return at
             if ld_i64(opened, OPEN_NAME) != 0:
-                _keep(job, ld_i64(opened, OPEN_NAME), ld_i64(opened, OPEN_ANSWER), ld_i64(opened, OPEN_START), at, RAW)
+                _keep(call, ld_i64(opened, OPEN_NAME), ld_i64(opened, OPEN_ANSWER), ld_i64(opened, OPEN_START), at, RAW)
             opened -= OPEN_WORDS * 8
             fresh = 0
             continue
@@ -393,7 +393,7 @@ def _past_object(job: int, at: int) -> int:
         if is_object != 0:
             memo = first_memo + min(place, places - 1) * MEMO_WORDS * 8
             place += 1
-            at = _past_name(job, memo, at, ld_i64(opened, OPEN_NODE))
+            at = _past_name(call, memo, at, ld_i64(opened, OPEN_NODE))
             if at == NOWHERE:
                 return NOWHERE
             name, answer = ld_i64(memo, MEMO_NAME), min(ld_i64(memo, MEMO_ANSWER), ld_i64(opened, OPEN_ANSWER))
@@ -402,7 +402,7 @@ def _past_object(job: int, at: int) -> int:
             if opened == top or (byte == _OPEN_ARRAY and _has_fields(name) != 0):
                 return NOWHERE
             opened += OPEN_WORDS * 8
-            _push(job, opened, at, name, answer)
+            _push(call, opened, at, name, answer)
             at += 1
             fresh = 1
         else:
@@ -410,7 +410,7 @@ def _past_object(job: int, at: int) -> int:
             if end == NOWHERE or (kind != NULL and _has_fields(name) != 0):
                 return NOWHERE
             if name != 0:
-                _keep(job, name, answer, at, end, kind)
+                _keep(call, name, answer, at, end, kind)
             at = end
 
 
@@ -542,13 +542,13 @@ def _clear(cells: int, columns: int) -> None:
 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
-def json_cells(job: int, text: int, size: int, out: int, capacity: int) -> int:
+def json_cells(call: int, text: int, size: int, out: int, capacity: int) -> int:
     """Lines of JSON objects become lines of CSV; returns DONE, or why not.
 
     text: whole lines that end in a line feed, and SLACK_BYTES behind them; valid UTF-8.  JSON_ROWS, JSON_LINE and
     JSON_WRITTEN say how far it came.
     """
-    cells, columns, lines = ld_i64(job, JSON_CELLS), ld_i64(job, JSON_COLUMNS), ld_i64(job, JSON_LINES)
+    cells, columns, lines = ld_i64(call, JSON_CELLS), ld_i64(call, JSON_COLUMNS), ld_i64(call, JSON_LINES)
     at, stop, to, room = text, text + size, out, out + capacity
     rows, line, result = 0, 0, DONE
     while at < stop:
@@ -556,7 +556,7 @@ def json_cells(job: int, text: int, size: int, out: int, capacity: int) -> int:
         byte = ld_u8(at, 0)
         if byte != _LF:
             _clear(cells, columns)
-            at = _past_object(job, at) if byte == _OPEN_OBJECT else NOWHERE
+            at = _past_object(call, at) if byte == _OPEN_OBJECT else NOWHERE
             if at != NOWHERE:
                 at = _past_blanks(at)
             if at == NOWHERE or ld_u8(at, 0) != _LF:
@@ -573,7 +573,7 @@ def json_cells(job: int, text: int, size: int, out: int, capacity: int) -> int:
             rows += 1
         line += 1
         at += 1
-    st_i64(job, JSON_ROWS, rows)
-    st_i64(job, JSON_LINE, line)
-    st_i64(job, JSON_WRITTEN, to - out)
+    st_i64(call, JSON_ROWS, rows)
+    st_i64(call, JSON_LINE, line)
+    st_i64(call, JSON_WRITTEN, to - out)
     return result

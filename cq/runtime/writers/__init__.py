@@ -57,10 +57,10 @@ class CsvText:
         """The rows as `csv_rows` writes them."""
         if batch.num_columns == 0 or batch.num_rows == 0:
             return csv_rows(batch, self._delimiter)
-        job = np.zeros(c.CSV_FIRST + batch.num_columns * c.COLUMN_WORDS, np.int64)
-        job[c.CSV_ROWS], job[c.CSV_COLUMNS] = batch.num_rows, batch.num_columns
-        job[c.CSV_DELIMITER] = ord(self._delimiter)
-        columns = job[c.CSV_FIRST :].reshape(-1, c.COLUMN_WORDS)
+        call = np.zeros(c.CSV_FIRST + batch.num_columns * c.COLUMN_WORDS, np.int64)
+        call[c.CSV_ROWS], call[c.CSV_COLUMNS] = batch.num_rows, batch.num_columns
+        call[c.CSV_DELIMITER] = ord(self._delimiter)
+        columns = call[c.CSV_FIRST :].reshape(-1, c.COLUMN_WORDS)
         room = batch.num_rows * batch.num_columns + c.SLACK_BYTES  # with delimiters and line ends
         kept = [_described(column) for column in batch.columns]
         for words, (kind, column) in zip(columns, kept, strict=True):
@@ -68,7 +68,7 @@ class CsvText:
             room += _room(kind, column)
         if len(self._out) < room:
             self._out = np.empty(room, np.uint8)
-        written = self._run(self._address(job), self._address(self._out))
+        written = self._run(self._address(call), self._address(self._out))
         del kept
         return csv_rows(batch, self._delimiter) if written == c.UNKNOWN else self._out[:written].tobytes()
 

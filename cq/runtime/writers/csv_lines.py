@@ -6,7 +6,7 @@ text only that definition knows (a year of more than four digits) ends the writi
 Every cell goes straight to its place in the text: through columns of strings, which are then joined, Arrow takes five
 times as long.
 
-Sharing: none. A job and all it leads to belong to the thread that calls.
+Sharing: none. A call's words and all they lead to belong to the thread that calls.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ WIDTHS = {  # bytes a cell has at most, without strings
     INT8: 4, INT16: 6, INT32: 11, INT64: 20, DECIMAL: 21, BOOLEAN: 5, DATE: 10, TIME: 15, TIMESTAMP: 26, INTERVAL: 26,
 }  # fmt: skip
 
-_job = Struct("CSV")
-CSV_ROWS = _job.word()
-CSV_DELIMITER = _job.word()  # a byte
-CSV_COLUMNS = _job.word()  # how many
-CSV_FIRST = _job.rest()  # the columns, CSV_COLUMN words each
+_call = Struct("CSV")
+CSV_ROWS = _call.word()
+CSV_DELIMITER = _call.word()  # a byte
+CSV_COLUMNS = _call.word()  # how many
+CSV_FIRST = _call.rest()  # the columns, CSV_COLUMN words each
 
 _column = Struct("CSV_COLUMN")
 COLUMN_KIND = _column.word()
@@ -298,14 +298,14 @@ def _put_string(out: int, column: int, place: int, delimiter: int) -> int:
 
 
 @native("i64(i64, i64)", export=True)
-def csv_lines(job: int, out: int) -> int:
+def csv_lines(call: int, out: int) -> int:
     """The rows as lines at `out`; returns how many bytes, or UNKNOWN. There is room for all."""
-    columns = ld_i64(job, CSV_COLUMNS)
-    delimiter = ld_i64(job, CSV_DELIMITER)
+    columns = ld_i64(call, CSV_COLUMNS)
+    delimiter = ld_i64(call, CSV_DELIMITER)
     at = out
-    for row in range(ld_i64(job, CSV_ROWS)):
+    for row in range(ld_i64(call, CSV_ROWS)):
         for number in range(columns):
-            column = job + (CSV_FIRST + number * COLUMN_WORDS) * 8
+            column = call + (CSV_FIRST + number * COLUMN_WORDS) * 8
             if number > 0:
                 at = _put_byte(at, delimiter)
             place = ld_i64(column, COLUMN_PLACE) + row

@@ -432,7 +432,7 @@ def _build_shares(making: Making) -> int:
     """The shares of a ticket; the address of what they have in common."""
     plant, spec = making.plant, making.spec
     entries = spec.chains
-    assert entries is not None, "verify_job has seen to it"
+    assert entries is not None, "verify_pipeline has seen to it"
     count = power_of_two(SHARES_A_WORKER * plant.workers)
     chains = plant.block(CHAINS_SHARES + count * SHARE_WORDS)
     for index, value in (

@@ -319,7 +319,7 @@ def _build(making: Making) -> None:
     """A task for each of its lanes, and splits for two tickets a worker and two more."""
     plant, spec, batch_rows, chained = making.plant, making.spec, making.batch_rows, not making.is_last
     routing = spec.lanes
-    assert routing is not None, "verify_job has seen to it"
+    assert routing is not None, "verify_pipeline has seen to it"
     host, lanes, count, stage = plant.host, plant.block(x.LANES_WORDS), routing.count, making.address
     splits = 2 * plant.workers + 2
     tasks = new_tasks(plant, spec, stage, new_states(plant, spec, count))
@@ -335,7 +335,7 @@ def _build(making: Making) -> None:
         (x.LANES_COUNT, count),
         (x.LANES_BRANCHES, routing.branches),
         (x.LANES_TURNS, routing.turns),
-        (x.LANES_INPUTS, len(plant.job.sources) if making.number == 0 else 1),
+        (x.LANES_INPUTS, len(plant.pipeline.sources) if making.number == 0 else 1),
         (x.LANES_ROUTE, host.place(_routes(count, routing.branches))),
         (x.LANES_ENTRY, making.entries[routing.entry]),
         (x.LANES_HYBRID, hybrid),

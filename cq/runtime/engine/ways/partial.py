@@ -43,7 +43,7 @@ from cq.runtime.engine.ways.parts import (
 from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow.split import PARTITIONS
 from cq.runtime.layout.abi import BATCH_ROWS, MORE, STATE_ERROR_CODE
-from cq.runtime.layout.job import Slot
+from cq.runtime.layout.pipeline import Slot
 from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
@@ -169,7 +169,7 @@ def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Se
 def _build_parts(making: Making, states: Sequence[int]) -> int:
     """The parts that workers fill; the next stage, when it is built, is their collector."""
     plant, stage = making.plant, making.address
-    host, (spec, collector) = plant.host, plant.job.stages[making.number : making.number + 2]
+    host, (spec, collector) = plant.host, plant.pipeline.stages[making.number : making.number + 2]
     targets = {slot.node: slot.offset for slot in collector.slots if _handed_over(slot)}
     slots = [(slot.offset, targets[slot.node]) for slot in spec.slots if _handed_over(slot)]
     assert slots, "parts are filled, and nothing in them can be handed over"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cq.records import dataclass
 from cq.runtime.base.interpret import WAYS, load_modules
 from cq.runtime.engine.plant import Plant
-from cq.runtime.layout.job import Stage
+from cq.runtime.layout.pipeline import Stage
 from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
@@ -25,7 +25,7 @@ Native = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """A stage being made: its number in the job and its address. entries: of its kernel's module, by name."""
+    """A stage being made: its number in the pipeline and its address. entries: of its kernel's module, by name."""
 
     plant: Plant
     number: int
@@ -35,11 +35,11 @@ class Making:
 
     @property
     def spec(self) -> Stage:
-        return self.plant.job.stages[self.number]
+        return self.plant.pipeline.stages[self.number]
 
     @property
     def is_last(self) -> bool:
-        return self.number == len(self.plant.job.stages) - 1
+        return self.number == len(self.plant.pipeline.stages) - 1
 
 
 @dataclass(frozen=True, slots=True)

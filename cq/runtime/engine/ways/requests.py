@@ -465,7 +465,7 @@ def build_order(making: Making, chains: int, functions: tuple[int, int, int], in
     in_turn: transactions are admitted in the order of events.  at_once: several of them before the first has run.
     """
     plant, spec = making.plant, making.spec
-    assert spec.chains is not None, "verify_job has seen to it"
+    assert spec.chains is not None, "verify_pipeline has seen to it"
     programs = spec.chains.programs
     order, places = plant.block(ORDER_WORDS), plant.block(len(programs))
     table = plant.block(PARTITION_WORDS * plant.workers)

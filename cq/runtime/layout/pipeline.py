@@ -1,4 +1,4 @@
-"""A Job: everything the engine runs, and nothing about SQL.
+"""A pipeline: everything the engine runs, and nothing about SQL.
 
 The compiler makes it, the engine runs it. Stages form a chain: tickets flow from admission through the stages in order,
 the last stage's ports are the sinks. What runs side by side is in one stage: its branches, each in lanes of its own; a
@@ -108,7 +108,7 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """An input of the job. Its columns are those the plan reads, in order.
+    """An input of the pipeline. Its columns are those the plan reads, in order.
 
     time: None for a source without a watermark: its rows merge as if their event time were BEFORE_ALL, and it holds
     nothing back.  delay_us: watermark = running maximum of the event time - delay_us.
@@ -294,7 +294,7 @@ class Stage:
     user_calls: of the user's functions, whose addresses its constants have room for.
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
     groups: by STATE_ERROR_GROUP - 1.  moving: writes the functions that fill its containers from another plan's.
-    counters: of every operator of the stage's plan, in its order, if the job was written to count; else none.
+    counters: of every operator of the stage's plan, in its order, if the pipeline was written to count; else none.
     """
 
     name: str
@@ -320,7 +320,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Pipeline:
     """Sources, a chain of stages, and the closing times admission has to announce.
 
     grids: admission sends CLOSE when the watermark passes a multiple of any of them.  watermarks: tickets carry the
@@ -339,17 +339,17 @@ class Job:
         return self.stages[-1].ports
 
 
-def verify_job(job: Job) -> Job:
-    """The job itself; an AssertionError names what breaks the contract of this file."""
-    assert job.stages, "a job without stages"
-    for number, stage in enumerate(job.stages):
-        problems = list(_problems(job, number, stage))
+def verify_pipeline(pipeline: Pipeline) -> Pipeline:
+    """The pipeline itself; an AssertionError names what breaks the contract of this file."""
+    assert pipeline.stages, "a pipeline without stages"
+    for number, stage in enumerate(pipeline.stages):
+        problems = list(_problems(pipeline, number, stage))
         assert not problems, f"stage {stage.name}: {', '.join(problems)}"
-    return job
+    return pipeline
 
 
-def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
-    last = number == len(job.stages) - 1
+def _problems(pipeline: Pipeline, number: int, stage: Stage) -> Iterator[str]:
+    last = number == len(pipeline.stages) - 1
     names = {name for name, _ in stage.functions}
     if stage.entry not in names or (stage.lanes is not None and stage.lanes.entry not in names):
         yield "an entry it does not define"

@@ -1,4 +1,4 @@
-"""Emit: a rewritten plan as a Job, everything the engine needs and nothing of SQL."""
+"""Emit: a rewritten plan as a Pipeline, everything the engine needs and nothing of SQL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 from cq.runtime.base.interpret import stage_scope
 from cq.runtime.layout.abi import Storage
-from cq.runtime.layout.job import ColumnSpec, EventTime, Job, SourceSpec
+from cq.runtime.layout.pipeline import ColumnSpec, EventTime, Pipeline, SourceSpec
 
 # Columns of one output, or read of one source. Compiling grows with their square: 200 columns passed on take 13 s and
 # 0.9 GB, 400 take 50 s and 2.7 GB, 2,000 would take all memory there is.
@@ -35,8 +35,8 @@ def demand_narrow(columns: int, what: str, span: Span) -> None:
         raise compile_error("CQ0802", f"{what} has {columns} columns, more than {MAX_COLUMNS}", span, help=help)
 
 
-def write_job(physical: PhysicalPlan, counting: bool = False) -> Job:
-    """The stages of a physical plan as a Job. Raises CompileError where a kernel cannot be written.
+def write_pipeline(physical: PhysicalPlan, counting: bool = False) -> Pipeline:
+    """The stages of a physical plan as a Pipeline. Raises CompileError where a kernel cannot be written.
 
     counting: the stages count the rows of every operator (`Stage.counters`).
     Stages are written last to first: what one keeps decides whether the rows before it carry their watermarks.
@@ -51,7 +51,7 @@ def write_job(physical: PhysicalPlan, counting: bool = False) -> Job:
             written.append(write_stage(stage, stage_scope(), kept, passes, counting))
         except GeneratedTooMuch:
             raise _too_large(stage) from None
-    return _job(physical, written[::-1])
+    return _pipeline(physical, written[::-1])
 
 
 def _too_large(stage: Stage) -> CompileError:
@@ -68,12 +68,12 @@ def _too_large(stage: Stage) -> CompileError:
     return compile_error("CQ0802", "the code that this needs is too large to be compiled", span, help=help)
 
 
-def _job(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Job:
+def _pipeline(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Pipeline:
     timed = len(physical.sources) > 1 or any(n.depends_on_time for n in physical.plan.nodes())
     sources = tuple(source_spec(s, port, stages[0], timed) for port, s in enumerate(physical.sources))
     grids = tuple(dict.fromkeys(g for s in stages for g in s.grids))
     watermarks = any(s.watermarks for s in stages)
-    return Job(sources, tuple(s.stage for s in stages), grids, watermarks, physical.workers)
+    return Pipeline(sources, tuple(s.stage for s in stages), grids, watermarks, physical.workers)
 
 
 def source_spec(source: SourceDef, port: int, written: WrittenStage, timed: bool) -> SourceSpec:
