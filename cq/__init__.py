@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cq.api import Query, diff, load, run, sql
     from cq.errors import CompileError, CqError, DataError, EngineError, UsageError
     from cq.job import Job
-    from cq.result import Output, Result
+    from cq.result import KeptTable, Output, Result
     from cq.user_functions import udaf, udf
 
 __version__ = VERSION
@@ -27,6 +27,7 @@ __all__ = [
     "DataError",
     "EngineError",
     "Job",
+    "KeptTable",
     "Output",
     "Query",
     "Result",
@@ -44,6 +45,7 @@ _EXTENSION = "load_ipython_extension"  # what `%load_ext cq` asks for
 _HOMES = {
     **dict.fromkeys(_ERRORS, "cq.errors"),
     "Job": "cq.job",
+    "KeptTable": "cq.result",
     "Output": "cq.result",
     "Result": "cq.result",
     "udaf": "cq.user_functions",

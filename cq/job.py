@@ -18,11 +18,15 @@ from cq.connectors.memory import read_memory
 from cq.connectors.rules import Rules
 from cq.connectors.sources import PiecedSource
 from cq.engines import stepping
+from cq.engines.kept_tables import Satisfied, tables_of
 from cq.engines.protocol import RunOptions
 from cq.errors import CqError, Diagnostic, UsageError, did_you_mean
+from cq.result import KeptTable
 
 if TYPE_CHECKING:
     import asyncio
+
+_TABLES = "tables, of which a query reads the rows, the changes or what a trigger gives: "
 
 
 class Job:
@@ -36,6 +40,7 @@ class Job:
     def __init__(self, compiled: Compiled, engine: str, options: RunOptions) -> None:
         self._streams = {s.name: s for s in compiled.streams}
         self._steps = stepping.start(compiled, engine, options)
+        self._tables = list(dict.fromkeys(t.name for *_, t in tables_of(compiled.plan.nodes())))
         self._waiting: dict[str, deque[pa.RecordBatch]] = {o.name: deque() for o in compiled.outputs}
         self._open = dict.fromkeys(self._streams)
         self._rows = dict.fromkeys(self._streams, 0)
@@ -99,6 +104,30 @@ class Job:
             help = tuple(h for h in (did_you_mean(output, self._waiting), "outputs: " + ", ".join(self._waiting)) if h)
             raise UsageError(Diagnostic("CQ0201", f'there is no output "{output}"', help=help))
         return Batches(self, output)
+
+    def table(self, name: str) -> KeptTable:
+        """A table of triggers as all events pushed so far have left it, save those that wait for another stream.
+
+        No transaction is half done, whatever scheme they run by. Raises the error that ended the job, if one did.
+        """
+        with self._lock:
+            if name not in self._tables:
+                ways = (did_you_mean(name, self._tables), _TABLES + (", ".join(self._tables) or "none"))
+                text = f'the run has no table "{name}"'
+                raise UsageError(Diagnostic("CQ0201", text, help=tuple(way for way in ways if way)))
+            if self._closed:
+                help = ("read it before the job is closed: inside `with`, after end() or before it",)
+                raise UsageError(Diagnostic("CQ0602", f'the job is closed, and the table "{name}" gone', help=help))
+            self._collect()
+            failure = self._steps.failure()
+            if failure is not None:
+                raise failure
+            try:
+                kept = self._steps.table(name)
+            except Satisfied:
+                text = f"every output has the rows that its LIMIT asks for: no more events are taken into {name}"
+                raise UsageError(Diagnostic("CQ0602", text, help=("remove the LIMIT",))) from None
+        return KeptTable(name, kept.rows, kept.events)
 
     @property
     def bad_rows(self) -> dict[str, int]:

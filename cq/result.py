@@ -130,6 +130,17 @@ def _not_installed(package: str) -> UsageError:
     return UsageError(Diagnostic("CQ0604", f"{package} is not installed", help=(f"pip install {package}",)))
 
 
+class KeptTable(Output):
+    """The rows of a table of triggers at a moment of a run, by key: as a loop over all events before it leaves them.
+
+    events: how many rows of each stream that is.
+    """
+
+    def __init__(self, name: str, table: pa.Table, events: Mapping[str, int]) -> None:
+        super().__init__(name, table)
+        self.events = dict(events)
+
+
 def _html_cell(value: str | None) -> str:
     return "<td><i>NULL</i></td>" if value is None else f"<td>{html.escape(printable(value))}</td>"
 

@@ -49,6 +49,11 @@ def sum(values: pa.Array) -> pa.Scalar:
     return _call("sum", values)
 
 
+def sort_indices(rows: pa.Table, names: list[str]) -> pa.Array:
+    """Where the rows stand in the order of these columns, ascending."""
+    return _call("sort_indices", rows, options=arrow.SortOptions([(name, "ascending") for name in names]))
+
+
 def invert(values: pa.Array) -> pa.BooleanArray:
     return _call("invert", values)
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cq.allowance import usable_memory_bytes
+from cq.codegen.state.saved_rows import saved_rows
+from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, Unreadable
 from cq.engines.data_errors import ways_out, written_at
 from cq.engines.protocol import Enough, Interrupted, RunOptions
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from cq.compiler.passes import Compiled
     from cq.engines.protocol import Delivery, Feed
     from cq.planner.plan.logical import Output
+    from cq.planner.plan.node import LogicalNode
+    from cq.planner.plan.transactions import KeyedTable
 
 FEWER_GROUPS = "or keep less: use shorter windows, or group by fewer keys"
 FAR_US = 1 << 62  # instants beyond are no times: the end, or none
@@ -142,6 +146,23 @@ class Part:
     def end(self, stream: str) -> None:
         """The stream has no more rows."""
         self.engine.end(self.numbers[stream])
+
+    def satisfied(self) -> bool:
+        """Whether every output has the rows it is limited to."""
+        rows = self.engine.metrics().sinks
+        return all(sink.limit == given for sink, given in zip(self.pipeline.sinks, rows, strict=True))
+
+    def taken(self) -> dict[str, int]:
+        """How many rows of each stream had their turn: all that were pushed, but for those that others hold back."""
+        rows = self.engine.metrics().rows
+        return {name: rows[number] for name, number in self.numbers.items()}
+
+    def table_rows(self, stage: int, node: LogicalNode, number: int, table: KeyedTable) -> pa.Table:
+        """The rows of a table of triggers, by birth. All that was pushed is done."""
+        slots = {slot.name: slot for slot in self.pipeline.stages[stage].slots if slot.node == node.identity}
+        if table.rows and not any(self.engine.saved(stage, slots["ready"])):
+            return pa.Table.from_batches([batch_of(table.rows, table.fields)])  # no event has been there
+        return saved_rows(table, self.engine.saved(stage, slots[f"table{number}"]))
 
     def ready(self, settled: bool = True) -> list[tuple[str, pa.RecordBatch]]:
         """(output, batch) of results not taken yet: all that follow from what was pushed, or those there are now."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -14,9 +15,13 @@ from cq.connectors.sources import PiecedSource, open_source
 from cq.engines.data_errors import with_ways_out
 from cq.engines.engines import engine_named
 from cq.engines.feeding import native_packages
+from cq.engines.kept_tables import Kept, Satisfied, by_key, tables_of
 from cq.engines.protocol import Feed, Progress, RunOptions
 from cq.errors import CqError, Diagnostic, UsageError
 from cq.planner.plan.source import SourceDef
+
+if TYPE_CHECKING:
+    from cq.planner.physical.stages import PhysicalPlan
 
 Ready = list[tuple[str, pa.RecordBatch]]
 
@@ -42,6 +47,13 @@ class Steps(Protocol):
 
     def ready(self) -> Ready:
         """(output, batch) of everything the rows pushed so far cause and nobody took yet, in order."""
+        ...
+
+    def table(self, name: str) -> Kept:
+        """The rows of a table of triggers, which the query has, by key. `ready` was called since the last push.
+
+        Raises Satisfied where what the table holds depends on how far the run has gone beyond its last row.
+        """
         ...
 
     def failure(self) -> CqError | None:
@@ -79,6 +91,7 @@ class ReferenceSteps:
 
         self._session, self._source = Session(compiled.plan), compiled.request.source
         self._streams = {s.name: s for s in compiled.sources}
+        self._given_rows = {s.name for s in compiled.streams}
         self._outputs = {o.name: o.node.schema.fields for o in compiled.outputs}
         self._given = dict.fromkeys(self._outputs, 0)
 
@@ -109,6 +122,13 @@ class ReferenceSteps:
                 found.append((name, batch_of(rows, fields)))
         return found
 
+    def table(self, name: str) -> Kept:
+        kept = self._session.kept(name)
+        if kept.full:
+            raise Satisfied
+        rows = pa.Table.from_batches([batch_of(kept.rows, kept.table.fields)])
+        return Kept(by_key(rows, kept.table), {s: n for s, n in kept.taken.items() if s in self._given_rows})
+
     def failure(self) -> CqError | None:
         error = self._session.result.error
         return None if error is None else with_ways_out(error, self._source)
@@ -128,7 +148,10 @@ class NativeSteps:
         threads = options.threads or 0
         rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", TICKET_ROWS)
         feeds = {s.name: _no_feed(s) for s in compiled.sources}
-        pipelines = compiled.for_workers(threads).after("emit")
+        for_workers = compiled.for_workers(threads)
+        pipelines = for_workers.after("emit")
+        self._plans: Sequence[PhysicalPlan] = for_workers.after("place")
+        self._given_rows = {s.name for s in compiled.streams}
         with native_packages():
             limit = memory_limit(compiled, options)
             share = None if limit is None else max(1, limit // len(pipelines))  # they are all there at once
@@ -150,6 +173,19 @@ class NativeSteps:
 
     def ready(self) -> Ready:
         return [found for part in self._parts for found in part.ready()]
+
+    def table(self, name: str) -> Kept:
+        part, stage, node, number, table = next(
+            (part, stage, *found)
+            for part, plan in zip(self._parts, self._plans, strict=True)
+            for stage, spec in enumerate(plan.stages)
+            for found in tables_of(spec.plan.nodes())
+            if found[2].name == name
+        )
+        if part.satisfied():
+            raise Satisfied
+        events = {s: n for s, n in part.taken().items() if s in self._given_rows}
+        return Kept(by_key(part.table_rows(stage, node, number, table), table), events)
 
     def failure(self) -> CqError | None:
         return next((f for part in self._parts if (f := part.failure()) is not None), None)

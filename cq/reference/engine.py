@@ -16,13 +16,15 @@ from cq.lang.functions import Failure
 from cq.planner.plan.logical import LogicalPlan, parts
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
+from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass, field
 from cq.reference.evaluate import Row, evaluator
 from cq.reference.graph import Delivered, Graph, Position, Stopped
 from cq.reference.merge import Arrival, Merge
 from cq.reference.operator import BEFORE_ALL, NEVER
+from cq.reference.operators.trigger import TriggerRows
 
-__all__ = ["Delivered", "Placed", "Position", "Quiet", "ReferenceResult", "Session", "SourceCounts", "run"]
+__all__ = ["Delivered", "KeptRows", "Placed", "Position", "Quiet", "ReferenceResult", "Session", "SourceCounts", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,19 @@ class ReferenceResult:
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """A table of triggers at some moment: its rows by birth, and how many rows of each source had their turn.
+
+    full: whether every output of the part has the rows it is limited to, so that no more rows are taken.
+    """
+
+    table: KeyedTable
+    rows: list[Row]
+    taken: Mapping[str, int]
+    full: bool
+
+
 class Session:
     """A plan that is fed row by row. Rows wait until the order of admission is known (see `cq.reference.merge`).
 
@@ -123,6 +138,17 @@ class Session:
         """The watermark of the part of the plan that reads the source; `BEFORE_ALL` and `NEVER` at its ends."""
         return self._part_of[source].graph.watermark
 
+    def kept(self, name: str) -> KeptRows:
+        """The rows of a table of triggers, which the plan has, as they are now."""
+        return next(
+            KeptRows(table, operator.rows_of(number), part.taken, part.graph.full)
+            for part in self._parts
+            for operator in part.graph.operators
+            if isinstance(operator, TriggerRows)
+            for number, table in enumerate(operator.tables)
+            if table.name == name
+        )
+
     def _seen(self, part: _Part, act: Any) -> dict[str, list[Delivered]]:
         before = {name: len(rows) for name, rows in part.graph.results.items()}
         act(part)
@@ -146,6 +172,7 @@ class _Part:
         self._time = {n: evaluator(s.event_time) if s.event_time else None for n, s in self.sources.items()}
         self._counts = {name: SourceCounts() for name in self.sources}
         self._ended: set[str] = set()
+        self.taken = dict.fromkeys(self.sources, 0)  # rows that had their turn
         self._result = ReferenceResult({})
 
     def share(self, result: ReferenceResult) -> None:
@@ -228,6 +255,7 @@ class _Part:
                 return
             try:
                 if arrival.row is not None:
+                    self.taken[arrival.source] += 1
                     self._counts[arrival.source].late += self.graph.row(arrival.source, arrival.row, arrival.time)
                     continue
                 if arrival.silent:

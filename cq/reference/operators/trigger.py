@@ -94,6 +94,15 @@ class TriggerRows(RowOperator):
                 self._tables[table][key] = written
         return [(2 * number, None, made) for made in transaction.emitted]
 
+    @property
+    def tables(self) -> Sequence[KeyedTable]:
+        """The tables, by their numbers."""
+        return self._node.tables
+
+    def rows_of(self, number: int) -> list[Row]:
+        """The rows that a table of the operator has now, by birth."""
+        return [*self._tables[number].values()]
+
     def on_end(self) -> None:
         if not self._node.contents:
             return

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
-from cq.runtime.containers.state import held_by_operator
+from cq.runtime.containers.state import held_by_operator, save_slot
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.build import NO_LIMIT, build, close
 from cq.runtime.engine.clock import ComputedTimes, SourceClock
@@ -53,7 +53,7 @@ from cq.runtime.flow.admission import (
 from cq.runtime.flow.arrow import Dictionaries, Shown, adopt, lend, plain_schema
 from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.layout.abi import STATE_STOPPING, Storage
-from cq.runtime.layout.pipeline import Pipeline
+from cq.runtime.layout.pipeline import Pipeline, Slot
 from cq.ways import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
@@ -512,6 +512,12 @@ class Engine:
             return [
                 held_by_operator(self._host, *of) for of in zip(self.pipeline.stages, self._plant.states, strict=True)
             ]
+
+    def saved(self, stage: int, slot: Slot) -> bytes:
+        """What a slot of a stage that has one state holds, as in a snapshot. All that was pushed is done (`drain`)."""
+        (state,) = self._plant.states[stage]
+        with self._host.active():
+            return save_slot(self._host, slot, self._host.word(state, slot.offset))
 
     def graph(self) -> str:
         """The stages as they run, and where their rows go."""
