@@ -74,7 +74,7 @@ def _take_input(flow: Flow, node: LogicalNode, port: int) -> None:
         for p in flow.ports.values():  # a source row is one step: what it causes fits behind the limit
             with scope.when(expr("row < 0 and R >= ld_i64(P, W)", R=p.rows, P=p.place, W=abi.PORT_LIMIT)):
                 flow.leave(ast.Constant(abi.MORE))
-        record = ast.Name(writer.let(expr("ld_i64(B, W)", B=buffer, W=waiting.BUFFER_RECORDS), "record"), ast.Load())
+        record = ast.Name(writer.let(expr("ld_i64(B, W)", B=buffer, W=waiting.BUFFER_FIRST), "record"), ast.Load())
         values = load_fields(scope, fields, record, table)
         CONSUME[node.operator](flow, node, port, row_of(scope, values))
         writer.code("buffer_pop(B)", B=buffer)

@@ -130,9 +130,9 @@ def keep_record(
         else:
             store_words(scope, record, f, value)
     store_nulls(scope, fields, record, values)
-    writer.code(
-        "st_i64(R, W, S)\nbuffer_commit(B, T)", R=record, W=SERIAL_WORD, S=serial or flow.serial, B=buffer, T=at
-    )
+    writer.code("st_i64(R, W, S)", R=record, W=SERIAL_WORD, S=serial or flow.serial)
+    with scope.when(expr("buffer_commit(B, T) == 0", B=buffer, T=at)):
+        flow.no_memory("waiting rows")
 
 
 def close_buffer(stage: StagePlan, node: LogicalNode, port: int, take: Take, name: str = "") -> None:
@@ -149,7 +149,7 @@ def close_buffer(stage: StagePlan, node: LogicalNode, port: int, take: Take, nam
             for out in flow.ports.values():
                 with scope.when(expr("R >= ld_i64(P, W)", R=out.rows, P=out.place, W=abi.PORT_LIMIT)):
                     flow.leave(ast.Constant(abi.MORE))
-            record = writer.let(expr("ld_i64(B, W)", B=buffer, W=waiting.BUFFER_RECORDS), "record")
+            record = writer.let(expr("ld_i64(B, W)", B=buffer, W=waiting.BUFFER_FIRST), "record")
             place, table = ast.Name(record, ast.Load()), ast.Name(buffer, ast.Load())
             writer.code("arrival = ld_i64(R, W)", R=record, W=SERIAL_WORD)
             take(flow, row_of(scope, load_fields(scope, fields, place, table)))
@@ -161,12 +161,11 @@ def waiting_rows(node: LogicalNode, port: int, key: tuple[Expr, ...], name: str 
     """Rows of an input that wait. name: as in `slot_of`."""
 
     def move(mover: Mover) -> None:
-        fields, shape = layout_of(node.inputs[port])
+        fields, _ = layout_of(node.inputs[port])
         scope, number = mover.scope, mover.writer.fresh("n")
         count = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_COUNT), "count")
-        records = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_RECORDS), "records")
         with mover.writer.for_(number, 0, count), scope.block():
-            record = scope.let(expr("R + N * SIZE", R=records, N=number, SIZE=shape.entry_words * 8), "record")
+            record = scope.let(expr("buffer_nth(source, N)", N=number), "record")
 
             def values() -> list[Val]:
                 row = row_of(scope, load_fields(scope, fields, record, expr("source")))

@@ -326,12 +326,6 @@ MUTANTS = {
         "over", "codegen.operators.over", "        copied = outlives(scope, old)", "        copied = old"
     ),
     "rows wait although their time has come": seen_by("over", BUFFER, '"T <= R", T=at', '"T < R", T=at'),
-    "rows that wait leave in order of arrival": seen_by(
-        "over",
-        "runtime.containers.waiting",
-        "        if _before(spare, above) == 0:\n            break",
-        "        if place > 0:\n            break",
-    ),
     "a row whose key is NULL matches": seen_by(
         "temporal_join", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")
     ),

@@ -9,6 +9,8 @@ MEMORY = ("test_native_memory.py",)
 TABLES = ("test_tables.py",)
 OPEN = ("test_open_table.py",)
 SAVING = ("test_saving.py",)
+WAITING = ("test_waiting.py",)
+BUFFER = "cq.runtime.containers.waiting"
 TABLE = "cq.runtime.containers.tables"
 STRINGS = "cq.runtime.containers.strings"
 STRINGS = "cq.runtime.containers.strings"
@@ -119,7 +121,22 @@ MUTANTS = {
         "merged",
     ),
     "rows that wait forget the order in which they came": moved(
-        "cq.runtime.containers.waiting", "ld_i64(made, RECORD_SERIAL))\n    _rise", "0)\n    _rise", "over"
+        "cq.runtime.containers.waiting", "ld_i64(made, RECORD_SERIAL))\n    return", "0)\n    return", "over"
+    ),
+    "a row that comes too early for the queue waits in it": Mutant(
+        BUFFER, "RECORD_TIME) > time_us:", "RECORD_TIME) > NEVER - 1:", WAITING
+    ),
+    "a row of the heap waits for the queue": Mutant(
+        BUFFER, "_before(heap, first) == 1", "_before(heap, first) == 2", WAITING
+    ),
+    "early rows leave in order of arrival": Mutant(
+        BUFFER, "        if _before(record, above) == 0:\n", "        if place > 0:\n", WAITING
+    ),
+    "the last row of the heap is lost": Mutant(
+        BUFFER, "    if place != count:\n", "    if place > count:\n", WAITING
+    ),
+    "the queue forgets where its first row has moved": Mutant(
+        BUFFER, "        st_i64(buffer, BUFFER_FIRST, queue)\n    return 1", "        pass\n    return 1", WAITING
     ),
     "expired left rows have no proof to wait for in another plan": moved(
         "cq.runtime.containers.log_saving", '    return _order_proofs(log)\n', "    return 1\n", "left"

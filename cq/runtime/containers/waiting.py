@@ -1,9 +1,13 @@
-"""Rows that wait for the watermark: a binary heap of records by (time, arrival).
+"""Rows that wait for the watermark: records that leave by (time, arrival).
 
-The header shares the words of a table's where the meaning is the same (records are its entries, strings lie in its
-arena), so that `string_address` serves both. A record: its time, its arrival, its serial, then the row's words.
-Filling one: `buffer_record` gives the address of the next record, the kernel writes the words (`buffer_text` for
-strings), `buffer_commit` puts it in its place. Taking one: read the record at BUFFER_RECORDS, then `buffer_pop`.
+Those that come in the order of their times stand in a queue, the others in a binary heap; the first record is the
+earlier one of both heads. The queue begins again at its place when it is empty, so that a few rows that come and go
+stay in the cache.
+
+The header shares the words of a table's where the meaning is the same (strings lie in its arena), so that
+`string_address` serves both. A record: its time, its arrival, its serial, then the row's words.
+Filling one: `buffer_record` gives the address of the next record, the kernel writes its words (`buffer_text` for
+strings), `buffer_commit` puts it in its place. Taking one: read the record at BUFFER_FIRST, then `buffer_pop`.
 
 Sharing: none, as for tables.
 """
@@ -11,7 +15,7 @@ Sharing: none, as for tables.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import copy, fill, ld_i32, ld_i64, ld_u8, release, shl, shr_u, st_i64, st_u8, zalloc
+from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, move, release, shl, shr_u, st_i64, st_u8, zalloc
 from cq.runtime.containers.blocks import block_drop, block_new
 from cq.runtime.containers.protocol import Container, Place, put_arrival, register, string_bits
 from cq.runtime.containers.strings import (
@@ -26,12 +30,18 @@ from cq.runtime.containers.table_words import (
     TABLE_ARENA,
     TABLE_ARENA_CAPACITY,
     TABLE_ARENA_USED,
+    TABLE_BIRTHS,
     TABLE_COUNT,
+    TABLE_DEAD,
     TABLE_ENTRIES,
+    TABLE_ENTRY_BYTES,
     TABLE_EPOCH,
     TABLE_GARBAGE,
     TABLE_INDEX,
     TABLE_LIMIT,
+    TABLE_MASK,
+    TABLE_MOST,
+    TABLE_SHIFT,
     TABLE_STRIDE,
     TABLE_STRINGS,
     TABLE_WORDS,
@@ -41,15 +51,21 @@ from cq.runtime.layout.pipeline import Slot
 from cq.runtime.layout.words import Overlay, Struct, name_words
 
 _buffer = Overlay("BUFFER", TABLE_WORDS)
-BUFFER_RECORDS = _buffer.at(TABLE_ENTRIES)
-BUFFER_COUNT = _buffer.at(TABLE_COUNT)
-BUFFER_CAPACITY = _buffer.at(TABLE_LIMIT)
+BUFFER_COUNT = _buffer.at(TABLE_COUNT)  # records in the queue and in the heap
 BUFFER_STRINGS = _buffer.at(TABLE_STRINGS)
 # these mean something else in a table
-BUFFER_RECORD_WORDS = _buffer.at(TABLE_STRIDE)
+BUFFER_FIRST = _buffer.at(TABLE_ENTRIES)  # -> the first record, if there is one
+BUFFER_RECORD_BYTES = _buffer.at(TABLE_STRIDE)
 BUFFER_NEXT = _buffer.at(TABLE_EPOCH)  # time of the first record; NEVER when empty
 BUFFER_LIVE = _buffer.at(TABLE_GARBAGE)  # arena bytes records refer to
 BUFFER_ARRIVALS = _buffer.at(TABLE_INDEX)  # records ever committed: the arrival of the next one
+BUFFER_HEAD = _buffer.at(TABLE_SHIFT)  # -> the first record of the queue
+BUFFER_TAIL = _buffer.at(TABLE_MASK)  # -> behind the last one
+BUFFER_END = _buffer.at(TABLE_LIMIT)  # -> behind the room for them
+BUFFER_QUEUE = _buffer.at(TABLE_BIRTHS)  # -> where that room begins
+BUFFER_HEAP = _buffer.at(TABLE_DEAD)  # -> the records of the heap; 0: none was needed yet
+BUFFER_HEAPED = _buffer.at(TABLE_ENTRY_BYTES)  # how many there are
+BUFFER_HEAP_ROOM = _buffer.at(TABLE_MOST)  # and may be, without the one to spare
 
 _record = Struct("RECORD")
 RECORD_TIME = _record.word()
@@ -68,13 +84,16 @@ def buffer_new(record_words: int, strings: int) -> int:
     buffer = zalloc(TABLE_WORDS * 8)
     if buffer == 0:
         return 0
-    records = block_new((FIRST_RECORDS + 1) * record_words * 8 + STRING_SLACK_BYTES, 1)
-    if records == 0:
+    size = FIRST_RECORDS * record_words * 8
+    queue = block_new(size + STRING_SLACK_BYTES, 1)
+    if queue == 0:
         release(buffer)
         return 0
-    st_i64(buffer, BUFFER_RECORDS, records)
-    st_i64(buffer, BUFFER_CAPACITY, FIRST_RECORDS)
-    st_i64(buffer, BUFFER_RECORD_WORDS, record_words)
+    st_i64(buffer, BUFFER_QUEUE, queue)
+    st_i64(buffer, BUFFER_HEAD, queue)
+    st_i64(buffer, BUFFER_TAIL, queue)
+    st_i64(buffer, BUFFER_END, queue + size)
+    st_i64(buffer, BUFFER_RECORD_BYTES, record_words * 8)
     st_i64(buffer, BUFFER_STRINGS, strings)
     st_i64(buffer, BUFFER_NEXT, NEVER)
     return buffer
@@ -84,33 +103,59 @@ def buffer_new(record_words: int, strings: int) -> int:
 def buffer_drop(buffer: int) -> int:
     """Free the buffer; 0 is no buffer."""
     if buffer != 0:
-        block_drop(ld_i64(buffer, BUFFER_RECORDS))
+        block_drop(ld_i64(buffer, BUFFER_QUEUE))
+        block_drop(ld_i64(buffer, BUFFER_HEAP))
         block_drop(ld_i64(buffer, TABLE_ARENA))
         release(buffer)
     return 0
 
 
-@native("i64(i64)", export=True)
+# -- filling a record ------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64)", inline=True)
 def buffer_record(buffer: int) -> int:
-    """Address of the next record, its words 0; 0 without memory. Records may have moved."""
-    words = ld_i64(buffer, BUFFER_RECORD_WORDS)
-    count = ld_i64(buffer, BUFFER_COUNT)
-    capacity = ld_i64(buffer, BUFFER_CAPACITY)
-    if count >= capacity:
-        longer = block_new((capacity * 2 + 1) * words * 8 + STRING_SLACK_BYTES, 1)
-        if longer == 0:
-            return 0
-        old = ld_i64(buffer, BUFFER_RECORDS)
-        copy(longer, old, count * words * 8)
-        block_drop(old)
-        st_i64(buffer, BUFFER_RECORDS, longer)
-        st_i64(buffer, BUFFER_CAPACITY, capacity * 2)
+    """Address of the next record, whose words are anything; 0 without memory. Other records may have moved."""
+    record = ld_i64(buffer, BUFFER_TAIL)
+    if record == ld_i64(buffer, BUFFER_END) or ld_i64(buffer, TABLE_ARENA_USED) > COMPACT_FROM_BYTES:
+        record = buffer_room(buffer)
+    return record
+
+
+@native("i64(i64)", export=True)
+def buffer_room(buffer: int) -> int:
+    """Make room for a record in the queue, and throw strings away that none refers to; its address, or 0."""
     used = ld_i64(buffer, TABLE_ARENA_USED)
     if used > COMPACT_FROM_BYTES and used > ld_i64(buffer, BUFFER_LIVE) * 2 and _compact(buffer) == 0:
         return 0
-    record = ld_i64(buffer, BUFFER_RECORDS) + count * words * 8
-    fill(record, 0, words * 8)
-    return record
+    if ld_i64(buffer, BUFFER_TAIL) == ld_i64(buffer, BUFFER_END) and _widen(buffer) == 0:
+        return 0
+    return ld_i64(buffer, BUFFER_TAIL)
+
+
+@native("i64(i64)")
+def _widen(buffer: int) -> int:
+    """The queue has room behind its last record: half of it before the first one, else twice as much; 1 or 0."""
+    queue = ld_i64(buffer, BUFFER_QUEUE)
+    head = ld_i64(buffer, BUFFER_HEAD)
+    size = ld_i64(buffer, BUFFER_END) - queue
+    used = ld_i64(buffer, BUFFER_TAIL) - head
+    if used * 2 <= size:
+        move(queue, head, used)
+    else:
+        longer = block_new(size * 2 + STRING_SLACK_BYTES, 1)
+        if longer == 0:
+            return 0
+        copy(longer, head, used)
+        block_drop(queue)
+        queue = longer
+        st_i64(buffer, BUFFER_QUEUE, queue)
+        st_i64(buffer, BUFFER_END, queue + size * 2)
+    st_i64(buffer, BUFFER_HEAD, queue)
+    st_i64(buffer, BUFFER_TAIL, queue + used)
+    if ld_i64(buffer, BUFFER_FIRST) == head:
+        st_i64(buffer, BUFFER_FIRST, queue)
+    return 1
 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
@@ -118,6 +163,7 @@ def buffer_text(buffer: int, record: int, word: int, address: int, length: int) 
     """Write a string into the slot at `word` of a fresh record; 1, or 0 without memory."""
     if length <= INLINE_STRING_BYTES:
         st_i64(record, word, length)
+        st_i64(record, word + 1, 0)
         for n in range(length):
             st_u8(record + word * 8 + 4, n, ld_u8(address, n))
         return 1
@@ -132,43 +178,56 @@ def buffer_text(buffer: int, record: int, word: int, address: int, length: int) 
     return 1
 
 
-@native("i64(i64, i64)", export=True)
+@native("i64(i64, i64)", inline=True)
 def buffer_commit(buffer: int, time_us: int) -> int:
-    """The record just filled waits for `time_us`, behind those of the same time."""
-    own = ld_i64(buffer, BUFFER_RECORDS) + ld_i64(buffer, BUFFER_COUNT) * ld_i64(buffer, BUFFER_RECORD_WORDS) * 8
+    """1 and the record just filled waits for `time_us`, behind those of the same time; 0 without memory."""
+    record = ld_i64(buffer, BUFFER_TAIL)
+    size = ld_i64(buffer, BUFFER_RECORD_BYTES)
     arrival = ld_i64(buffer, BUFFER_ARRIVALS)
+    count = ld_i64(buffer, BUFFER_COUNT)
     st_i64(buffer, BUFFER_ARRIVALS, arrival + 1)
-    st_i64(own, RECORD_TIME, time_us)
-    st_i64(own, RECORD_ARRIVAL, arrival)
-    _rise(buffer)
-    return 0
+    st_i64(record, RECORD_TIME, time_us)
+    st_i64(record, RECORD_ARRIVAL, arrival)
+    if count == 0:
+        st_i64(buffer, BUFFER_FIRST, record)
+        st_i64(buffer, BUFFER_NEXT, time_us)
+    elif ld_i64(buffer, BUFFER_HEAD) == record or ld_i64(record - size, RECORD_TIME) > time_us:
+        return buffer_place(buffer)
+    st_i64(buffer, BUFFER_TAIL, record + size)
+    st_i64(buffer, BUFFER_COUNT, count + 1)
+    return 1
+
+
+@native("i64(i64)", export=True)
+def buffer_place(buffer: int) -> int:
+    """1 and the record behind the queue is in its place: there, or in the heap if it leaves before the one ahead of it.
+
+    0 without memory.
+    """
+    record = ld_i64(buffer, BUFFER_TAIL)
+    size = ld_i64(buffer, BUFFER_RECORD_BYTES)
+    if ld_i64(buffer, BUFFER_HEAD) != record and _before(record, record - size) == 1:
+        if _rise(buffer, record) == 0:
+            return 0
+    else:
+        st_i64(buffer, BUFFER_TAIL, record + size)
+    st_i64(buffer, BUFFER_COUNT, ld_i64(buffer, BUFFER_COUNT) + 1)
+    _find_first(buffer)
+    return 1
 
 
 @native("void(i64)")
-def _rise(buffer: int) -> None:
-    """One record more is in the heap: the one behind it."""
-    words = ld_i64(buffer, BUFFER_RECORD_WORDS)
-    records = ld_i64(buffer, BUFFER_RECORDS)
-    count = ld_i64(buffer, BUFFER_COUNT)
-    st_i64(buffer, BUFFER_COUNT, count + 1)
-    own = records + count * words * 8
-    if count > 0 and _before(own, records + shr_u(count - 1, 1) * words * 8) != 0:  # seldom: most come in order
-        _lift(records, count, words, records + ld_i64(buffer, BUFFER_CAPACITY) * words * 8)
-    st_i64(buffer, BUFFER_NEXT, ld_i64(records, RECORD_TIME))
-
-
-@native("void(i64, i64, i64, i64)")
-def _lift(records: int, place: int, words: int, spare: int) -> None:
-    """The record at `place` goes up the heap until none above it leaves later. spare: room for one record."""
-    copy(spare, records + place * words * 8, words * 8)
-    while place > 0:
-        parent = shr_u(place - 1, 1)
-        above = records + parent * words * 8
-        if _before(spare, above) == 0:
-            break
-        copy(records + place * words * 8, above, words * 8)
-        place = parent
-    copy(records + place * words * 8, spare, words * 8)
+def _find_first(buffer: int) -> None:
+    """The first record is the earlier one of the heads of queue and heap."""
+    first = ld_i64(buffer, BUFFER_HEAD)
+    waiting = ld_i64(buffer, BUFFER_TAIL) != first
+    if ld_i64(buffer, BUFFER_HEAPED) > 0:
+        heap = ld_i64(buffer, BUFFER_HEAP)
+        if not waiting or _before(heap, first) == 1:
+            first = heap
+        waiting = True
+    st_i64(buffer, BUFFER_FIRST, first)
+    st_i64(buffer, BUFFER_NEXT, ld_i64(first, RECORD_TIME) if waiting else NEVER)
 
 
 @native("i64(i64, i64)", inline=True)
@@ -179,36 +238,120 @@ def _before(a: int, b: int) -> int:
     return 1 if first < second or (first == second and ld_i64(a, RECORD_ARRIVAL) < ld_i64(b, RECORD_ARRIVAL)) else 0
 
 
-@native("i64(i64)", export=True)
+# -- the heap --------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)")
+def _rise(buffer: int, record: int) -> int:
+    """1 and the heap has a copy of this record, which none above it leaves after; 0 without memory."""
+    size = ld_i64(buffer, BUFFER_RECORD_BYTES)
+    place = ld_i64(buffer, BUFFER_HEAPED)
+    if place == ld_i64(buffer, BUFFER_HEAP_ROOM) and _grow_heap(buffer) == 0:
+        return 0
+    heap = ld_i64(buffer, BUFFER_HEAP)
+    while place > 0:
+        above = heap + shr_u(place - 1, 1) * size
+        if _before(record, above) == 0:
+            break
+        copy(heap + place * size, above, size)
+        place = shr_u(place - 1, 1)
+    copy(heap + place * size, record, size)
+    st_i64(buffer, BUFFER_HEAPED, ld_i64(buffer, BUFFER_HEAPED) + 1)
+    return 1
+
+
+@native("i64(i64)")
+def _grow_heap(buffer: int) -> int:
+    """1 and the heap has room for twice as many records; 0 without memory."""
+    size = ld_i64(buffer, BUFFER_RECORD_BYTES)
+    old = ld_i64(buffer, BUFFER_HEAP)
+    room = max(ld_i64(buffer, BUFFER_HEAP_ROOM) * 2, FIRST_RECORDS)
+    made = block_new(room * size + STRING_SLACK_BYTES, 1)
+    if made == 0:
+        return 0
+    copy(made, old, ld_i64(buffer, BUFFER_HEAPED) * size)
+    block_drop(old)
+    st_i64(buffer, BUFFER_HEAP, made)
+    st_i64(buffer, BUFFER_HEAP_ROOM, room)
+    return 1
+
+
+@native("void(i64)")
+def _sink(buffer: int) -> None:
+    """The first record of the heap is out of it."""
+    size = ld_i64(buffer, BUFFER_RECORD_BYTES)
+    heap = ld_i64(buffer, BUFFER_HEAP)
+    count = ld_i64(buffer, BUFFER_HEAPED) - 1
+    st_i64(buffer, BUFFER_HEAPED, count)
+    last = heap + count * size
+    place = 0
+    child = 1
+    while child < count:
+        if child + 1 < count and _before(heap + (child + 1) * size, heap + child * size) == 1:
+            child += 1
+        if _before(last, heap + child * size) == 1:
+            break
+        copy(heap + place * size, heap + child * size, size)
+        place = child
+        child = place * 2 + 1
+    if place != count:
+        copy(heap + place * size, last, size)
+
+
+# -- taking records --------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64)", inline=True)
 def buffer_pop(buffer: int) -> int:
     """Remove the first record. Its strings stay where they are until the next `buffer_record`."""
-    words = ld_i64(buffer, BUFFER_RECORD_WORDS)
-    records = ld_i64(buffer, BUFFER_RECORDS)
+    if ld_i64(buffer, BUFFER_HEAPED) != 0 or ld_i64(buffer, BUFFER_STRINGS) != 0:
+        return buffer_remove(buffer)
+    head = ld_i64(buffer, BUFFER_HEAD) + ld_i64(buffer, BUFFER_RECORD_BYTES)
     count = ld_i64(buffer, BUFFER_COUNT) - 1
+    next_us = ld_i64(head, RECORD_TIME)  # behind the last record there is slack
+    if count == 0:
+        next_us = NEVER
+        head = ld_i64(buffer, BUFFER_QUEUE)
+        st_i64(buffer, BUFFER_TAIL, head)
+    st_i64(buffer, BUFFER_COUNT, count)
+    st_i64(buffer, BUFFER_HEAD, head)
+    st_i64(buffer, BUFFER_FIRST, head)
+    st_i64(buffer, BUFFER_NEXT, next_us)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def buffer_remove(buffer: int) -> int:
+    """Remove the first record, wherever it is; see `buffer_pop`."""
+    first = ld_i64(buffer, BUFFER_FIRST)
     strings = ld_i64(buffer, BUFFER_STRINGS)
     word = 0
     while strings != 0:
-        length = ld_i64(records, word) & 4294967295
+        length = ld_i64(first, word) & 4294967295
         if strings & 1 == 1 and length > INLINE_STRING_BYTES:
             st_i64(buffer, BUFFER_LIVE, ld_i64(buffer, BUFFER_LIVE) - length)
         strings = shr_u(strings, 1)
         word += 1
-    st_i64(buffer, BUFFER_COUNT, count)
-    last = records + count * words * 8
-    place = 0
-    child = 1
-    while child < count:
-        if child + 1 < count and _before(records + (child + 1) * words * 8, records + child * words * 8) == 1:
-            child += 1
-        if _before(last, records + child * words * 8) == 1:
-            break
-        copy(records + place * words * 8, records + child * words * 8, words * 8)
-        place = child
-        child = place * 2 + 1
-    if place != count:
-        copy(records + place * words * 8, last, words * 8)
-    st_i64(buffer, BUFFER_NEXT, NEVER if count == 0 else ld_i64(records, RECORD_TIME))
+    if first == ld_i64(buffer, BUFFER_HEAP):
+        _sink(buffer)
+    else:
+        head = first + ld_i64(buffer, BUFFER_RECORD_BYTES)
+        if head == ld_i64(buffer, BUFFER_TAIL):
+            head = ld_i64(buffer, BUFFER_QUEUE)
+            st_i64(buffer, BUFFER_TAIL, head)
+        st_i64(buffer, BUFFER_HEAD, head)
+    st_i64(buffer, BUFFER_COUNT, ld_i64(buffer, BUFFER_COUNT) - 1)
+    _find_first(buffer)
     return 0
+
+
+@native("i64(i64, i64)", inline=True)
+def buffer_nth(buffer: int, n: int) -> int:
+    """The n-th record in no order that means anything."""
+    size = ld_i64(buffer, BUFFER_RECORD_BYTES)
+    head = ld_i64(buffer, BUFFER_HEAD)
+    queued = ld_i64(buffer, BUFFER_COUNT) - ld_i64(buffer, BUFFER_HEAPED)
+    return head + n * size if n < queued else ld_i64(buffer, BUFFER_HEAP) + (n - queued) * size
 
 
 @native("i64(i64)")
@@ -219,11 +362,9 @@ def _compact(buffer: int) -> int:
     if arena == 0:
         return 0
     old = ld_i64(buffer, TABLE_ARENA)
-    words = ld_i64(buffer, BUFFER_RECORD_WORDS)
-    records = ld_i64(buffer, BUFFER_RECORDS)
     used = 0
     for n in range(ld_i64(buffer, BUFFER_COUNT)):
-        record = records + n * words * 8
+        record = buffer_nth(buffer, n)
         strings = ld_i64(buffer, BUFFER_STRINGS)
         word = 0
         while strings != 0:
@@ -249,13 +390,13 @@ SAVED_STRINGS = _saved.word()  # bytes of strings
 SAVED_LIVE = _saved.word()  # those that records refer to
 SAVED_ARRIVALS = _saved.word()
 SAVED_NEXT = _saved.word()
-SAVED_HEAD = _saved.rest()  # the records as they lie in the heap, then the strings
+SAVED_HEAD = _saved.rest()  # the records in any order, then the strings
 
 
 @native("i64(i64)", export=True)
 def buffer_saved_words(buffer: int) -> int:
     """Words that `buffer_save` writes."""
-    records = ld_i64(buffer, BUFFER_COUNT) * ld_i64(buffer, BUFFER_RECORD_WORDS)
+    records = shr_u(ld_i64(buffer, BUFFER_COUNT) * ld_i64(buffer, BUFFER_RECORD_BYTES), 3)
     return SAVED_HEAD + records + words_for(ld_i64(buffer, TABLE_ARENA_USED))
 
 
@@ -263,17 +404,18 @@ def buffer_saved_words(buffer: int) -> int:
 def buffer_save(buffer: int, target: int) -> int:
     """The waiting rows as words at `target`; returns how many."""
     count = ld_i64(buffer, BUFFER_COUNT)
-    words = ld_i64(buffer, BUFFER_RECORD_WORDS)
+    size = ld_i64(buffer, BUFFER_RECORD_BYTES)
     used = ld_i64(buffer, TABLE_ARENA_USED)
     st_i64(target, SAVED_COUNT, count)
-    st_i64(target, SAVED_WORDS, words)
+    st_i64(target, SAVED_WORDS, shr_u(size, 3))
     st_i64(target, SAVED_STRINGS, used)
     st_i64(target, SAVED_LIVE, ld_i64(buffer, BUFFER_LIVE))
     st_i64(target, SAVED_ARRIVALS, ld_i64(buffer, BUFFER_ARRIVALS))
     st_i64(target, SAVED_NEXT, ld_i64(buffer, BUFFER_NEXT))
     at = target + SAVED_HEAD * 8
-    copy(at, ld_i64(buffer, BUFFER_RECORDS), count * words * 8)
-    at += count * words * 8
+    for n in range(count):
+        copy(at + n * size, buffer_nth(buffer, n), size)
+    at += count * size
     if used > 0:
         st_i64(at + ((used - 1) & -8), 0, 0)
         copy(at, ld_i64(buffer, TABLE_ARENA), used)
@@ -287,30 +429,27 @@ def buffer_load(buffer: int, source: int) -> int:
     0 also when it holds rows.
     """
     count = ld_i64(source, SAVED_COUNT)
-    words = ld_i64(source, SAVED_WORDS)
+    size = ld_i64(source, SAVED_WORDS) * 8
     used = ld_i64(source, SAVED_STRINGS)
-    if count == 0 and words == ld_i64(buffer, BUFFER_RECORD_WORDS):
+    if count == 0 and size == ld_i64(buffer, BUFFER_RECORD_BYTES):
         return SAVED_HEAD + words_for(used)
-    if ld_i64(buffer, BUFFER_COUNT) != 0 or words != ld_i64(buffer, BUFFER_RECORD_WORDS):
+    if ld_i64(buffer, BUFFER_COUNT) != 0 or size != ld_i64(buffer, BUFFER_RECORD_BYTES):
         return 0
     if table_arena(buffer, used) == 0:
         return 0
-    if count > ld_i64(buffer, BUFFER_CAPACITY):
-        records = block_new((count + 1) * words * 8, 0)  # one to spare: `buffer_commit` works in it
-        if records == 0:
-            return 0
-        block_drop(ld_i64(buffer, BUFFER_RECORDS))
-        st_i64(buffer, BUFFER_RECORDS, records)
-        st_i64(buffer, BUFFER_CAPACITY, count)
     at = source + SAVED_HEAD * 8
-    copy(ld_i64(buffer, BUFFER_RECORDS), at, count * words * 8)
+    for n in range(count):
+        record = buffer_room(buffer)
+        if record == 0:
+            return 0
+        copy(record, at + n * size, size)
+        if buffer_place(buffer) == 0:
+            return 0
     if used > 0:
-        copy(ld_i64(buffer, TABLE_ARENA), at + count * words * 8, used)
-    st_i64(buffer, BUFFER_COUNT, count)
+        copy(ld_i64(buffer, TABLE_ARENA), at + count * size, used)
     st_i64(buffer, TABLE_ARENA_USED, used)
     st_i64(buffer, BUFFER_LIVE, ld_i64(source, SAVED_LIVE))
     st_i64(buffer, BUFFER_ARRIVALS, ld_i64(source, SAVED_ARRIVALS))
-    st_i64(buffer, BUFFER_NEXT, ld_i64(source, SAVED_NEXT))
     return buffer_saved_words(buffer)
 
 
@@ -323,7 +462,7 @@ def buffer_take(buffer: int, other: int, record: int) -> int:
     made = buffer_record(buffer)
     if made == 0:
         return 0
-    copy(made, record, ld_i64(buffer, BUFFER_RECORD_WORDS) * 8)
+    copy(made, record, ld_i64(buffer, BUFFER_RECORD_BYTES))
     word = 0
     left = ld_i64(buffer, BUFFER_STRINGS)
     while left != 0:
@@ -334,16 +473,14 @@ def buffer_take(buffer: int, other: int, record: int) -> int:
         left = shr_u(left, 1)
         word += 1
     st_i64(made, RECORD_ARRIVAL, ld_i64(made, RECORD_SERIAL))
-    _rise(buffer)
-    return 1
+    return buffer_place(buffer)
 
 
 @native("i64(i64, i64)", export=True)
 def buffer_arrivals(buffer: int, target: int) -> int:
     """`Container.arrivals`: the serials of the rows, equal ones as they arrived."""
-    records = ld_i64(buffer, BUFFER_RECORDS)
     for n in range(ld_i64(buffer, BUFFER_COUNT)):
-        record = records + n * ld_i64(buffer, BUFFER_RECORD_WORDS) * 8
+        record = buffer_nth(buffer, n)
         put_arrival(target, n, record + RECORD_SERIAL * 8, ld_i64(record, RECORD_ARRIVAL))
     return ld_i64(buffer, BUFFER_COUNT)
 
@@ -353,8 +490,9 @@ def buffer_held_bytes(buffer: int) -> int:
     """Memory the buffer holds; 0 is no buffer."""
     if buffer == 0:
         return 0
-    records = (ld_i64(buffer, BUFFER_CAPACITY) + 1) * ld_i64(buffer, BUFFER_RECORD_WORDS) * 8
-    return TABLE_WORDS * 8 + records + ld_i64(buffer, TABLE_ARENA_CAPACITY)
+    queue = ld_i64(buffer, BUFFER_END) - ld_i64(buffer, BUFFER_QUEUE)
+    heap = ld_i64(buffer, BUFFER_HEAP_ROOM) * ld_i64(buffer, BUFFER_RECORD_BYTES)
+    return TABLE_WORDS * 8 + queue + heap + ld_i64(buffer, TABLE_ARENA_CAPACITY)
 
 
 def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
