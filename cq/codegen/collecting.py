@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StagePlan
+from cq.codegen.flow import Flow, StageDraft
 from cq.codegen.ports import Position
 from cq.codegen.scan import needs_no_state, source_row
 from cq.codegen.state.hash_tables import string_words
@@ -99,7 +99,7 @@ class Collected:
     shapes: tuple[Layout, ...]  # of all tables of the stage, in order
 
 
-def collected(stage: StagePlan) -> Collected:
+def collected(stage: StageDraft) -> Collected:
     """What is collected of each event of the stage."""
     found: list[Placed] = []
     shapes: list[Layout] = []
@@ -142,7 +142,7 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int, homes: Map
 
 
 @contextmanager
-def stage_function(stage: StagePlan, name: str, arguments: Sequence[str], without_memory: int) -> Iterator[Flow]:
+def stage_function(stage: StageDraft, name: str, arguments: Sequence[str], without_memory: int) -> Iterator[Flow]:
     """A function of the stage that emits nothing. Without memory it returns this."""
 
     def fail(code: ErrorCode, site: int) -> None:

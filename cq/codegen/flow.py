@@ -30,8 +30,8 @@ from cq.runtime.layout.words import Word
 
 
 @dataclass(slots=True)
-class StagePlan:
-    """What the functions of one stage share: the plan, who reads whom, the state's layout, the constants."""
+class StageDraft:
+    """A stage while it is written: the plan, who reads whom, the state's layout, the constants."""
 
     plan: LogicalPlan
     ports: tuple[PortSpec, ...]
@@ -185,14 +185,14 @@ class Event:
     instant: ast.expr | None = None
 
 
-def closing(stage: StagePlan, node: LogicalNode, instant: ast.expr, start: ast.expr) -> Event:
+def closing(stage: StageDraft, node: LogicalNode, instant: ast.expr, start: ast.expr) -> Event:
     """The event of an operator that emits what is due; its function has the locals serial and arrival."""
     serial, arrival = ast.Name("serial", ast.Load()), ast.Name("arrival", ast.Load())
     position = Position(serial, instant, stage.order[id(node)] + 1, start, arrival)
     return Event(serial, position, ast.Constant(abi.ERROR), expr("-1"), instant=instant)
 
 
-def _rows_made(stage: StagePlan, instant: ast.expr) -> None:
+def _rows_made(stage: StageDraft, instant: ast.expr) -> None:
     """What rows made at an instant, or at the end, carry to a next stage.
 
     Their watermark says that everything due before the instant is to be served before they are taken.
@@ -206,7 +206,7 @@ def _rows_made(stage: StagePlan, instant: ast.expr) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GroupAtHand:
-    """The group errors name: 1 + its place in StagePlan.groups, its entry, the table that is in, its window's start.
+    """The group errors name: 1 + its place in StageDraft.groups, its entry, the table that is in, its window's start.
 
     Of a row that another one has met the entry is its time, and there is no table.
     """
@@ -221,7 +221,7 @@ class GroupAtHand:
 class Flow:
     """One function being written; see the module."""
 
-    stage: StagePlan
+    stage: StageDraft
     scope: Scope
     ports: dict[int, Port]
     serial: ast.expr
@@ -370,12 +370,12 @@ def consumes(operator: str, *, copies_text: CopiesText) -> Callable[[Consume], C
     return register
 
 
-Close = Callable[[StagePlan, LogicalNode], None]
+Close = Callable[[StageDraft, LogicalNode], None]
 CLOSE: dict[str, Close] = {}
 FINISH: dict[str, Close] = {}
 
 
-Due = Callable[[StagePlan, LogicalNode], tuple[DueWord, ...]]
+Due = Callable[[StageDraft, LogicalNode], tuple[DueWord, ...]]
 DUE_BY_DATA: dict[str, Due] = {}
 DUE_ON_GRID: dict[str, Due] = {}
 
@@ -454,7 +454,7 @@ def computed(flow: Flow, exprs: tuple[Expr, ...], row: Row) -> Row:
 
 @contextmanager
 def function(
-    stage: StagePlan, name: str, arguments: tuple[str, ...], node: LogicalNode, event: Event
+    stage: StageDraft, name: str, arguments: tuple[str, ...], node: LogicalNode, event: Event
 ) -> Iterator[Flow]:
     """Write the function of the stage that handles an event of `node`; inside, its Flow."""
 
@@ -490,7 +490,7 @@ def function(
         yield flow
 
 
-def reachable_ports(stage: StagePlan, node: LogicalNode) -> set[int]:
+def reachable_ports(stage: StageDraft, node: LogicalNode) -> set[int]:
     """Ports that rows of `node` can reach within one event: not past operators that keep them for later."""
     found: set[int] = set()
     todo, seen = [node], set()

@@ -6,7 +6,7 @@ import ast
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StagePlan
+from cq.codegen.flow import Flow, StageDraft
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.aggregates import Parts
@@ -71,7 +71,7 @@ def layout_of(node: Frames) -> Layout:
     return Layout(keys, null, place, peer, parts, row, kept, back, Word(frame, "FRAMES"), (entry, record))
 
 
-def rows_slot(stage: StagePlan, node: Frames) -> Slot:
+def rows_slot(stage: StageDraft, node: Frames) -> Slot:
     shapes = layout_of(node).shapes
     return stage.slot(node, "rows", lambda offset: Slot("rows", offset, "frames", node.identity, shapes=shapes))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from cq.codegen.flow import CONSUME, Closer, Event, Flow, StagePlan, consumes, function, row_of
+from cq.codegen.flow import CONSUME, Closer, Event, Flow, StageDraft, consumes, function, row_of
 from cq.codegen.ports import Position
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.values import Row
@@ -23,12 +23,12 @@ from cq.runtime.layout.pipeline import Slot
 GATHER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "late", "port", "row")
 
 
-def gather_name(stage: StagePlan, node: LogicalNode) -> str:
+def gather_name(stage: StageDraft, node: LogicalNode) -> str:
     """The function that takes what a node has gathered."""
     return f"gather_{stage.order[id(node)]}"
 
 
-def _slot(stage: StagePlan, node: LogicalNode, port: int) -> Slot:
+def _slot(stage: StageDraft, node: LogicalNode, port: int) -> Slot:
     """The state word of the rows of one input, in order of arrival; empty between events."""
     shape = layout_of(node.inputs[port])[1]
     return stage.slot(
@@ -45,7 +45,7 @@ def gather(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     keep_record(flow, _slot(flow.stage, node, port), node.inputs[port], ast.Constant(0), row)
 
 
-def close_gather(stage: StagePlan, node: LogicalNode) -> None:
+def close_gather(stage: StageDraft, node: LogicalNode) -> None:
     """A function that takes the rows gathered in this event, input by input; a full port stops it for a while."""
     order = stage.order[id(node)]
     kept = expr("0")

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, function, row_of
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, function, row_of
 from cq.codegen.matching import LEFT, RIGHT, assign_all
 from cq.codegen.state.hash_tables import (
     Field,
@@ -68,7 +68,7 @@ class KeptSide:
     def record_bytes(self) -> int:
         return self.shapes[1].entry_words * 8
 
-    def slot(self, stage: StagePlan, node: LogicalNode) -> Slot:
+    def slot(self, stage: StageDraft, node: LogicalNode) -> Slot:
         """The state word of its container."""
         return stage.slot(
             node, self.name, lambda offset: Slot(self.name, offset, self.container, node.identity, shapes=self.shapes)
@@ -254,7 +254,7 @@ Alone = Callable[[Flow, str], list[Val]]
 """(function, the log) -> writes the values of the row that the first one in the log becomes."""
 
 
-def write_unmatched(stage: StagePlan, node: LogicalNode, sides: Sequence[Side], values: Alone) -> None:
+def write_unmatched(stage: StageDraft, node: LogicalNode, sides: Sequence[Side], values: Alone) -> None:
     """A function that emits at the end the rows of these sides that nothing has matched, by arrival."""
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
     with function(stage, f"finish_{sides[0].slot(stage, node).offset}", FINISHER_ARGUMENTS, node, event) as flow:

@@ -18,7 +18,7 @@ from cq.codegen.state.moving import HOLDS, Held, Mover
 from cq.codegen.values import Constants, Scope, Sites, Val
 from cq.codegen.waiting import waiting_ports, waiting_rows
 from cq.codegen.writer import Writer
-from cq.planner.physical import stages as planned
+from cq.planner.physical.stages import Stage
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.pipeline import Moving, Slot
@@ -35,29 +35,29 @@ def held_by(node: LogicalNode, waits: bool) -> Iterator[Held]:
         yield waiting_rows(node, port, keys[port])
 
 
-def write_moving(spec: planned.Stage, slots: Sequence[Slot], globals_: Iterable[str]) -> Moving:
+def write_moving(planned: Stage, slots: Sequence[Slot], globals_: Iterable[str]) -> Moving:
     """The functions that fill these slots of a stage."""
     writer, constants = Writer(), Constants()
     kept = {slot.key: slot for slot in slots if slot.container and not slot.transient}
     found: dict[str, tuple[int, str]] = {}
-    for node in spec.plan.nodes():
-        for held in held_by(node, spec.waits) if node.keeps_state else ():
+    for node in planned.plan.nodes():
+        for held in held_by(node, planned.waits) if node.keeps_state else ():
             key = f"{node.identity} {held.name}"
             if key in kept:
-                found[key] = branch_of(spec, node), f"move_{len(found)}"
-                _write_move(spec, node, held, found[key], writer, constants)
+                found[key] = branch_of(planned, node), f"move_{len(found)}"
+                _write_move(planned, node, held, found[key], writer, constants)
     assert found.keys() == kept.keys(), f"nothing moves {sorted(kept.keys() - found.keys())}"
     entries = tuple((key, branch, name) for key, (branch, name) in found.items())
     return Moving(writer.finish(globals_), tuple(writer.signatures.items()), entries, constants.pack())
 
 
-def branch_of(spec: planned.Stage, node: LogicalNode) -> int:
+def branch_of(planned: Stage, node: LogicalNode) -> int:
     """The number of the branch an operator with state is in; 0 where there are no lanes."""
-    return next((n for n, b in enumerate(spec.branches) if node.identity in b.parts), 0)
+    return next((n for n, b in enumerate(planned.branches) if node.identity in b.parts), 0)
 
 
 def _write_move(
-    spec: planned.Stage, node: LogicalNode, held: Held, place: tuple[int, str], writer: Writer, constants: Constants
+    planned: Stage, node: LogicalNode, held: Held, place: tuple[int, str], writer: Writer, constants: Constants
 ) -> None:
     number, name = place
 
@@ -68,9 +68,9 @@ def _write_move(
         scope = Scope(writer, constants, Sites(), fail)
 
         def lane_of(values: Sequence[Val]) -> ast.expr:
-            branch = spec.branches[number]
+            branch = planned.branches[number]
             return lane_hash(scope, branch.all_keys, [values[n] for n in branch.parts[node.identity]])
 
-        mover = Mover(scope, lane_of if spec.branches else None)
+        mover = Mover(scope, lane_of if planned.branches else None)
         held.move(mover)
         writer.code("return 1")

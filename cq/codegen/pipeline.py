@@ -38,7 +38,7 @@ def demand_narrow(columns: int, what: str, span: Span) -> None:
 def write_pipeline(physical: PhysicalPlan, counting: bool = False) -> Pipeline:
     """The stages of a physical plan as a Pipeline. Raises CompileError where a kernel cannot be written.
 
-    counting: the stages count the rows of every operator (`Stage.counters`).
+    counting: the stages count the rows of every operator (`StageSpec.counters`).
     Stages are written last to first: what one keeps decides whether the rows before it carry their watermarks.
     """
     for output in physical.plan.outputs:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.user import takes_step_bytes
-from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flow, StagePlan, function
+from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flow, StageDraft, function
 from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.state.hash_tables import lane_hash
@@ -41,7 +41,7 @@ _LOADS = {
 }
 
 
-def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, branch: int = 0) -> str:
+def write_rows(stage: StageDraft, node: LogicalNode, schema: Schema, port: int, branch: int = 0) -> str:
     """Write the function that takes rows lo..hi of a port through the stage, or through a branch of it; its name.
 
     It returns the row to go on with: hi, or an earlier one when a port is full, or -1 after an error. `base` is what
@@ -103,7 +103,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
     return name
 
 
-def step_of(stage: StagePlan) -> str:
+def step_of(stage: StageDraft) -> str:
     """What counts the turns of a function that takes rows: rows, or places of a selection."""
     return "j" if stage.lanes or stage.by_key else "i"
 
@@ -129,7 +129,7 @@ def _begin_row(flow: Flow, node: LogicalNode, port: int) -> None:
             writer.code("cause = C + i", C=writer.hoist(expr("ld_i64(T, P)", T=causes, P=port), "first"))
 
 
-def _segment_late(stage: StagePlan, kind: str) -> None:
+def _segment_late(stage: StageDraft, kind: str) -> None:
     """While late rows are taken: what was emitted so far is a segment of this kind for the next stage."""
     if stage.final or stage.lanes:
         return
@@ -144,7 +144,7 @@ def _leave_when_full(flow: Flow, step: str) -> None:
             flow.leave(ast.Name(step, ast.Load()))
 
 
-def due_words(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[DueWord]:
+def due_words(stage: StageDraft, inputs: Sequence[LogicalNode]) -> list[DueWord]:
     """Return what a row asks before it is taken: when rows that wait are due, and closing times that depend on data.
 
     Of waiting rows those of the inputs, and those of times that lag behind the watermark or are ahead of it: any other
@@ -243,7 +243,7 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
 LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
 
 
-def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], branches: Sequence[Branch]) -> str:
+def write_lanes(stage: StageDraft, inputs: tuple[LogicalNode, ...], branches: Sequence[Branch]) -> str:
     """Write the function that tells a row's lane (`cq.runtime.layout.pipeline.Lanes.entry`); its name. All keys are
     such as `decides_lane`.
 
@@ -265,7 +265,7 @@ def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], branches: Seq
 
 
 def _write_lane_hash(
-    stage: StagePlan, node: LogicalNode, port: int, name: str, key: Sequence[Expr], branch: Branch
+    stage: StageDraft, node: LogicalNode, port: int, name: str, key: Sequence[Expr], branch: Branch
 ) -> None:
     with stage.writer.function(name, LANES_ARGUMENTS):
         scope = Scope(stage.writer, stage.constants, stage.sites, _cannot_fail)
@@ -282,12 +282,12 @@ def _as_said(value: Val, key: Expr) -> Val:
     return value if key.nullable else Val(value.type, value.parts, key=value.key)
 
 
-# in StagePlan.columns: the event time that is computed, in the first place, so that the function that computes it
+# in StageDraft.columns: the event time that is computed, in the first place, so that the function that computes it
 # finds the other columns where the kernel does
 COMPUTED_TIME = -1
 
 
-def computed_times(stage: StagePlan, inputs: tuple[LogicalNode, ...]) -> dict[int, SourceDef]:
+def computed_times(stage: StageDraft, inputs: tuple[LogicalNode, ...]) -> dict[int, SourceDef]:
     """Return the sources, by port, whose event time is computed, its place in their batches set.
 
     To be called before anything else gives columns their places.
@@ -324,7 +324,7 @@ def times_name(port: int) -> str:
     return f"times_{port}"
 
 
-def write_times(stage: StagePlan, source: SourceDef, port: int) -> str:
+def write_times(stage: StageDraft, source: SourceDef, port: int) -> str:
     """Write the function that computes the event times of rows lo..hi of a source, where no column has them; its name.
 
     out: -> i64 a row, and -> a byte a row: 1, or 0 where the event time is NULL. It returns hi, or the row whose event
@@ -452,7 +452,7 @@ def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> s
     return it.id
 
 
-def bounded_fan_out(stage: StagePlan, node: LogicalNode) -> int | None:
+def bounded_fan_out(stage: StageDraft, node: LogicalNode) -> int | None:
     """The most rows one row of `node` can put into a port; None when that is not known beforehand, or may be more than
     a port always has room for.
     """
@@ -472,12 +472,12 @@ def bounded_fan_out(stage: StagePlan, node: LogicalNode) -> int | None:
     return found if found <= abi.SPARE_ROWS else None
 
 
-def _readers(stage: StagePlan, node: LogicalNode) -> list[LogicalNode]:
+def _readers(stage: StageDraft, node: LogicalNode) -> list[LogicalNode]:
     """The nodes that take the rows of `node`, and those that keep them for later."""
     return [reader for reader, _ in stage.readers.get(id(node), ())]
 
 
-def reachable(stage: StagePlan, node: LogicalNode) -> list[LogicalNode]:
+def reachable(stage: StageDraft, node: LogicalNode) -> list[LogicalNode]:
     """The nodes a row of `node` can reach within its own event."""
     found, todo, seen = [], [node], {id(node)}
     while todo:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closing, function
+from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.hash_tables import Keys, Sought, TableLocals, lay_out
@@ -50,7 +50,7 @@ class Sessions:
 
     @staticmethod
     def slot_of(
-        stage: StagePlan, node: SessionAggregate | SessionRows, shape: TableShape, container: str = "intervals"
+        stage: StageDraft, node: SessionAggregate | SessionRows, shape: TableShape, container: str = "intervals"
     ) -> Slot:
         closes = (node.gap_us + node.lag_us - 1,)
         return stage.slot(
@@ -149,7 +149,7 @@ Leave = Callable[[Flow, Entry], None]
 `start` and `arrival`. It is called again until it has called `Sessions.closed`."""
 
 
-def close_sessions(stage: StagePlan, sessions: Sessions, leave: Leave) -> None:
+def close_sessions(stage: StageDraft, sessions: Sessions, leave: Leave) -> None:
     """Write the function that emits the sessions that are due; it goes on where a full port stopped it."""
     node, slot = sessions.node, sessions.slot
     name = f"close_{slot.offset}"

@@ -1,8 +1,8 @@
 """A stage's module: the kernel, the row loops of its inputs, the functions that serve closing times and the end.
 
-`write_stage` turns the part of a plan that one stage runs into a `Stage`: generated source, described state, constants,
-sites. The kernel walks the segments of a batch (cq/runtime/layout/abi.py) and keeps a cursor, so that it can stop at
-any step.
+`write_stage` turns the part of a plan that one stage runs into a `StageSpec`: generated source, described state,
+constants, sites. The kernel walks the segments of a batch (cq/runtime/layout/abi.py) and keeps a cursor, so that it can
+stop at any step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from cq.codegen import gather, operators
 from cq.codegen.ended import ended_mask
 from cq.codegen.expressions.user import takes_step_bytes
-from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
+from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StageDraft
 from cq.codegen.moving import write_moving
 from cq.codegen.operators.chains import write_chains
 from cq.codegen.ports import column_specs
@@ -22,9 +22,9 @@ from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, 
 from cq.codegen.state.gathered import gathers
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk
-from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
 from cq.planner.physical.classify import stateless_prefix
+from cq.planner.physical.stages import Stage
 from cq.planner.physical.transactions import transactions_of
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
@@ -33,7 +33,7 @@ from cq.records import dataclass, replace
 from cq.runtime.containers.table_words import TABLE_PAST
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.pipeline import Grid, Lanes, PortSpec, Stage, UserCall
+from cq.runtime.layout.pipeline import Grid, Lanes, PortSpec, StageSpec, UserCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class WrittenStage:
     watermarks: whether its rows must come with their watermarks.
     """
 
-    stage: Stage
+    stage: StageSpec
     grids: tuple[Grid, ...]
     watermarks: bool
     columns: dict[int, dict[int, int]]
@@ -54,7 +54,7 @@ EVENTS_ONLY = (PortSpec("events", ()),)  # what a stage sends on that hands its 
 
 
 def write_stage(
-    spec: planned.Stage,
+    planned: Stage,
     globals_: Iterable[str],
     contents: Mapping[str, str],
     passes_watermarks: bool = False,
@@ -65,33 +65,33 @@ def write_stage(
     contents: of each operator with state, by identity, what it keeps (cq/planner/plan/identity.py).
     passes_watermarks: its rows carry theirs to the next stage.  counting: it counts the rows of its operators.
     """
-    plan = spec.plan
-    fills = spec.way.traits.hands_over
+    plan = planned.plan
+    fills = planned.way.traits.hands_over
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
-    stage = _begun(spec, ports)
+    stage = _begun(planned, ports)
     stage.passes_watermarks = passes_watermarks
-    inputs = spec.leaves
+    inputs = planned.leaves
     for port, leaf in enumerate(inputs):
         if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
             stage.columns[port] = {c: c for c in range(len(leaf.schema))}
     stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
-    if len(spec.branches) > 1:
-        stage.sees, stage.turns = sees(plan, spec.branches), turns(plan)
+    if len(planned.branches) > 1:
+        stage.sees, stage.turns = sees(plan, planned.branches), turns(plan)
     if counting:
         stage.count_rows(stateless_prefix(plan))
-    loops = {} if spec.collects else _write_row_loops(stage, inputs, spec.branches)
+    loops = {} if planned.collects else _write_row_loops(stage, inputs, planned.branches)
     if not fills:
         _write_closers(stage)
     finishers = [] if fills else _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
-    lanes, by_key = _told_apart(stage, spec, inputs)
+    lanes, by_key = _told_apart(stage, planned, inputs)
     chains = write_chains(stage, inputs[0]) if stage.chained else None
     times = [write_times(stage, source, port) for port, source in computed.items()]
-    made = Stage(
-        name=spec.name,
-        way=spec.way,
+    made = StageSpec(
+        name=planned.name,
+        way=planned.way,
         module=stage.writer.finish(globals_),
         functions=tuple(stage.writer.signatures.items()),
         entry="kernel",
@@ -105,51 +105,51 @@ def write_stage(
         lanes=lanes,
         by_key=by_key,
         chains=chains,
-        complete=_complete(spec),
+        complete=_complete(planned),
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
         counters=tuple(stage.counters.values()),
-        moving=partial(write_moving, spec, tuple(stage.slots), tuple(globals_)),
+        moving=partial(write_moving, planned, tuple(stage.slots), tuple(globals_)),
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
 
 
-def _begun(spec: planned.Stage, ports: tuple[PortSpec, ...]) -> StagePlan:
+def _begun(planned: Stage, ports: tuple[PortSpec, ...]) -> StageDraft:
     """What the functions of a stage share, before any but the one that notes failures."""
-    stage = StagePlan(spec.plan, ports, spec.way.traits.lanes, spec.final, spec.waits, spec.collects)
-    stage.by_key = spec.by_key is not None
-    stage.uses_step_bytes = _uses_step_bytes(spec.plan)
-    stage.gathered = {id(n): n for n in spec.gathered}
-    if spec.way.traits.together:
-        stage.chained = frozenset(id(n) for n in transactions_of(spec.plan))
-        stage.asks = spec.way.traits.asks
+    stage = StageDraft(planned.plan, ports, planned.way.traits.lanes, planned.final, planned.waits, planned.collects)
+    stage.by_key = planned.by_key is not None
+    stage.uses_step_bytes = _uses_step_bytes(planned.plan)
+    stage.gathered = {id(n): n for n in planned.gathered}
+    if planned.way.traits.together:
+        stage.chained = frozenset(id(n) for n in transactions_of(planned.plan))
+        stage.asks = planned.way.traits.asks
     _write_failed(stage)
-    stage.instants = spec.instants
+    stage.instants = planned.instants
     return stage
 
 
-def _told_apart(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...]) -> tuple[Lanes | None, str]:
+def _told_apart(stage: StageDraft, planned: Stage, inputs: tuple[LogicalNode, ...]) -> tuple[Lanes | None, str]:
     """How its rows are told apart, by lanes and by parts; writes the function that does it."""
-    if not spec.told_apart:
+    if not planned.told_apart:
         return None, ""
-    entry = write_lanes(stage, inputs, spec.told_apart)
-    if spec.by_key is not None:
+    entry = write_lanes(stage, inputs, planned.told_apart)
+    if planned.by_key is not None:
         return None, entry
     most = max(stage.turns.get(id(n), 1) for n in inputs)
-    return Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most), ""
+    return Lanes(entry=entry, count=planned.lanes, branches=len(planned.branches), turns=most), ""
 
 
-def _complete(spec: planned.Stage) -> int:
+def _complete(planned: Stage) -> int:
     """The bits of the sources after whose end its tickets are shared."""
-    if not spec.complete:
+    if not planned.complete:
         return 0
-    mask = ended_mask(spec.plan, spec.complete)
+    mask = ended_mask(planned.plan, planned.complete)
     assert mask is not None, "sources of which a batch says whether they have ended"
     return mask
 
 
-def _write_row_loops(stage: StagePlan, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:
+def _write_row_loops(stage: StageDraft, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:
     """The functions that take rows, by what segments of the stage call a port: in lanes, branch * ports + port."""
     found = {}
     for number in range(max(1, len(branches))):
@@ -163,7 +163,7 @@ def _port(output: Output) -> PortSpec:
     return PortSpec(output.name, column_specs(output.node.schema), output.limit)
 
 
-def _write_closers(stage: StagePlan) -> None:
+def _write_closers(stage: StageDraft) -> None:
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
             gather.close_gather(stage, node)
@@ -187,7 +187,7 @@ def _uses_step_bytes(plan: LogicalPlan) -> bool:
     return False
 
 
-def _write_failed(stage: StagePlan) -> None:
+def _write_failed(stage: StageDraft) -> None:
     """Notes what went wrong and where."""
     with stage.writer.function("failed", ("state", "code", "site", "port", "row", "serial")):
         for word, value in (
@@ -202,7 +202,7 @@ def _write_failed(stage: StagePlan) -> None:
         stage.writer.code("return 0")
 
 
-def _write_finishers(stage: StagePlan) -> list[str]:
+def _write_finishers(stage: StageDraft) -> list[str]:
     """The functions that emit what only the end decides; the calls of them, and of what they give to gather."""
     calls = []
     for node in stage.plan.nodes():
@@ -215,7 +215,7 @@ def _write_finishers(stage: StagePlan) -> list[str]:
     return calls
 
 
-def _write_serve(stage: StagePlan) -> None:
+def _write_serve(stage: StageDraft) -> None:
     """Serve every closing time up to the watermark, ascending, each through the closers in plan order.
 
     Where closing times depend on data in lanes, other lanes' rows move the watermark too: each instant is served at the
@@ -253,14 +253,14 @@ def _write_serve(stage: StagePlan) -> None:
         writer.code("return DONE", DONE=abi.DONE)
 
 
-def _write_past(stage: StagePlan, instant: ast.expr) -> None:
+def _write_past(stage: StageDraft, instant: ast.expr) -> None:
     """Tables of which entries may be forgotten know that no row comes any more with a time below this."""
     for slot in stage.slots:
         if any(shape.until_word for shape in slot.shapes):
             stage.writer.code("st_i64(ld_i64(state, S), W, I)", S=slot.offset, W=TABLE_PAST, I=instant)
 
 
-def _write_kernel(stage: StagePlan, row_loops: Mapping[int, str], finishers: list[str]) -> None:
+def _write_kernel(stage: StageDraft, row_loops: Mapping[int, str], finishers: list[str]) -> None:
     """Walk the segments from the cursor on."""
     writer = stage.writer
     serve = "status = serve(state, out, constants, ld_i64(segment, W), serial)"
@@ -302,7 +302,7 @@ def _write_kernel(stage: StagePlan, row_loops: Mapping[int, str], finishers: lis
         writer.code("return DONE", DONE=abi.DONE)
 
 
-def _write_rows_step(stage: StagePlan, row_loops: Mapping[int, str]) -> None:
+def _write_rows_step(stage: StageDraft, row_loops: Mapping[int, str]) -> None:
     """One ROWS or LATE segment, from its cursor on; leaves the kernel when a port is full or something failed."""
     writer = stage.writer
     writer.code("lo = ld_i64(segment, W)", W=abi.SEGMENT_LO)
@@ -336,13 +336,13 @@ def _write_rows_step(stage: StagePlan, row_loops: Mapping[int, str]) -> None:
         writer.code("return MORE", MORE=abi.MORE)
 
 
-def _pass_failure(stage: StagePlan) -> None:
+def _pass_failure(stage: StageDraft) -> None:
     """The next stage sees what came before the failure, and what the watermark had reached by then."""
     if not stage.final and not stage.lanes:
         stage.writer.code("port_failed(out, kind, state, batch)")
 
 
-def _pass_last_watermark(stage: StagePlan) -> None:
+def _pass_last_watermark(stage: StageDraft) -> None:
     """The next stage sees the watermark of the batch's last row, whether or not that row has come through."""
     writer = stage.writer
     if stage.lanes:
@@ -353,7 +353,7 @@ def _pass_last_watermark(stage: StagePlan) -> None:
         _pass_segment(stage, expr("ld_i64(ld_i64(batch, W), serial)", W=abi.BATCH_WATERMARKS))
 
 
-def _pass_segment(stage: StagePlan, watermark: ast.expr) -> None:
+def _pass_segment(stage: StageDraft, watermark: ast.expr) -> None:
     """The next stage sees this segment over the rows just emitted. Those of lanes get theirs when they are merged."""
     if stage.final or stage.lanes:
         return

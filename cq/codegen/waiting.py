@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closing, function, row_of
+from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function, row_of
 from cq.codegen.state.hash_tables import Field, lay_out, load_fields, store_nulls, store_words, string_words
 from cq.codegen.state.moving import Held, Mover
 from cq.codegen.values import Row, Val
@@ -41,7 +41,7 @@ def name_of(node: LogicalNode, port: int) -> str:
     return f"waiting{port}" if several else "waiting"
 
 
-def slot_of(stage: StagePlan, node: LogicalNode, port: int, name: str = "") -> Slot:
+def slot_of(stage: StageDraft, node: LogicalNode, port: int, name: str = "") -> Slot:
     """The state word of the rows that wait at a port. name: of those that wait for something else than their time."""
     name, (_, shape) = name or name_of(node, port), layout_of(node.inputs[port])
     return stage.slot(node, name, lambda offset: Slot(name, offset, "waiting", node.identity, shapes=(shape,)))
@@ -135,7 +135,7 @@ def keep_record(
         flow.no_memory("waiting rows")
 
 
-def close_buffer(stage: StagePlan, node: LogicalNode, port: int, take: Take, name: str = "") -> None:
+def close_buffer(stage: StageDraft, node: LogicalNode, port: int, take: Take, name: str = "") -> None:
     """Write a function that takes the rows of a port whose time has come, in order. name: as in `slot_of`."""
     slot = slot_of(stage, node, port, name)
     fields, _ = layout_of(node.inputs[port])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closing, function, row_of
+from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function, row_of
 from cq.codegen.matching import LEFT, RIGHT, Met, Others, assign_all, meet, meet_or_leave, where_not_null
 from cq.codegen.prefetch import prefetch_runs
 from cq.codegen.state.hash_tables import (
@@ -122,7 +122,7 @@ class Windowed:
         keys = TableShape(entry_words, self.keys.next_word - ENTRY_FIRST, string_words(self.keys.fields))
         return keys, self.sides[LEFT].shape, self.sides[RIGHT].shape
 
-    def slot(self, stage: StagePlan) -> Slot:
+    def slot(self, stage: StageDraft) -> Slot:
         """The state word of its windows."""
         node, more = self.node, (int(self.keys.next_word), int(self.waits))
         return stage.slot(
@@ -159,7 +159,7 @@ def held_windows(node: IntervalJoin) -> tuple[Held, ...]:
     return (window_runs("runs", Windowed.of(node).keys),)
 
 
-def due_window(stage: StagePlan, node: IntervalJoin) -> DueWord:
+def due_window(stage: StageDraft, node: IntervalJoin) -> DueWord:
     """The first window that is over."""
     return DueWord(Windowed.of(node).slot(stage), words.RUNS_NEXT)
 
@@ -288,7 +288,7 @@ class _Run:
             self.flow.writer.code("st_i64(P, W, 1)", P=row, W=words.ROW_MATCHED)
 
 
-def close(stage: StagePlan, node: IntervalJoin) -> None:
+def close(stage: StageDraft, node: IntervalJoin) -> None:
     """A function that empties the windows that are over; before that the rows leave that nothing has matched."""
     join, instant = Windowed.of(node), ast.Name("instant", ast.Load())
     name = f"expire_{join.slot(stage).offset}"

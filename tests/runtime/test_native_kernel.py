@@ -56,7 +56,7 @@ def own_cache(tmp_path, monkeypatch):
     return made
 
 
-def run_stage(stage: kernel.Stage) -> tuple[int, float]:
+def run_stage(stage: kernel.LoadedStage) -> tuple[int, float]:
     state, batch = (ctypes.c_double * 1)(), (ctypes.c_int64 * 4)(3, 10, 20, 33)
     k = kernel.callable_at(stage.addresses["k"], SIGNATURES["k"])
     return k(ctypes.addressof(state), ctypes.addressof(batch)), state[0]
@@ -147,7 +147,7 @@ def test_a_stage_that_differs_in_comments_is_known(own_cache):
 
 
 def test_threads_compile_one_after_the_other(own_cache):
-    made: list[kernel.Stage] = []
+    made: list[kernel.LoadedStage] = []
 
     def compile_it() -> None:
         made.append(kernel.compile_stage(STAGE.replace("0.5", "0.25"), SIGNATURES, ["k"]))

@@ -12,7 +12,7 @@ import pytest
 from cq.runtime.engine.engine import Engine
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.abi import COLUMN_WORDS, STATE_FIRST_FREE, Storage
-from cq.runtime.layout.pipeline import ColumnSpec, Lanes, Pipeline, PortSpec, SourceSpec, Stage
+from cq.runtime.layout.pipeline import ColumnSpec, Lanes, Pipeline, PortSpec, SourceSpec, StageSpec
 from cq.ways import Way
 
 TYPES = {
@@ -123,7 +123,7 @@ def copying(runs=Way.LOOP, limit=None):
     lanes = runs is Way.LANES
     four = "i64(i64, i64, i64, i64)"
     functions = (("hand_on_row", four), ("kernel", four), ("lanes", "i64(i64, i64, i64, i64, i64, i64)"))
-    stage = Stage(
+    stage = StageSpec(
         name="copy",
         way=runs,
         module=_module(lanes),

@@ -24,7 +24,7 @@ from cq.runtime.layout.pipeline import (
     Site,
     Slot,
     SourceSpec,
-    Stage,
+    StageSpec,
     TableShape,
 )
 from cq.ways import Way
@@ -210,7 +210,7 @@ _SIGNATURES = (
 )
 
 
-def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | None = None) -> Stage:
+def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | None = None) -> StageSpec:
     """A stage with one of the kernels above. last: its rows go to the sink, without segments."""
     event = _EVENTS.get(name, _QUIET if last else _FORWARD)
     words = {"repeat": 1, "windows": 1, "running": KEYS, "groups": 16}.get(name, 0)
@@ -220,7 +220,7 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
     slots = tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words))
     if name.startswith("keeps"):
         slots, words = (Slot("entries", STATE_FIRST_FREE, "table", shapes=(TableShape(4, 1),)),), 1
-    return Stage(
+    return StageSpec(
         name=name,
         way=way,
         module=walk + event + _EACH + _BODIES[name],
@@ -241,7 +241,7 @@ def source(name: str = "s", delay_us: int = 0, timed: bool = True) -> SourceSpec
 
 
 def pipeline(
-    *stages: Stage, sources: int = 1, grid_us: int = 0, delay_us: int = 0, watermarks: bool = False
+    *stages: StageSpec, sources: int = 1, grid_us: int = 0, delay_us: int = 0, watermarks: bool = False
 ) -> Pipeline:
     """Sources of rows (k, v, t) into a chain of stages."""
     grids = (Grid(grid_us),) if grid_us else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from cq.codegen.arrivals import arrival_of
-from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
 from cq.codegen.operators.window import add_row, fold, groups_in_order, may_share_groups
 from cq.codegen.state.aggregates import nothing
 from cq.codegen.state.groups import Layout, group_layout, held_groups
@@ -21,7 +21,7 @@ from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Slot
 
 
-def _slots(stage: StagePlan, node: Aggregate, layout: Layout) -> tuple[Slot, Slot]:
+def _slots(stage: StageDraft, node: Aggregate, layout: Layout) -> tuple[Slot, Slot]:
     """One pane that never ends, and the cursor of the final emission."""
     pane = stage.slot(
         node, "groups",
@@ -60,7 +60,7 @@ def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
 
 
 @finishes("aggregate")
-def finish_aggregate(stage: StagePlan, node: LogicalNode) -> None:
+def finish_aggregate(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits the groups by first arrival, or the one row over nothing."""
     assert isinstance(node, Aggregate)
     layout = group_layout(node.keys, node.aggregates)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closes, closing, consumes, due_by_data
+from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closes, closing, consumes, due_by_data
 from cq.codegen.flow import function as stage_function
 from cq.codegen.keeping import Side
 from cq.codegen.matching import Matches, deliver_match, where_not_null
@@ -41,14 +41,14 @@ def consume_asof_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
 
 
 @due_by_data("asof_join")
-def due_words(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+def due_words(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     """Right rows in a log expire; when rows that wait are due is known from the node."""
     assert isinstance(node, AsofJoin)
     return (DueWord(Side.of(node, RIGHT).slot(stage, node), words.LOG_NEXT),) if node.ahead else ()
 
 
 @closes("asof_join")
-def close_asof_join(stage: StagePlan, node: LogicalNode) -> None:
+def close_asof_join(stage: StageDraft, node: LogicalNode) -> None:
     """Left rows that are due are looked up before right rows that are due are kept; then those of no more use go."""
     assert isinstance(node, AsofJoin)
     close_buffer(stage, node, LEFT, partial(_look_up, node=node))

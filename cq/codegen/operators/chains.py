@@ -24,7 +24,7 @@ from cq.codegen.collecting import (
     stage_function,
     write_collect,
 )
-from cq.codegen.flow import CHAINED, Flow, StagePlan, consumes
+from cq.codegen.flow import CHAINED, Flow, StageDraft, consumes
 from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, made_of
 from cq.codegen.matching import assign_all
 from cq.codegen.operators.trigger import Transaction, prepare, tables_of
@@ -49,7 +49,7 @@ assert AHEAD_ITSELF <= c.QUEUE_END
 FETCHED = 4  # accesses of a transaction, for the kernel
 
 
-def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
+def write_chains(stage: StageDraft, leaf: LogicalNode) -> Chains:
     """Write the functions that come before the kernel."""
     every_one = collected(stage)
     with stage_function(stage, "chains_begin", ARGUMENTS, 0) as flow:
@@ -76,7 +76,7 @@ def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
     )
 
 
-def events_word(stage: StagePlan) -> int:
+def events_word(stage: StageDraft) -> int:
     """The word of the state that says where the events of a ticket are."""
     key = (id(stage.plan), "events")
     if key not in stage.scratch:
@@ -84,7 +84,7 @@ def events_word(stage: StagePlan) -> int:
     return stage.scratch[key]
 
 
-def moves(stage: StagePlan) -> bool:
+def moves(stage: StageDraft) -> bool:
     """Whether rows come or go."""
     return any(_moves(p) for n in transactions_of(stage.plan) for p in n.programs)
 
@@ -93,7 +93,7 @@ def _moves(program: Program) -> bool:
     return any(isinstance(s, Insert | Delete) for s in every(program.steps))
 
 
-def kernel_writes(stage: StagePlan) -> bool:
+def kernel_writes(stage: StageDraft) -> bool:
     """Whether rows may be left to the kernel: they come or go, or have texts."""
     return moves(stage) or any(Layout.of(t).has_texts for n in transactions_of(stage.plan) for t in n.tables)
 

@@ -14,7 +14,7 @@ from cq.codegen.flow import (
     Closer,
     DueWord,
     Flow,
-    StagePlan,
+    StageDraft,
     closes,
     closing,
     consumes,
@@ -67,7 +67,7 @@ def _copies_text(node: LogicalNode) -> bool:
 
 
 @due_by_data("frames")
-def frames_due(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+def frames_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     """When the first of the open frames is over, or when the rows that are kept leave."""
     assert isinstance(node, Frames)
     if node.behind_us is not None:
@@ -90,7 +90,7 @@ def consume_frames(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 @closes("frames")
-def close_frames(stage: StagePlan, node: LogicalNode) -> None:
+def close_frames(stage: StageDraft, node: LogicalNode) -> None:
     """With a delay: a function that takes the rows the watermark has reached; and one of those that leave at a time."""
     assert isinstance(node, Frames)
     if node.order is not None and stage.waits:
@@ -110,7 +110,7 @@ def close_frames(stage: StagePlan, node: LogicalNode) -> None:
 
 
 @finishes("frames")
-def finish_frames(stage: StagePlan, node: LogicalNode) -> None:
+def finish_frames(stage: StageDraft, node: LogicalNode) -> None:
     """A function that hands on the rows that are left."""
     assert isinstance(node, Frames)
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))

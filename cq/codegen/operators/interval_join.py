@@ -16,7 +16,7 @@ from cq.codegen.flow import (
     Closer,
     DueWord,
     Flow,
-    StagePlan,
+    StageDraft,
     closes,
     closing,
     consumes,
@@ -88,7 +88,7 @@ def held_interval_join(node: LogicalNode) -> tuple[Held, ...]:
 
 
 @due_by_data("interval_join")
-def due_words(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+def due_words(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     """Rows expire, and left rows may leave, as the watermark advances."""
     assert isinstance(node, IntervalJoin)
     if node.in_windows:
@@ -179,7 +179,7 @@ def _lower(other: TimedSide) -> int:
 
 
 @closes("interval_join")
-def close_interval_join(stage: StagePlan, node: LogicalNode) -> None:
+def close_interval_join(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits the rows now known to have no match, by arrival, then frees the rows nothing can match."""
     assert isinstance(node, IntervalJoin)
     if node.in_windows:

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 
 from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
+from cq.codegen.flow import Flow, StageDraft, consumes, finishes, row_of
 from cq.codegen.keeping import KeptSide, LastingSide, Side, alone, write_unmatched
 from cq.codegen.matching import LEFT, RIGHT, assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
@@ -172,7 +172,7 @@ def _wait(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, v
 
 
 @finishes("join")
-def finish_join(stage: StagePlan, node: LogicalNode) -> None:
+def finish_join(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits the rows that nothing has matched, by arrival."""
     assert isinstance(node, Join)
     left, right = both = (_waiting_side(node, LEFT), _waiting_side(node, RIGHT))

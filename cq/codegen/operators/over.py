@@ -6,7 +6,7 @@ import ast
 from functools import partial
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StagePlan, closes, consumes
+from cq.codegen.flow import Flow, StageDraft, closes, consumes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.aggregates import Parts
@@ -105,7 +105,7 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 @closes("over")
-def close_over(stage: StagePlan, node: LogicalNode) -> None:
+def close_over(stage: StageDraft, node: LogicalNode) -> None:
     """With a delay: a function that takes the rows the watermark has reached."""
     assert isinstance(node, Over)
     if node.order is not None and stage.waits:

@@ -10,7 +10,7 @@ import ast
 
 from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
+from cq.codegen.flow import Flow, StageDraft, consumes, finishes, row_of
 from cq.codegen.keeping import LastingSide, Side, write_unmatched
 from cq.codegen.matching import LEFT, RIGHT, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
@@ -156,7 +156,7 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
 
 
 @finishes("semi_join")
-def finish_semi_join(stage: StagePlan, node: LogicalNode) -> None:
+def finish_semi_join(stage: StageDraft, node: LogicalNode) -> None:
     """With `anti`: a function that emits the left rows that nothing has matched, by arrival."""
     assert isinstance(node, SemiJoin)
     left = left_side(node)

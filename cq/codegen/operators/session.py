@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cq.codegen.flow import DueWord, Flow, StagePlan, closes, consumes, due_by_data, row_of
+from cq.codegen.flow import DueWord, Flow, StageDraft, closes, consumes, due_by_data, row_of
 from cq.codegen.sessions import Sessions, close_sessions, session_due_words, session_keys
 from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.aggregates import Parts
@@ -33,11 +33,11 @@ def layout_of(node: SessionAggregate) -> Layout:
     return Layout(keys, parts, shape)
 
 
-def _slot(stage: StagePlan, node: SessionAggregate) -> Slot:
+def _slot(stage: StageDraft, node: SessionAggregate) -> Slot:
     return Sessions.slot_of(stage, node, layout_of(node).shape)
 
 
-def _sessions(stage: StagePlan, node: SessionAggregate, layout: Layout) -> Sessions:
+def _sessions(stage: StageDraft, node: SessionAggregate, layout: Layout) -> Sessions:
     def start(flow: Flow, session: Entry) -> None:
         layout.parts.start(flow.scope, session)
 
@@ -55,7 +55,7 @@ def held_session(node: LogicalNode) -> tuple[Held, ...]:
 
 
 @due_by_data("session")
-def session_due(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+def session_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     """A gap after the last row of some session."""
     assert isinstance(node, SessionAggregate)
     return session_due_words(_slot(stage, node))
@@ -72,7 +72,7 @@ def consume_session(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 @closes("session")
-def close_session(stage: StagePlan, node: LogicalNode) -> None:
+def close_session(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits the results of the sessions that are due."""
     assert isinstance(node, SessionAggregate)
     layout = layout_of(node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from cq.codegen.flow import DueWord, Flow, StagePlan, closes, consumes, due_by_data, row_of
+from cq.codegen.flow import DueWord, Flow, StageDraft, closes, consumes, due_by_data, row_of
 from cq.codegen.sessions import Sessions, close_sessions, session_due_words, session_keys
 from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.hash_tables import (
@@ -60,11 +60,11 @@ def layout_of(node: SessionRows) -> Layout:
     return Layout(keys, list_word, fields, row_words, shape)
 
 
-def _slot(stage: StagePlan, node: SessionRows) -> Slot:
+def _slot(stage: StageDraft, node: SessionRows) -> Slot:
     return Sessions.slot_of(stage, node, layout_of(node).shape, "interval_rows")
 
 
-def _sessions(stage: StagePlan, node: SessionRows, layout: Layout) -> Sessions:
+def _sessions(stage: StageDraft, node: SessionRows, layout: Layout) -> Sessions:
     def absorb(flow: Flow, session: Entry, later: Entry) -> None:
         mine, theirs = layout.list(session), layout.list(later)
         with flow.scope.when(expr("kept_join(T, L, M) == 0", T=session.table, L=mine, M=theirs)):
@@ -81,7 +81,7 @@ def held_session_rows(node: LogicalNode) -> tuple[Held, ...]:
 
 
 @due_by_data("session_rows")
-def session_rows_due(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+def session_rows_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     """A gap after the last row of some session."""
     assert isinstance(node, SessionRows)
     return session_due_words(_slot(stage, node))
@@ -148,7 +148,7 @@ def _load(scope: Scope, layout: Layout, kept: ast.expr) -> list[Val]:
 
 
 @closes("session_rows")
-def close_session_rows(stage: StagePlan, node: LogicalNode) -> None:
+def close_session_rows(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits the rows of the sessions that are due."""
     assert isinstance(node, SessionRows)
     layout = layout_of(node)

@@ -13,7 +13,7 @@ from cq.codegen.flow import (
     Closer,
     DueWord,
     Flow,
-    StagePlan,
+    StageDraft,
     closes,
     closing,
     consumes,
@@ -110,7 +110,7 @@ def _compared(order: Sequence[OrderKey], texts: Sequence[Field | None]) -> list[
     return found
 
 
-def _slot(stage: StagePlan, node: Sort) -> Slot:
+def _slot(stage: StageDraft, node: Sort) -> Slot:
     layout = layout_of(node)
     keep = -1 if node.keep is None else node.keep
     return stage.slot(
@@ -130,7 +130,7 @@ def held_rows(node: LogicalNode) -> tuple[Held, ...]:
 
 
 @due_by_data("sort")
-def sort_due(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+def sort_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     """The time of some partition; none where all leave at the end."""
     assert isinstance(node, Sort)
     return (DueWord(_slot(stage, node), ranks.RANKS_NEXT),) if node.times else ()
@@ -254,7 +254,7 @@ def _plain(scope: Scope, value: Val) -> Val:
 
 
 @closes("sort")
-def close_sort(stage: StagePlan, node: LogicalNode) -> None:
+def close_sort(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits the partitions that are due; it goes on where a full port stopped it."""
     assert isinstance(node, Sort)
     if not node.times:
@@ -270,7 +270,7 @@ def close_sort(stage: StagePlan, node: LogicalNode) -> None:
 
 
 @finishes("sort")
-def finish_sort(stage: StagePlan, node: LogicalNode) -> None:
+def finish_sort(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits every partition."""
     assert isinstance(node, Sort)
     slot = _slot(stage, node)

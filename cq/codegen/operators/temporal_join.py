@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from cq.codegen.flow import Flow, StagePlan, closes, consumes
+from cq.codegen.flow import Flow, StageDraft, closes, consumes
 from cq.codegen.matching import where_passes
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row
@@ -30,7 +30,7 @@ def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) ->
 
 
 @closes("temporal_join")
-def close_temporal_join(stage: StagePlan, node: LogicalNode) -> None:
+def close_temporal_join(stage: StageDraft, node: LogicalNode) -> None:
     """With a delay: a function that looks up for the left rows the watermark has reached."""
     assert isinstance(node, TemporalJoin)
     if stage.waits:

@@ -21,7 +21,7 @@ from cq.codegen.elements import Arrays
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.fetching import fetch_ahead
-from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
 from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, made_of
 from cq.codegen.matching import assign_all, where_not_null
 from cq.codegen.state.hash_tables import Births, TableLocals, outlives
@@ -507,7 +507,7 @@ def _never(node: Trigger, access: Access) -> Val:
 
 
 @finishes("trigger")
-def finish_trigger(stage: StagePlan, node: LogicalNode) -> None:
+def finish_trigger(stage: StageDraft, node: LogicalNode) -> None:
     """With `contents`: a function that emits the rows of all tables, table by table."""
     assert isinstance(node, Trigger)
     if not node.contents:

@@ -8,7 +8,7 @@ from functools import partial
 
 from cq.codegen.expressions.arrays import count_of, each_element, element, element_type
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StagePlan, consumes
+from cq.codegen.flow import Flow, StageDraft, consumes
 from cq.codegen.operators.over import over_table
 from cq.codegen.state.hash_tables import text_key
 from cq.codegen.values import Row, Val, any_null
@@ -133,7 +133,7 @@ def _find_piece(flow: Flow, text: Val, separator: Val, at: str) -> tuple[ast.exp
     return start, size
 
 
-def followers(stage: StagePlan, node: LogicalNode) -> Iterator[tuple[Over, list[Expr]]]:
+def followers(stage: StageDraft, node: LogicalNode) -> Iterator[tuple[Over, list[Expr]]]:
     """The running operators behind `node`, past filters and projections, that are keyed by plain columns of it."""
     for reader, _ in stage.readers.get(id(node), ()):
         plain = [Column(f.type, f.nullable, i) for i, f in enumerate(node.schema.fields)]

@@ -12,7 +12,7 @@ from cq.codegen.flow import (
     Closer,
     DueWord,
     Flow,
-    StagePlan,
+    StageDraft,
     closes,
     closing,
     consumes,
@@ -45,7 +45,7 @@ def layout_of(node: WindowAggregate) -> Layout:
     return group_layout(node.keys, node.aggregates)
 
 
-def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
+def _slot(stage: StageDraft, node: WindowAggregate, layout: Layout) -> Slot:
     w = node.window
     # what the container takes for an end is the closing time: `lag_us` later, as are all its times
     size = w.pane if w.kind is WindowKind.CUMULATE else w.size  # of those the closing function makes windows
@@ -165,14 +165,14 @@ def grid_of_ends(window: Window, lag_us: int) -> Grid:
 
 
 @due_on_grid("window")
-def due_window(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+def due_window(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     """The first window to close."""
     assert isinstance(node, WindowAggregate)
     return (DueWord(_slot(stage, node, layout_of(node)), panes.PANES_NEXT_END),)
 
 
 @closes("window")
-def close_window(stage: StagePlan, node: LogicalNode) -> None:
+def close_window(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits the groups of the window that is due; it goes on where a full port stopped it."""
     assert isinstance(node, WindowAggregate)
     layout = layout_of(node)

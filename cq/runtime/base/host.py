@@ -18,7 +18,7 @@ from cq.runtime.base.interpret import LIBRARY, interpret_stage, load_modules
 from cq.runtime.base.native import natives_of
 from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.pipeline import Moving, Stage
+from cq.runtime.layout.pipeline import Moving, StageSpec
 
 Function = Callable[..., Any]
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
@@ -58,14 +58,14 @@ class Host(Protocol):
     def address(self, name: str) -> int:
         """Its address."""
 
-    def entries(self, stage: Stage) -> dict[str, int]:
+    def entries(self, stage: StageSpec) -> dict[str, int]:
         """The addresses of a stage's entry points by name."""
 
     def moving_entries(self, moving: Moving) -> dict[str, int]:
         """The addresses of the functions that move state, by name."""
 
 
-def stage_entries(stage: Stage) -> tuple[str, ...]:
+def stage_entries(stage: StageSpec) -> tuple[str, ...]:
     """The functions of a stage that are called by address."""
     lanes = () if stage.lanes is None else (stage.lanes.entry,)
     by_key = (stage.by_key,) if stage.by_key else ()
@@ -125,7 +125,7 @@ class CompiledHost:
     def address(self, name: str) -> int:
         return self._library.address(name)
 
-    def entries(self, stage: Stage) -> dict[str, int]:
+    def entries(self, stage: StageSpec) -> dict[str, int]:
         return kernel.compile_stage(stage.module, dict(stage.functions), stage_entries(stage)).addresses
 
     def moving_entries(self, moving: Moving) -> dict[str, int]:
@@ -196,7 +196,7 @@ class InterpretedHost:
     def address(self, name: str) -> int:
         return function_address(self._functions[name])
 
-    def entries(self, stage: Stage) -> dict[str, int]:
+    def entries(self, stage: StageSpec) -> dict[str, int]:
         functions = interpret_stage(stage.module, f"<cq stage {stage.name}>")
         return {name: function_address(functions[name]) for name in stage_entries(stage)}
 

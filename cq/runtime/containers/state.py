@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.runtime.containers.protocol import container_of
 from cq.runtime.layout.abi import STRING_SLACK_BYTES
-from cq.runtime.layout.pipeline import Slot, Stage
+from cq.runtime.layout.pipeline import Slot, StageSpec
 
 if TYPE_CHECKING:  # a host needs llvmlite; the files of this folder are read where it may be absent
     from cq.runtime.base.host import Host
@@ -41,7 +41,7 @@ def native_name(function: Callable[..., Any]) -> str:
     return str(function.__name__)
 
 
-def new_state(host: Host, stage: Stage) -> int:
+def new_state(host: Host, stage: StageSpec) -> int:
     """The address of a state in which nothing has happened."""
     state = host.place(bytes(8 * stage.state_words))
     for slot in stage.slots:
@@ -50,7 +50,7 @@ def new_state(host: Host, stage: Stage) -> int:
     return state
 
 
-def drop_state(host: Host, stage: Stage, state: int) -> None:
+def drop_state(host: Host, stage: StageSpec, state: int) -> None:
     """The containers and the step memory of a state are freed."""
     for slot in stage.slots:
         if (container := container_of(slot)) is not None:
@@ -59,7 +59,7 @@ def drop_state(host: Host, stage: Stage, state: int) -> None:
     host.function("step_drop")(state)
 
 
-def weighed_slots(host: Host, stage: Stage) -> list[int]:
+def weighed_slots(host: Host, stage: StageSpec) -> list[int]:
     """What `state_held_bytes` takes: of each container its offset, and the address of what weighs it."""
     found: list[int] = []
     for slot in stage.slots:
@@ -68,7 +68,7 @@ def weighed_slots(host: Host, stage: Stage) -> list[int]:
     return found
 
 
-def held_by_operator(host: Host, stage: Stage, states: Sequence[int]) -> dict[str, int]:
+def held_by_operator(host: Host, stage: StageSpec, states: Sequence[int]) -> dict[str, int]:
     """Bytes that the containers in these states of a stage hold, by the identity of the operator they belong to."""
     found: dict[str, int] = {}
     for slot in stage.slots:

@@ -3,7 +3,7 @@
 Plans divide state in different ways: one loop, lanes by one key or another, stages in a chain, panes that workers have
 filled apart. What is the same in all is the operator and the name of the slot (`Slot.key`). So the containers of the
 old plan are filled as they were, and what they hold is moved from there into those of the new one, by functions that
-the new plan's stages bring along (`Stage.moving`), each entry to its lane.
+the new plan's stages bring along (`StageSpec.moving`), each entry to its lane.
 
 Arrivals  A plan numbers rows in its own way, and only the order of the numbers means anything. So the numbers of each
           operator become -n .. -1, in the same order: below all that come. Equal ones, which one loop gives to the rows
@@ -26,12 +26,12 @@ from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.stage import STAGE_LANES
 from cq.runtime.flow.split import LANES_ROUTE, PARTITIONS
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE, ROUTING_WORDS, STATE_LATE_ROWS
-from cq.runtime.layout.pipeline import Slot, Stage
+from cq.runtime.layout.pipeline import Slot, StageSpec
 
 StateBytes = dict[str, bytes]  # by slot key; "" holds the counters every state has
 
 
-def saved_slots(stage: Stage) -> tuple[Slot, ...]:
+def saved_slots(stage: StageSpec) -> tuple[Slot, ...]:
     """The slots that a snapshot has."""
     return tuple(slot for slot in stage.slots if not slot.transient)
 

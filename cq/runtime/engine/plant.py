@@ -11,7 +11,7 @@ from cq.runtime.containers.state import made, new_state, words
 from cq.runtime.engine import stage as s
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.abi import NEVER, SPARE_ROWS, STATE_INSTANT
-from cq.runtime.layout.pipeline import Pipeline, PortSpec, Stage
+from cq.runtime.layout.pipeline import Pipeline, PortSpec, StageSpec
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
@@ -96,7 +96,7 @@ def new_depot(host: Host, port: PortSpec, limit: int, capacity: int, carried: Ca
     return depot
 
 
-def new_states(plant: Plant, spec: Stage, count: int) -> list[int]:
+def new_states(plant: Plant, spec: StageSpec, count: int) -> list[int]:
     """The states of a stage."""
     states: list[int] = []
     plant.states.append(states)
@@ -107,7 +107,7 @@ def new_states(plant: Plant, spec: Stage, count: int) -> list[int]:
     return states
 
 
-def new_views(plant: Plant, spec: Stage, state: int, count: int) -> list[int]:
+def new_views(plant: Plant, spec: StageSpec, state: int, count: int) -> list[int]:
     """States beside the last stage's one: cursors, errors and texts of their own, and its containers."""
     assert all(slot.container for slot in spec.slots), "a plain word of the state would not be shared"
     views = plant.views[-1]
@@ -120,7 +120,7 @@ def new_views(plant: Plant, spec: Stage, state: int, count: int) -> list[int]:
     return views
 
 
-def new_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> list[int]:
+def new_tasks(plant: Plant, spec: StageSpec, stage: int, states: Sequence[int]) -> list[int]:
     """A task for each of these states; 0: it gets one when it runs."""
     tasks: list[int] = []
     plant.tasks.append(tasks)
@@ -129,7 +129,7 @@ def new_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> l
     return tasks
 
 
-def idle_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> None:
+def idle_tasks(plant: Plant, spec: StageSpec, stage: int, states: Sequence[int]) -> None:
     """A pool of tasks, one for each of these states, and a reorder buffer for as many."""
     host = plant.host
     tasks = new_tasks(plant, spec, stage, states)

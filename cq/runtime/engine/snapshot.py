@@ -19,7 +19,7 @@ from cq.runtime.engine.moving import StateBytes, move_states, saved_slots
 from cq.runtime.engine.plant import Plant
 from cq.runtime.flow import admission as m
 from cq.runtime.layout.abi import STATE_LATE_ROWS
-from cq.runtime.layout.pipeline import Lanes, Pipeline, Stage
+from cq.runtime.layout.pipeline import Lanes, Pipeline, StageSpec
 
 _ADMISSION = (m.ADMISSION_SERIAL, m.ADMISSION_MINIMUM, m.ADMISSION_BOUNDARY, m.ADMISSION_LATE_ROWS)
 _SOURCE = (m.SOURCE_ENDED, m.SOURCE_MAX, m.SOURCE_WATERMARK, m.SOURCE_TAKEN)
@@ -113,12 +113,12 @@ def _put_states(host: Host, plant: Plant, snapshot: Snapshot) -> None:
             _load_state(host, spec, states[number if spec.slots else 0], parts)
 
 
-def _save_state(host: Host, spec: Stage, state: int) -> StateBytes:
+def _save_state(host: Host, spec: StageSpec, state: int) -> StateBytes:
     parts = {slot.key: save_slot(host, slot, host.word(state, slot.offset)) for slot in saved_slots(spec)}
     return {"": struct.pack("<q", host.word(state, STATE_LATE_ROWS)), **parts}
 
 
-def _load_state(host: Host, spec: Stage, state: int, parts: StateBytes) -> None:
+def _load_state(host: Host, spec: StageSpec, state: int, parts: StateBytes) -> None:
     late_rows = host.word(state, STATE_LATE_ROWS) + struct.unpack("<q", parts[""])[0]
     host.set_word(state, STATE_LATE_ROWS, late_rows)
     for slot in saved_slots(spec):

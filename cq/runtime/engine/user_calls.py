@@ -13,13 +13,13 @@ from cq.lang.functions import Failure
 from cq.lang.types import DataType, Kind, Physical
 from cq.runtime.base.host import Host
 from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
-from cq.runtime.layout.pipeline import Stage, UserCall
+from cq.runtime.layout.pipeline import StageSpec, UserCall
 
 _WORD, _DOUBLE = struct.Struct("<q"), struct.Struct("<d")
 _CODES = {text: code for code, text in ERROR_CODES.items()}
 
 
-def place_constants(host: Host, stage: Stage) -> int:
+def place_constants(host: Host, stage: StageSpec) -> int:
     """The address of a stage's constants, with the addresses of the user's functions in them."""
     content = bytearray(stage.constants)
     for call in stage.user_calls:

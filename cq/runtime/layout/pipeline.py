@@ -97,7 +97,7 @@ class EventTime:
     """How admission finds a row's event time: microseconds = column * scale + shift.
 
     entry: a function of the first stage that computes this column, the source's first, before rows are admitted (see
-    `Stage.time_entries`); None when the source delivers it.
+    `StageSpec.time_entries`); None when the source delivers it.
     """
 
     column: int
@@ -281,8 +281,8 @@ class Chains:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """A compiled-to-be loop.
+class StageSpec:
+    """A stage as codegen has written it: a loop that is still to be compiled.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
     lanes: for LANES, and only for that.  by_key: for PARTIAL, where parts can be filled by key: the function that
@@ -329,7 +329,7 @@ class Pipeline:
     """
 
     sources: tuple[SourceSpec, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[StageSpec, ...]
     grids: tuple[Grid, ...] = ()
     watermarks: bool = False
     workers: int | None = None
@@ -348,7 +348,7 @@ def verify_pipeline(pipeline: Pipeline) -> Pipeline:
     return pipeline
 
 
-def _problems(pipeline: Pipeline, number: int, stage: Stage) -> Iterator[str]:
+def _problems(pipeline: Pipeline, number: int, stage: StageSpec) -> Iterator[str]:
     last = number == len(pipeline.stages) - 1
     names = {name for name, _ in stage.functions}
     if stage.entry not in names or (stage.lanes is not None and stage.lanes.entry not in names):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cq.records import dataclass
 from cq.runtime.base.interpret import WAYS, load_modules
 from cq.runtime.engine.plant import Plant
-from cq.runtime.layout.pipeline import Stage
+from cq.runtime.layout.pipeline import StageSpec
 from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
@@ -34,7 +34,7 @@ class Making:
     entries: dict[str, int]
 
     @property
-    def spec(self) -> Stage:
+    def spec(self) -> StageSpec:
         return self.plant.pipeline.stages[self.number]
 
     @property
