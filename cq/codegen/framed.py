@@ -8,8 +8,8 @@ from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StageDraft
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregate_parts import Entry
-from cq.codegen.state.aggregates import Parts
+from cq.codegen.state.accumulators import Entry
+from cq.codegen.state.aggregates import Accumulators
 from cq.codegen.state.hash_tables import Field, Keys, TableLocals, lay_out, string_words
 from cq.codegen.state.kept_values import KeptValues
 from cq.codegen.values import Row
@@ -28,19 +28,19 @@ from cq.runtime.layout.words import Word, beside
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Where things are: in the entry of a partition `keys`, the back, the FRAME words; in a record its place, where
-    rows are kept the row, and its parts.
+    rows are kept the row, and its accumulators.
 
     null: the word that is -1 where the key is NULL and that comes first, 1 where it comes last, else 0.
     peer: the word that tells peers in a frame of rows.
     back: words by which those of the back are further on in the entry than in a record.
-    kept: what a record has instead of parts where rows are gone through: then the back is what the frame has.
+    kept: what a record has instead of accumulators where rows are gone through: then the back is what the frame has.
     """
 
     keys: Keys
     null: int
     place: int
     peer: int
-    parts: Parts
+    accumulators: Accumulators
     row: tuple[Field, ...]
     kept: KeptValues | None
     back: int
@@ -60,15 +60,15 @@ def layout_of(node: Frames) -> Layout:
     columns = [(f.type, f.nullable) for f in node.input.schema.fields] if node.keeps_rows else []
     row, first = lay_out(columns, peer + (node.peer is not None), "FRAMED_ROW")
     at = keys.next_word if node.walks else first
-    parts = Parts.of(node.aggregates, at, "FRAMED", of_none=node.frame.may_be_empty)
-    kept = KeptValues.lay_out(parts, first) if node.walks else None
-    back = keys.next_word - parts.first_word
-    frame = keys.next_word + parts.next_word - parts.first_word
-    texts = tuple(w + back for w in parts.strings)
+    accumulators = Accumulators.of(node.aggregates, at, "FRAMED", of_none=node.frame.may_be_empty)
+    kept = KeptValues.lay_out(accumulators, first) if node.walks else None
+    back = keys.next_word - accumulators.first_word
+    frame = keys.next_word + accumulators.next_word - accumulators.first_word
+    texts = tuple(w + back for w in accumulators.strings)
     entry = TableShape(frame + words.FRAME_WORDS, keys.next_word - ENTRY_FIRST, (*string_words(keys.fields), *texts))
-    of_row, last = (parts.strings, parts.next_word) if kept is None else (kept.strings, kept.next_word)
+    of_row, last = (accumulators.strings, accumulators.next_word) if kept is None else (kept.strings, kept.next_word)
     record = TableShape(last, 0, (*string_words(row), *of_row))
-    return Layout(keys, null, place, peer, parts, row, kept, back, Word(frame, "FRAMES"), (entry, record))
+    return Layout(keys, null, place, peer, accumulators, row, kept, back, Word(frame, "FRAMES"), (entry, record))
 
 
 def rows_slot(stage: StageDraft, node: Frames) -> Slot:
@@ -117,7 +117,7 @@ class Framed:
         values = [emit(scope, row, k) for k in node.partition]
 
         def fresh(e: ast.expr) -> None:
-            layout.parts.start(scope, back_of(layout, e, local.address))
+            layout.accumulators.start(scope, back_of(layout, e, local.address))
 
         arrival = arrival_of(flow, node) if make and node.keeps_rows else flow.serial
         entry = layout.keys.probe(local, values, arrival, fresh) if make else layout.keys.find(local, values)

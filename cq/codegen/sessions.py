@@ -13,7 +13,7 @@ from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregate_parts import Entry
+from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.hash_tables import Keys, Sought, TableLocals, lay_out
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr

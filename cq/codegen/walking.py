@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from cq.codegen.flow import Flow
 from cq.codegen.framed import Framed, Place, bound_of, has_null, is_dropped, is_taken, layout_of, word_of
-from cq.codegen.state.aggregate_parts import Entry, Part
+from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.hash_tables import Keys, TableLocals, string_words
 from cq.codegen.state.kept_values import Once
 from cq.codegen.state.moving import Held, Mover
@@ -44,7 +44,7 @@ def _walk(flow: Flow, node: Frames, at: Framed) -> None:
     """The state is that of the rows of the frame that are not left out."""
     scope, writer, kept = flow.scope, flow.writer, at.layout.kept
     assert kept is not None
-    at.layout.parts.clear(scope, at.back)
+    at.layout.accumulators.clear(scope, at.back)
     once = _sets(flow, node, at)
     now = scope.let(expr("record_at(F, N)", F=at.frames, N=at.word(words.FRAME_NOW)), "now")
     number = ast.Name(writer.let(at.word(words.FRAME_DROPPED), "number"), ast.Load())
@@ -79,21 +79,21 @@ def _is_left_out(
     return peers if without is Without.GROUP else expr("P and not S", P=peers, S=same)
 
 
-def _set_of(part: Part) -> Keys:
-    """The key of the set of a DISTINCT part."""
-    return Keys.of([(part.args[0].type, False)], ordered=False, name="MEMBER")
+def _set_of(accumulator: Accumulator) -> Keys:
+    """The key of the set of a DISTINCT accumulator."""
+    return Keys.of([(accumulator.args[0].type, False)], ordered=False, name="MEMBER")
 
 
-def _distinct(node: Frames) -> list[Part]:
-    return [p for p in layout_of(node).parts.parts if p.distinct]
+def _distinct(node: Frames) -> list[Accumulator]:
+    return [p for p in layout_of(node).accumulators.all if p.distinct]
 
 
 def _sets(flow: Flow, node: Frames, at: Framed) -> Once:
-    """Empty the sets of the DISTINCT parts; gives what adds to them, as `Parts.add` wants it."""
+    """Empty the sets of the DISTINCT accumulators; gives what adds to them, as `Accumulators.add` wants it."""
     tables: list[tuple[Keys, TableLocals]] = []
-    distinct = [p for p in at.layout.parts.parts if p.distinct]
-    for number, part in enumerate(distinct):
-        keys = _set_of(part)
+    distinct = [p for p in at.layout.accumulators.all if p.distinct]
+    for number, accumulator in enumerate(distinct):
+        keys = _set_of(accumulator)
         shape = TableShape(keys.next_word, keys.next_word - ENTRY_FIRST, string_words(keys.fields))
         slot = flow.stage.table_slot(node, f"members{number}", shape)
         table = TableLocals.declare(flow.scope, shape.entry_words)
@@ -101,8 +101,8 @@ def _sets(flow: Flow, node: Frames, at: Framed) -> Once:
         table.use(expr("ld_i64(state, W)", W=slot.offset))
         tables.append((keys, table))
 
-    def once(part: Part, value: Val, then: Callable[[], None]) -> None:
-        keys, table = tables[distinct.index(part)]
+    def once(accumulator: Accumulator, value: Val, then: Callable[[], None]) -> None:
+        keys, table = tables[distinct.index(accumulator)]
         keys.probe(table, [value], ast.Constant(0), lambda e: then())
 
     return once

@@ -25,7 +25,7 @@ PASSES = "flow.scope.when(passes)"
 ASOF = "codegen.operators.asof_join"
 ASSIGN = "codegen.operators.assign_windows"
 SKETCHES = "runtime.containers.sketches"
-PARTS = "codegen.state.aggregate_parts"
+ACCUMULATORS = "codegen.state.accumulators"
 SESSION, INTERVALS = "codegen.sessions", "runtime.containers.intervals"
 KEPT = "runtime.containers.interval_rows"
 SLIDING = "runtime.containers.sliding"
@@ -204,42 +204,44 @@ MUTANTS = {
     ),
     "a text of two that are joined is the first": seen_by(
         "sessions",
-        PARTS,
+        ACCUMULATORS,
         "self.swap(scope, e, other)\n            else:\n                self.add(scope, e, (outlives",
         "pass\n            else:\n                self.add(scope, e, (outlives",
     ),
     "a text by position of two that are joined is the first": seen_by(
         "aggregates",
-        PARTS,
+        ACCUMULATORS,
         "self.swap(scope, e, other)\n            else:\n                self.add(scope, e, [outlives",
         "pass\n            else:\n                self.add(scope, e, [outlives",
     ),
     "points of two panes have their means by the first": seen_by(
         "aggregates",
-        PARTS,
+        ACCUMULATORS,
         '"M + A * S", M=self.at_float(e, n), A=away',
         '"M + 0.0 * A * S", M=self.at_float(e, n), A=away',
     ),
     "points of two panes lie about one mean": seen_by(
-        "aggregates", PARTS, '"P + Q + A * B * W"', '"P + Q + 0.0 * A * B * W"'
+        "aggregates", ACCUMULATORS, '"P + Q + A * B * W"', '"P + Q + 0.0 * A * B * W"'
     ),
     "the points of a first pane without any stay none": seen_by(
         "aggregates",
-        PARTS,
+        ACCUMULATORS,
         "            for n in range(self.words):\n                self.put(scope, e, self.at(other, n), n)\n"
         '        with scope.when(expr("T != 0 and M != 0", T=theirs, M=mine)):\n'
         '            many = scope.let(expr("M + T", M=mine, T=theirs), "many")\n            share',
         '            pass\n        with scope.when(expr("T != 0 and M != 0", T=theirs, M=mine)):\n'
         '            many = scope.let(expr("M + T", M=mine, T=theirs), "many")\n            share',
     ),
-    "the first row is that of the last pane": seen_by("aggregates", PARTS, '"V < A", V=values', '"V > A", V=values'),
-    "the last row is that of the first pane": seen_by("aggregates", PARTS, '"V >= A"', '"V <= A"'),
+    "the first row is that of the last pane": seen_by(
+        "aggregates", ACCUMULATORS, '"V < A", V=values', '"V > A", V=values'
+    ),
+    "the last row is that of the first pane": seen_by("aggregates", ACCUMULATORS, '"V >= A"', '"V <= A"'),
     "of equal extremes the last is taken": seen_by(
-        "aggregates", PARTS, '"BETTER or EQUAL and V < A"', '"BETTER or EQUAL and V > A"'
+        "aggregates", ACCUMULATORS, '"BETTER or EQUAL and V < A"', '"BETTER or EQUAL and V > A"'
     ),
     "a separator precedes the first text": seen_by(
         "aggregates",
-        "codegen.state.list_parts",
+        "codegen.state.list_accumulators",
         "        with scope.when(self.is_there(e)):",
         '        with scope.when(expr("1 == 1")):',
     ),
@@ -299,7 +301,7 @@ MUTANTS = {
     ),
     "-0.0 and 0.0 are two keys": seen_by("windows", PROBE, "f64_bits(X + 0.0)", "f64_bits(X)"),
     "the carry of a sum is lost": seen_by(
-        "windows", "codegen.state.aggregate_parts", '"add128_hi(HI, LO, X)"', '"wadd(HI, X >> 63)"'
+        "windows", "codegen.state.accumulators", '"add128_hi(HI, LO, X)"', '"wadd(HI, X >> 63)"'
     ),
     "an aggregate counts NULL": seen_by(
         "windows",
@@ -310,8 +312,8 @@ MUTANTS = {
     "FILTER lets through what is NULL": seen_by(
         "windows",
         "codegen.state.aggregates",
-        "conditions.append(is_true(emit(scope, row, part.filter)))",
-        "conditions.append(emit(scope, row, part.filter).it)",
+        "conditions.append(is_true(emit(scope, row, accumulator.filter)))",
+        "conditions.append(emit(scope, row, accumulator.filter).it)",
     ),
     "a value is distinct once a pane, whatever its group": seen_by(
         "windows",

@@ -112,7 +112,7 @@ MUTANTS = {
         "cq.codegen.state.groups", "[renumbered, value]", "[number, value]", "sets"
     ),
     "groups that workers filled apart are not counted together": moved(
-        "cq.codegen.state.groups", "    layout.parts.merge(scope, found, other)", "    pass", "merged"
+        "cq.codegen.state.groups", "    layout.accumulators.merge(scope, found, other)", "    pass", "merged"
     ),
     "a part that was emptied closes when it would have": moved(
         "cq.runtime.containers.panes",

@@ -101,7 +101,7 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, state: str, cursor: Slot)
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         values = load_fields(scope, layout.keys.fields, entry.address, entry.table)
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, None):
-            values += layout.parts.values(scope, entry)
+            values += layout.accumulators.values(scope, entry)
             flow.deliver(node, row_of(scope, values))
     done = count if node.keys else expr("max(N, 1)", N=count)  # of no rows there is a row all the same, once
     writer.code("st_i64(state, W, N)", W=cursor.offset, N=done)

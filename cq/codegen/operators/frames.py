@@ -36,7 +36,7 @@ from cq.codegen.framed import (
     time_of,
     word_of,
 )
-from cq.codegen.state.aggregate_parts import Entry
+from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.hash_tables import Births, as_words, load_fields, store_field, store_nulls
 from cq.codegen.state.moving import Held, frame_rows, holds
 from cq.codegen.values import Row
@@ -63,7 +63,7 @@ def held_frames(node: LogicalNode) -> tuple[Held, ...]:
 def _copies_text(node: LogicalNode) -> bool:
     """A text that a row of the frame has is copied to be merged with others."""
     assert isinstance(node, Frames)
-    return any(layout_of(node).parts.strings)
+    return any(layout_of(node).accumulators.strings)
 
 
 @due_by_data("frames")
@@ -125,10 +125,10 @@ def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) ->
     made = ast.Name(writer.let(expr("record_new(F)", F=at.frames), "record"), ast.Load())
     with scope.when(expr("R == 0", R=made)):
         flow.no_memory("rows of frames")
-    record, parts = Entry(made, at.frames), at.layout.parts
+    record, accumulators = Entry(made, at.frames), at.layout.accumulators
     if at.layout.kept is None:
-        parts.start(scope, record)
-        parts.add(scope, record, row, at.word(words.FRAME_ADDED))
+        accumulators.start(scope, record)
+        accumulators.add(scope, record, row, at.word(words.FRAME_ADDED))
     else:
         at.layout.kept.write(scope, record, row)
     place = _put_place(flow, node, at, made, row)
@@ -223,7 +223,7 @@ def _put_row(flow: Flow, node: Frames, at: Framed, record: ast.expr, row: Row) -
 def _answer(flow: Flow, node: Frames, at: Framed, place: Place, row: Callable[[], Row]) -> None:
     """Move the frame to a row, read the results, hand the row on. row: read when nothing changes texts any more."""
     source = _stacked(flow, node, at, place) if at.layout.kept is None else walked(flow, node, at, place)
-    values = at.layout.parts.values(flow.scope, source)
+    values = at.layout.accumulators.values(flow.scope, source)
     found = row()
     if node.keeps_rows:
         values = [*(found.column(i) for i in range(len(node.input.schema))), *values]
@@ -247,7 +247,7 @@ def _stacked(flow: Flow, node: Frames, at: Framed, place: Place) -> Entry:
     """The frame of a row, by two stacks."""
     scope, frame = flow.scope, node.frame
     with flow.writer.while_(is_taken(flow, node, at, place)), scope.block():
-        at.layout.parts.merge(scope, at.back, at.record(flow, at.word(words.FRAME_NEXT)))
+        at.layout.accumulators.merge(scope, at.back, at.record(flow, at.word(words.FRAME_NEXT)))
         flow.writer.code("frame_take(F, E)", F=at.frames, E=at.entry)
         if frame.start is None:
             flow.writer.code("frame_drop(F, E)", F=at.frames, E=at.entry)
@@ -259,7 +259,7 @@ def _stacked(flow: Flow, node: Frames, at: Framed, place: Place) -> Entry:
 
 def _drop(flow: Flow, node: Frames, at: Framed, start: Place) -> None:
     """Rows before the start leave the frame. Where the front has none, the back becomes the front first."""
-    scope, writer, parts = flow.scope, flow.writer, at.layout.parts
+    scope, writer, accumulators = flow.scope, flow.writer, at.layout.accumulators
     dropped, taken = at.word(words.FRAME_DROPPED), at.word(words.FRAME_TAKEN)
     with writer.while_(is_dropped(node, at, start)), scope.block():
         with scope.when(expr("D == M", D=dropped, M=at.word(words.FRAME_MIDDLE))):
@@ -267,23 +267,23 @@ def _drop(flow: Flow, node: Frames, at: Framed, start: Place) -> None:
             with writer.while_(expr("L != S", L=last, S=at.word(words.FRAME_START))), scope.block():
                 later = at.record(flow, last, keeps=True)
                 writer.set(last.id, expr("record_link(R, SIDE)", R=later.address, SIDE=words.BEFORE))
-                parts.merge(scope, at.record(flow, last), later)
-            parts.clear(scope, at.back)
+                accumulators.merge(scope, at.record(flow, last), later)
+            accumulators.clear(scope, at.back)
             writer.code("st_i64(E, W, T)", E=at.entry, W=at.layout.at(words.FRAME_MIDDLE), T=taken)
         writer.code("frame_drop(F, E)", F=at.frames, E=at.entry)
 
 
 def _together(flow: Flow, at: Framed) -> Entry:
     """The back, and where there is a front both, in the record that is no row."""
-    scope, writer, parts = flow.scope, flow.writer, at.layout.parts
+    scope, writer, accumulators = flow.scope, flow.writer, at.layout.accumulators
     found = Entry(
         ast.Name(writer.let(at.back.address, "result"), ast.Load()), ast.Name(writer.let(at.table, "owner"), ast.Load())
     )
     with scope.when(expr("D != M", D=at.word(words.FRAME_DROPPED), M=at.word(words.FRAME_MIDDLE))):
         both = at.record(flow, ast.Constant(words.RESULT_RECORD))
-        parts.clear(scope, both)
-        parts.merge(scope, both, at.record(flow, at.word(words.FRAME_START), keeps=True))
-        parts.merge(scope, both, at.back)
+        accumulators.clear(scope, both)
+        accumulators.merge(scope, both, at.record(flow, at.word(words.FRAME_START), keeps=True))
+        accumulators.merge(scope, both, at.back)
         for name, value in zip((found.address, found.table), (both.address, both.table), strict=True):
             assert isinstance(name, ast.Name)
             writer.set(name.id, value)

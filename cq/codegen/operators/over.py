@@ -8,8 +8,8 @@ from functools import partial
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StageDraft, closes, consumes
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregate_parts import Entry
-from cq.codegen.state.aggregates import Parts
+from cq.codegen.state.accumulators import Entry
+from cq.codegen.state.aggregates import Accumulators
 from cq.codegen.state.hash_tables import (
     Field,
     Keys,
@@ -63,7 +63,7 @@ class Layout:
 
     keys: Keys
     lags: tuple[LagRing, ...]
-    parts: Parts
+    accumulators: Accumulators
     shape: TableShape
 
 
@@ -75,13 +75,13 @@ def layout_of(node: Over) -> Layout:
         if isinstance(call, Lag):
             lags.append(LagRing(call, Word(word, f"LAG{len(lags)}_SEEN")))
             word += lags[-1].words
-    parts = Parts.of([c for c in node.calls if isinstance(c, AggregateCall)], word, "RUNNING")
-    strings = (*string_words(keys.fields), *(w for ring in lags for w in ring.string_words), *parts.strings)
-    shape = TableShape(parts.next_word, keys.next_word - ENTRY_FIRST, strings)
+    accumulators = Accumulators.of([c for c in node.calls if isinstance(c, AggregateCall)], word, "RUNNING")
+    strings = (*string_words(keys.fields), *(w for ring in lags for w in ring.string_words), *accumulators.strings)
+    shape = TableShape(accumulators.next_word, keys.next_word - ENTRY_FIRST, strings)
     if (until := node.until) is not None:
         place = next(i for i, e in enumerate(node.partition) if isinstance(e, Column) and e.index == until.column)
         shape = replace(shape, until_word=keys.fields[place].word, behind_us=until.shift_us + until.lag_us)
-    return Layout(keys, tuple(lags), parts, shape)
+    return Layout(keys, tuple(lags), accumulators, shape)
 
 
 def _copies_text(node: LogicalNode) -> bool:
@@ -132,12 +132,12 @@ def _take(flow: Flow, row: Row, node: Over) -> None:
     values = [emit(scope, row, k) for k in node.partition]
 
     def fresh(e: ast.expr) -> None:
-        layout.parts.start(scope, Entry(e, local.address))
+        layout.accumulators.start(scope, Entry(e, local.address))
 
     entry = Entry(layout.keys.recall(local, values, flow.serial, fresh), local.address)
     lagged = iter([_lag(flow, ring, entry, row) for ring in layout.lags])
-    layout.parts.add(scope, entry, row, ast.Constant(0))
-    running = iter(layout.parts.values(scope, entry))
+    layout.accumulators.add(scope, entry, row, ast.Constant(0))
+    running = iter(layout.accumulators.values(scope, entry))
     results = [next(lagged) if isinstance(call, Lag) else next(running) for call in node.calls]
     flow.deliver(node, row.with_added(len(node.input.schema), results))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cq.codegen.flow import DueWord, Flow, StageDraft, closes, consumes, due_by_data, row_of
 from cq.codegen.sessions import Sessions, close_sessions, session_due_words, session_keys
-from cq.codegen.state.aggregate_parts import Entry
-from cq.codegen.state.aggregates import Parts
+from cq.codegen.state.accumulators import Entry
+from cq.codegen.state.aggregates import Accumulators
 from cq.codegen.state.hash_tables import Keys, load_fields, string_words
 from cq.codegen.state.moving import Held, holds, interval_entries
 from cq.codegen.values import Row
@@ -21,16 +21,16 @@ class Layout:
     """Where a session's things are in its entry, behind its times."""
 
     keys: Keys
-    parts: Parts
+    accumulators: Accumulators
     shape: TableShape
 
 
 def layout_of(node: SessionAggregate) -> Layout:
     keys = session_keys(node)
-    parts = Parts.of(node.aggregates, keys.next_word, "SESSION")
-    strings = (*string_words(keys.fields), *parts.strings)
-    shape = TableShape(parts.next_word, keys.next_word - order.INTERVAL_KEYS, strings, parts.arrivals)
-    return Layout(keys, parts, shape)
+    accumulators = Accumulators.of(node.aggregates, keys.next_word, "SESSION")
+    strings = (*string_words(keys.fields), *accumulators.strings)
+    shape = TableShape(accumulators.next_word, keys.next_word - order.INTERVAL_KEYS, strings, accumulators.arrivals)
+    return Layout(keys, accumulators, shape)
 
 
 def _slot(stage: StageDraft, node: SessionAggregate) -> Slot:
@@ -39,10 +39,10 @@ def _slot(stage: StageDraft, node: SessionAggregate) -> Slot:
 
 def _sessions(stage: StageDraft, node: SessionAggregate, layout: Layout) -> Sessions:
     def start(flow: Flow, session: Entry) -> None:
-        layout.parts.start(flow.scope, session)
+        layout.accumulators.start(flow.scope, session)
 
     def absorb(flow: Flow, session: Entry, later: Entry) -> None:
-        layout.parts.merge(flow.scope, session, later)
+        layout.accumulators.merge(flow.scope, session, later)
 
     return Sessions(node, layout.keys, layout.shape, _slot(stage, node), start, absorb)
 
@@ -68,7 +68,7 @@ def consume_session(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     with flow.on_time(node):
         layout = layout_of(node)
         entry, arrival = _sessions(flow.stage, node, layout).of_row(flow, row)
-        layout.parts.add(flow.scope, entry, row, arrival)
+        layout.accumulators.add(flow.scope, entry, row, arrival)
 
 
 @closes("session")
@@ -82,7 +82,7 @@ def close_session(stage: StageDraft, node: LogicalNode) -> None:
         scope, entry, table = flow.scope, session.address, session.table
         values = [*sessions.bounds(flow), *load_fields(scope, layout.keys.fields, entry, table)]
         with flow.of_group(node.key_names, layout.keys, entry, table, node.lag_us):
-            values += layout.parts.values(scope, session)
+            values += layout.accumulators.values(scope, session)
             flow.deliver(node, row_of(scope, values))
         sessions.closed(flow, session)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from cq.codegen.flow import DueWord, Flow, StageDraft, closes, consumes, due_by_data, row_of
 from cq.codegen.sessions import Sessions, close_sessions, session_due_words, session_keys
-from cq.codegen.state.aggregate_parts import Entry
+from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.hash_tables import (
     Field,
     Keys,

@@ -21,10 +21,10 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregate_parts import Entry, Part
+from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.groups import Layout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
-from cq.codegen.state.list_parts import Values
+from cq.codegen.state.list_accumulators import Values
 from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
@@ -137,16 +137,16 @@ def add_row(
     key_values = [emit(scope, row, k) for k in node.keys]
     found = layout.keys.recall(local, key_values, arrival, lambda e: _start(flow, layout, local, e))
     entry = Entry(found, local.address)
-    distinct = [p for p in layout.parts.parts if p.distinct]
+    distinct = [p for p in layout.accumulators.all if p.distinct]
 
-    def once(part: Part, value: Val, then: Callable[[], None]) -> None:
-        index = distinct.index(part)
+    def once(accumulator: Accumulator, value: Val, then: Callable[[], None]) -> None:
+        index = distinct.index(accumulator)
         members = TableLocals.declare(scope, layout.sets[index].next_word)
         members.use(expr("ld_i64(R, W)", R=record, W=beside(panes.PANE_TABLES, 1 + index, f"SET{index}")))
         number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.number_word), "number"),))
         layout.sets[index].probe(members, [number, value], flow.serial, lambda e: then())
 
-    layout.parts.add(scope, entry, row, arrival, once)
+    layout.accumulators.add(scope, entry, row, arrival, once)
 
 
 def _start(flow: Flow, layout: Layout, local: TableLocals, entry: ast.expr) -> None:
@@ -154,7 +154,7 @@ def _start(flow: Flow, layout: Layout, local: TableLocals, entry: ast.expr) -> N
     if layout.number_word >= 0:
         number = expr("ld_i64(T, W) - 1", T=local.table, W=TABLE_COUNT)
         flow.writer.code("st_i64(E, W, N)", E=entry, W=layout.number_word, N=number)
-    layout.parts.start(flow.scope, Entry(entry, local.address))
+    layout.accumulators.start(flow.scope, Entry(entry, local.address))
 
 
 def grid_of_ends(window: Window, lag_us: int) -> Grid:
@@ -270,7 +270,7 @@ def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> st
 
 def _slides(node: WindowAggregate, layout: Layout) -> bool:
     """Whether panes can be added up in any grouping, and a group is a few words: sums hold it many times."""
-    kept = any(isinstance(part, Values) for part in layout.parts.parts)
+    kept = any(isinstance(accumulator, Values) for accumulator in layout.accumulators.all)
     return node.merges_exactly and not layout.sets and not kept
 
 
@@ -424,7 +424,7 @@ def _each_group(
         bounds = (Val(type_, (t,)) for type_, t in zip(node.schema.types, times, strict=False))
         values = [*bounds, *_load_keys(flow, layout.keys, entry)]
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, node.lag_us):
-            values += layout.parts.values(scope, entry)
+            values += layout.accumulators.values(scope, entry)
             flow.deliver(node, row_of(scope, values))
 
 

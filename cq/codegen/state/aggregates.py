@@ -1,7 +1,7 @@
 """Kernel forms of the aggregates: code to add, merge and finish.
 
-An aggregate is made of parts (cq/codegen/state/aggregate_parts.py), and equal parts are kept once: COUNT(x), SUM(x),
-AVG(x) and the emptiness of MIN(x) share one count of x.
+An aggregate is made of accumulators (cq/codegen/state/accumulators.py), and equal ones are kept once: COUNT(x),
+SUM(x), AVG(x) and the emptiness of MIN(x) share one count of x.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.forms import stored_parts
 from cq.codegen.expressions.user import is_user_call, user_values
 from cq.codegen.expressions.wide import is_wide
-from cq.codegen.state.aggregate_parts import (
+from cq.codegen.state.accumulators import (
+    Accumulator,
     AllBits,
     AtGreatest,
     AtLeast,
@@ -30,7 +31,6 @@ from cq.codegen.state.aggregate_parts import (
     Least,
     Moments,
     OddBits,
-    Part,
     Pick,
     Points,
     SomeBits,
@@ -39,9 +39,9 @@ from cq.codegen.state.aggregate_parts import (
     WideTotal,
 )
 from cq.codegen.state.hash_tables import load_field, load_fields
-from cq.codegen.state.list_parts import Joined, Listed, Sketch, Values
-from cq.codegen.state.shape_parts import FloatProduct, Shape
-from cq.codegen.state.user_parts import UserState
+from cq.codegen.state.list_accumulators import Joined, Listed, Sketch, Values
+from cq.codegen.state.shape_accumulators import FloatProduct, Shape
+from cq.codegen.state.user_accumulators import UserState
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
 from cq.codegen.writer import expr
 from cq.lang.aggregates.pairs import GREATEST_SQUARE, LEAST_SQUARE
@@ -58,8 +58,8 @@ Result = Callable[[Scope, Entry], Val]
 
 
 @dataclass(slots=True)
-class Parts:
-    """The parts of several calls, each kept once, and how to read each call's result from them.
+class Accumulators:
+    """The accumulators of several calls, each kept once, and how to read each call's result from them.
 
     of_none: whether results over no rows are read, too.
     """
@@ -67,76 +67,78 @@ class Parts:
     first_word: int
     owner: str  # of their words, for their names
     of_none: bool = False
-    parts: list[Part] = field(default_factory=list)
+    all: list[Accumulator] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
-    _known: dict[object, Part] = field(default_factory=dict)
+    _known: dict[object, Accumulator] = field(default_factory=dict)
 
     @staticmethod
-    def of(calls: Sequence[AggregateCall], first_word: int, owner: str = "GROUP", of_none: bool = False) -> Parts:
-        made = Parts(first_word, owner, of_none)
+    def of(
+        calls: Sequence[AggregateCall], first_word: int, owner: str = "GROUP", of_none: bool = False
+    ) -> Accumulators:
+        made = Accumulators(first_word, owner, of_none)
         for call in calls:
             made.results.append(RECIPES[call.function.native](made, call))
         return made
 
     @property
     def next_word(self) -> int:
-        return self.parts[-1].word + self.parts[-1].words if self.parts else self.first_word
+        return self.all[-1].word + self.all[-1].words if self.all else self.first_word
 
     @property
     def strings(self) -> tuple[int, ...]:
-        return tuple(w for p in self.parts for w in p.strings)
+        return tuple(w for p in self.all for w in p.strings)
 
     @property
     def arrivals(self) -> tuple[int, ...]:
-        return tuple(w for p in self.parts for w in p.arrivals)
+        return tuple(w for p in self.all for w in p.arrivals)
 
-    def take(self, part: Part) -> Part:
-        """This part, or the equal one there is."""
-        known = self._known.setdefault(part.key, part)
-        if known is part:
-            part.word, part.owner, part.number = self.next_word, self.owner, len(self.parts)
-            self.parts.append(part)
+    def take(self, accumulator: Accumulator) -> Accumulator:
+        """This accumulator, or the equal one there is."""
+        known = self._known.setdefault(accumulator.key, accumulator)
+        if known is accumulator:
+            accumulator.word, accumulator.owner, accumulator.number = self.next_word, self.owner, len(self.all)
+            self.all.append(accumulator)
         return known
 
     def start(self, scope: Scope, e: Entry) -> None:
         """Make a fresh entry one of no rows."""
-        for part in self.parts:
-            part.start(scope, e)
+        for accumulator in self.all:
+            accumulator.start(scope, e)
 
     def clear(self, scope: Scope, e: Entry) -> None:
         """Make an entry one of no rows again."""
-        for part in self.parts:
-            part.clear(scope, e)
+        for accumulator in self.all:
+            accumulator.clear(scope, e)
 
     def add(
         self, scope: Scope, e: Entry, row: Row, arrival: ast.expr,
-        once: Callable[[Part, Val, Callable[[], None]], None] | None = None,
+        once: Callable[[Accumulator, Val, Callable[[], None]], None] | None = None,
     ) -> None:  # fmt: skip
-        """Count a row into every part.
+        """Count a row into every accumulator.
 
-        arrival: greater for a later row; 0 where rows only come in order.  once(part, value, then): writes `then` for
-        the first row of a value.
+        arrival: greater for a later row; 0 where rows only come in order.
+        once(accumulator, value, then): writes `then` for the first row of a value.
         """
-        for part in self.parts:
-            if part.filter is None:
-                for arg in part.args:
+        for accumulator in self.all:
+            if accumulator.filter is None:
+                for arg in accumulator.args:
                     if any(map(is_user_call, walk(arg))):
-                        emit(scope, row, arg)  # once for all parts: it may ask Python
+                        emit(scope, row, arg)  # once for all accumulators: it may ask Python
             with scope.block():
-                self._add(scope, e, row, part, arrival, once)
+                self._add(scope, e, row, accumulator, arrival, once)
 
     def _add(
-        self, scope: Scope, e: Entry, row: Row, part: Part, arrival: ast.expr,
-        once: Callable[[Part, Val, Callable[[], None]], None] | None,
+        self, scope: Scope, e: Entry, row: Row, accumulator: Accumulator, arrival: ast.expr,
+        once: Callable[[Accumulator, Val, Callable[[], None]], None] | None,
     ) -> None:  # fmt: skip
         conditions: list[ast.expr] = []
-        if part.filter is not None:
-            conditions.append(is_true(emit(scope, row, part.filter)))
+        if accumulator.filter is not None:
+            conditions.append(is_true(emit(scope, row, accumulator.filter)))
 
         def counted() -> None:
-            values = [emit(scope, row, arg) for arg in part.args]
-            placed = [Val(BIGINT, (arrival,))] if part.by_position else []
-            null = None if part.keeps_null else any_null(values)
+            values = [emit(scope, row, arg) for arg in accumulator.args]
+            placed = [Val(BIGINT, (arrival,))] if accumulator.by_position else []
+            null = None if accumulator.keeps_null else any_null(values)
             if null is not None:
                 with scope.when(expr("not N", N=null)):
                     put([*placed, *(Val(v.type, v.parts) for v in values)])
@@ -144,12 +146,12 @@ class Parts:
                 put([*placed, *values])
 
         def put(values: Sequence[Val]) -> None:
-            if part.distinct:
+            if accumulator.distinct:
                 assert once is not None, "a set where there are none"
                 (value,) = values
-                once(part, value, lambda: part.add(scope, e, values))
+                once(accumulator, value, lambda: accumulator.add(scope, e, values))
             else:
-                part.add(scope, e, values)
+                accumulator.add(scope, e, values)
 
         if conditions:
             with scope.when(conditions[0]):
@@ -159,21 +161,21 @@ class Parts:
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
         """Count in all another entry holds."""
-        for part in self.parts:
+        for accumulator in self.all:
             with scope.block():
-                part.merge(scope, e, other)
+                accumulator.merge(scope, e, other)
 
     def values(self, scope: Scope, e: Entry) -> list[Val]:
         """Every call's result."""
         return [result(scope, e) for result in self.results]
 
 
-Recipe = Callable[[Parts, AggregateCall], Result]
+Recipe = Callable[[Accumulators, AggregateCall], Result]
 RECIPES: dict[str, Recipe] = {}
 
 
 def recipe(name: str) -> Callable[[Recipe], Recipe]:
-    """Register how a call is made of parts, under the name its registry entry gives in `native`."""
+    """Register how a call is made of accumulators, under the name its registry entry gives in `native`."""
 
     def register(function: Recipe) -> Recipe:
         RECIPES[name] = function
@@ -182,26 +184,26 @@ def recipe(name: str) -> Callable[[Recipe], Recipe]:
     return register
 
 
-def _count(parts: Parts, call: AggregateCall) -> Part:
+def _count(accumulators: Accumulators, call: AggregateCall) -> Accumulator:
     """The count of the call's rows: shared with COUNT(*) where no argument can be NULL."""
     args = call.args if call.distinct or any(a.nullable for a in call.args) else ()
-    return parts.take(Counted(args, call.filter, call.distinct))
+    return accumulators.take(Counted(args, call.filter, call.distinct))
 
 
-def _emptiness(parts: Parts, call: AggregateCall) -> Callable[[Scope, Entry], ast.expr | None]:
+def _emptiness(accumulators: Accumulators, call: AggregateCall) -> Callable[[Scope, Entry], ast.expr | None]:
     """Whether no argument was added; None where there always is one."""
-    if call.filter is None and not parts.of_none and not any(a.nullable for a in call.args):
+    if call.filter is None and not accumulators.of_none and not any(a.nullable for a in call.args):
         return lambda scope, e: None
-    count = _count(parts, call)
+    count = _count(accumulators, call)
     return lambda scope, e: scope.let(expr("C == 0", C=count.at(e)), "empty")
 
 
 @recipe(USER_AGGREGATE)
-def user_recipe(parts: Parts, call: AggregateCall) -> Result:
+def user_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
     assert isinstance(call.function, UserAggregate)
     fold = call.function.made_of
-    state = parts.take(UserState(call.args, call.filter, call.distinct, fold=fold, span=call.span))
-    empty = _emptiness(parts, call)
+    state = accumulators.take(UserState(call.args, call.filter, call.distinct, fold=fold, span=call.span))
+    empty = _emptiness(accumulators, call)
     assert isinstance(state, UserState)
 
     def result(scope: Scope, e: Entry) -> Val:
@@ -219,22 +221,22 @@ def user_recipe(parts: Parts, call: AggregateCall) -> Result:
 
 
 @recipe("count")
-def count_recipe(parts: Parts, call: AggregateCall) -> Result:
+def count_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
     fails = bool(call.args) and can_fail(call.args[0])  # then it is computed, NULL or not
-    count = parts.take(Counted(call.args, call.filter, call.distinct)) if fails else _count(parts, call)
+    count = accumulators.take(Counted(call.args, call.filter, call.distinct)) if fails else _count(accumulators, call)
     return lambda scope, e: Val(call.type, (scope.let(count.at(e), "count"),))
 
 
-def _total(parts: Parts, call: AggregateCall) -> Part:
+def _total(accumulators: Accumulators, call: AggregateCall) -> Accumulator:
     type_ = call.args[0].type
     kind = FloatTotal if type_.is_float else WideTotal if is_wide(type_) else Total
-    return parts.take(kind(call.args, call.filter, call.distinct))
+    return accumulators.take(kind(call.args, call.filter, call.distinct))
 
 
 @recipe("sum")
-def sum_recipe(parts: Parts, call: AggregateCall) -> Result:
-    total = _total(parts, call)
-    empty = _emptiness(parts, call)
+def sum_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+    total = _total(accumulators, call)
+    empty = _emptiness(accumulators, call)
 
     def result(scope: Scope, e: Entry) -> Val:
         null = empty(scope, e)
@@ -258,9 +260,9 @@ def sum_recipe(parts: Parts, call: AggregateCall) -> Result:
 
 
 @recipe("avg")
-def avg_recipe(parts: Parts, call: AggregateCall) -> Result:
-    total, count = _total(parts, call), _count(parts, call)
-    empty = _emptiness(parts, call)
+def avg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+    total, count = _total(accumulators, call), _count(accumulators, call)
+    empty = _emptiness(accumulators, call)
 
     def result(scope: Scope, e: Entry) -> Val:
         null = empty(scope, e)
@@ -279,7 +281,7 @@ def avg_recipe(parts: Parts, call: AggregateCall) -> Result:
 
 
 def _wide_mean(
-    scope: Scope, call: AggregateCall, total: Part, e: Entry, many: ast.expr, what: str
+    scope: Scope, call: AggregateCall, total: Accumulator, e: Entry, many: ast.expr, what: str
 ) -> tuple[ast.expr, ...]:  # fmt: skip
     """The exact sum at the result's scale, divided, halves away from zero, as two words."""
     lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
@@ -305,9 +307,9 @@ def _rounded_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr,
 
 
 def _best(kind: type[Best]) -> Recipe:
-    def best_recipe(parts: Parts, call: AggregateCall) -> Result:
-        empty = _emptiness(parts, call)
-        best = parts.take(kind(call.args, call.filter, False))  # DISTINCT changes nothing
+    def best_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+        empty = _emptiness(accumulators, call)
+        best = accumulators.take(kind(call.args, call.filter, False))  # DISTINCT changes nothing
         assert isinstance(best, Best)
         return lambda scope, e: Val(
             call.type, load_field(scope, best.field, e.address, e.table, None).parts, empty(scope, e)
@@ -321,9 +323,9 @@ RECIPES["max"] = _best(Greatest)
 
 
 def _bool(template: str) -> Recipe:
-    def bool_recipe(parts: Parts, call: AggregateCall) -> Result:
-        count, trues = _count(parts, call), parts.take(Trues(call.args, call.filter, False))
-        empty = _emptiness(parts, call)
+    def bool_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+        count, trues = _count(accumulators, call), accumulators.take(Trues(call.args, call.filter, False))
+        empty = _emptiness(accumulators, call)
         return lambda scope, e: Val(
             call.type, (scope.let(expr(template, T=trues.at(e), C=count.at(e))),), empty(scope, e)
         )
@@ -336,15 +338,15 @@ RECIPES["bool_and"] = _bool("T == C")
 
 
 @recipe("count_if")
-def count_if_recipe(parts: Parts, call: AggregateCall) -> Result:
-    trues = parts.take(Trues(call.args, call.filter, call.distinct))
+def count_if_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+    trues = accumulators.take(Trues(call.args, call.filter, call.distinct))
     return lambda scope, e: Val(call.type, (scope.let(trues.at(e), "count"),))
 
 
 def _bits(kind: type[Bits]) -> Recipe:
-    def bits_recipe(parts: Parts, call: AggregateCall) -> Result:
-        bits = parts.take(kind(call.args, call.filter, call.distinct))
-        empty = _emptiness(parts, call)
+    def bits_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+        bits = accumulators.take(kind(call.args, call.filter, call.distinct))
+        empty = _emptiness(accumulators, call)
         return lambda scope, e: Val(call.type, (scope.let(bits.at(e), "bits"),), empty(scope, e))
 
     return bits_recipe
@@ -358,8 +360,8 @@ RECIPES["bit_xor"] = _bits(OddBits)
 def _spread(less: int, template: str) -> Recipe:
     """less: 1 for a sample.  template: of the result, from the variance V."""
 
-    def spread_recipe(parts: Parts, call: AggregateCall) -> Result:
-        moments = parts.take(Moments(call.args, call.filter, call.distinct))
+    def spread_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+        moments = accumulators.take(Moments(call.args, call.filter, call.distinct))
 
         def result(scope: Scope, e: Entry) -> Val:
             many = scope.let(moments.at(e), "many")
@@ -380,8 +382,8 @@ RECIPES["stddev_pop"], RECIPES["stddev_samp"] = _spread(0, "f64_sqrt(V)"), _spre
 def _shape(template: str) -> Recipe:
     """template: of the result, from the count N and the sums of powers M2, M3 and M4; NULL where M2 is 0."""
 
-    def shape_recipe(parts: Parts, call: AggregateCall) -> Result:
-        shape = parts.take(Shape(call.args, call.filter, call.distinct))
+    def shape_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+        shape = accumulators.take(Shape(call.args, call.filter, call.distinct))
 
         def result(scope: Scope, e: Entry) -> Val:
             words = {f"M{n}": scope.let(shape.at_float(e, n), "sum") for n in (2, 3, 4)}
@@ -399,9 +401,9 @@ RECIPES["kurtosis"] = _shape("N * f64_div(f64_div(M4, M2), M2) - 3.0")
 
 
 @recipe("product")
-def product_recipe(parts: Parts, call: AggregateCall) -> Result:
-    product = parts.take(FloatProduct(call.args, call.filter, call.distinct))
-    empty = _emptiness(parts, call)
+def product_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+    product = accumulators.take(FloatProduct(call.args, call.filter, call.distinct))
+    empty = _emptiness(accumulators, call)
     return lambda scope, e: Val(call.type, (scope.let(product.at_float(e), "product"),), empty(scope, e))
 
 
@@ -409,8 +411,10 @@ def _points(template: str, none: str = "C == 0") -> Recipe:
     """template: of the result.  none: when there is none. Both of the words X, Y, SXX, SYY, SXY, the count C, and its
     DOUBLE N, which is 1 at least."""
 
-    def points_recipe(parts: Parts, call: AggregateCall) -> Result:
-        points = parts.take(Points(call.args[::-1] if call.function.y_first else call.args, call.filter, call.distinct))
+    def points_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+        points = accumulators.take(
+            Points(call.args[::-1] if call.function.y_first else call.args, call.filter, call.distinct)
+        )
 
         def result(scope: Scope, e: Entry) -> Val:
             names = ("X", "Y", "SXX", "SYY", "SXY")
@@ -440,8 +444,8 @@ RECIPES["regr_r2"] = _points(f"pick_f64(SYY == 0.0, 1.0, {CORRELATION} * {CORREL
 
 
 def _pick(kind: type[Pick]) -> Recipe:
-    def pick_recipe(parts: Parts, call: AggregateCall) -> Result:
-        pick = parts.take(kind(call.args, call.filter, False))  # DISTINCT changes nothing
+    def pick_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+        pick = accumulators.take(kind(call.args, call.filter, False))  # DISTINCT changes nothing
         assert isinstance(pick, Pick)
 
         def result(scope: Scope, e: Entry) -> Val:
@@ -464,8 +468,8 @@ RECIPES["arg_min"], RECIPES["arg_max"] = _pick(AtLeast), _pick(AtGreatest)
 def collected(template: str) -> Recipe:
     """template: of the result, from the table T, the list L and the option F: a DOUBLE where the name says between."""
 
-    def collected_recipe(parts: Parts, call: AggregateCall) -> Result:
-        values = parts.take(Values(call.args, call.filter, call.distinct))
+    def collected_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+        values = accumulators.take(Values(call.args, call.filter, call.distinct))
         assert isinstance(values, Values)
 
         def result(scope: Scope, e: Entry) -> Val:
@@ -486,8 +490,8 @@ RECIPES["median"] = RECIPES["quantile_cont"] = collected("list_between(T, L, F)"
 
 
 @recipe("string_agg")
-def string_agg_recipe(parts: Parts, call: AggregateCall) -> Result:
-    joined = parts.take(Joined(call.args, call.filter, False))
+def string_agg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+    joined = accumulators.take(Joined(call.args, call.filter, False))
     assert isinstance(joined, Joined)
 
     def result(scope: Scope, e: Entry) -> Val:
@@ -499,9 +503,9 @@ def string_agg_recipe(parts: Parts, call: AggregateCall) -> Result:
 
 
 @recipe("array_agg")
-def array_agg_recipe(parts: Parts, call: AggregateCall) -> Result:
+def array_agg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
     """An array of step bytes, made of the list when the result is read."""
-    listed = parts.take(Listed(call.args, call.filter, False))
+    listed = accumulators.take(Listed(call.args, call.filter, False))
     assert isinstance(listed, Listed)
 
     def result(scope: Scope, e: Entry) -> Val:
@@ -520,8 +524,8 @@ def array_agg_recipe(parts: Parts, call: AggregateCall) -> Result:
 
 
 @recipe("approx_count_distinct")
-def approx_count_distinct_recipe(parts: Parts, call: AggregateCall) -> Result:
-    sketch = parts.take(Sketch(call.args, call.filter, False))
+def approx_count_distinct_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
+    sketch = accumulators.take(Sketch(call.args, call.filter, False))
     assert isinstance(sketch, Sketch)
     return lambda scope, e: Val(
         call.type, (scope.let(expr("sketch_count(T, L)", T=e.table, L=sketch.list(e)), "count"),)

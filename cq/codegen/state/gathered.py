@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 
 from cq.codegen.expressions.arrays import cast_array, count_of, element, order_of
-from cq.codegen.state.aggregate_parts import Entry
-from cq.codegen.state.aggregates import RECIPES, Parts, Recipe, Result, collected, recipe
-from cq.codegen.state.list_parts import Listed, Values
+from cq.codegen.state.accumulators import Entry
+from cq.codegen.state.aggregates import RECIPES, Accumulators, Recipe, Result, collected, recipe
+from cq.codegen.state.list_accumulators import Listed, Values
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
@@ -36,9 +36,9 @@ def gathers(call: AggregateCall) -> bool:
     return call.function.native in {"array_agg", "histogram"}
 
 
-def _gathered(parts: Parts, call: AggregateCall, read: Callable[[Scope, Val], Val]) -> Result:
+def _gathered(accumulators: Accumulators, call: AggregateCall, read: Callable[[Scope, Val], Val]) -> Result:
     """read: the result, of an array of step bytes with all values, one at least."""
-    gathered = parts.take(Gathered(call.args, call.filter, call.distinct))
+    gathered = accumulators.take(Gathered(call.args, call.filter, call.distinct))
     assert isinstance(gathered, Gathered)
     type_ = array(call.args[0].type)
 
@@ -67,20 +67,20 @@ def _ascending(scope: Scope, items: Val) -> Val:
 
 def _or_gathered(of_words: Recipe, otherwise: Recipe) -> Recipe:
     """What fits a word is kept as one."""
-    return lambda parts, call: (otherwise if gathers(call) else of_words)(parts, call)
+    return lambda accumulators, call: (otherwise if gathers(call) else of_words)(accumulators, call)
 
 
-def _quantile_disc(parts: Parts, call: AggregateCall) -> Result:
+def _quantile_disc(accumulators: Accumulators, call: AggregateCall) -> Result:
     def reaching(scope: Scope, items: Val) -> Val:
         ordered = _ascending(scope, items)
         count = count_of(scope, ordered)
         reached = expr("f64_to_i64(f64_ceil(F * i64_to_f64(C)))", F=call.options[0], C=count)
         return element(scope, ordered, count, scope.let(expr("max(R - 1, 0)", R=reached), "place"))
 
-    return _gathered(parts, call, reaching)
+    return _gathered(accumulators, call, reaching)
 
 
-def _mode(parts: Parts, call: AggregateCall) -> Result:
+def _mode(accumulators: Accumulators, call: AggregateCall) -> Result:
     def commonest(scope: Scope, items: Val) -> Val:
         found = expr("array_commonest(state, A, HOW)", A=items.parts[0], HOW=order_of(items.type))
         place = scope.let(found, "place")
@@ -88,11 +88,11 @@ def _mode(parts: Parts, call: AggregateCall) -> Result:
             scope.fail(ErrorCode.NO_MEMORY, "values of a group", NOWHERE)
         return element(scope, items, count_of(scope, items), place)
 
-    return _gathered(parts, call, commonest)
+    return _gathered(accumulators, call, commonest)
 
 
 @recipe("histogram")
-def histogram_recipe(parts: Parts, call: AggregateCall) -> Result:
+def histogram_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
     def counted(scope: Scope, items: Val) -> Val:
         texts = cast_array(scope, _ascending(scope, items), array(VARCHAR), call.span)
         address = scope.let(expr("array_counts(state, A)", A=texts.parts[0]), "text")
@@ -100,7 +100,7 @@ def histogram_recipe(parts: Parts, call: AggregateCall) -> Result:
             scope.fail(ErrorCode.NO_MEMORY, "values of a group", NOWHERE)
         return Val(VARCHAR, (address, scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size")))
 
-    return _gathered(parts, call, counted)
+    return _gathered(accumulators, call, counted)
 
 
 RECIPES["quantile_disc"] = _or_gathered(collected("list_reaching(T, L, F)"), _quantile_disc)

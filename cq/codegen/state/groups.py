@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 from functools import partial
 
-from cq.codegen.state.aggregate_parts import Entry
-from cq.codegen.state.aggregates import Parts
+from cq.codegen.state.accumulators import Entry
+from cq.codegen.state.aggregates import Accumulators
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields, string_words
 from cq.codegen.state.moving import Held, Mover
 from cq.codegen.values import Scope, Val
@@ -28,9 +28,9 @@ class Layout:
 
     keys: Keys
     number_word: int
-    parts: Parts
+    accumulators: Accumulators
     shape: TableShape
-    sets: tuple[Keys, ...]  # one for each distinct part: (group number, argument)
+    sets: tuple[Keys, ...]  # one for each distinct accumulator: (group number, argument)
 
     @property
     def shapes(self) -> tuple[TableShape, ...]:
@@ -41,18 +41,18 @@ class Layout:
 
 
 def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout:
-    """The entry of a group: keys, its number where there are DISTINCT sets, the parts of the aggregates."""
+    """The entry of a group: keys, its number where there are DISTINCT sets, the accumulators of the aggregates."""
     key = Keys.of([(k.type, k.nullable) for k in keys], name="GROUP_KEY")
     counted = any(c.distinct for c in calls)
-    parts = Parts.of(calls, key.next_word + counted)
-    strings = (*string_words(key.fields), *parts.strings)
-    shape = TableShape(parts.next_word, key.next_word - ENTRY_KEYS, strings, parts.arrivals)
+    accumulators = Accumulators.of(calls, key.next_word + counted)
+    strings = (*string_words(key.fields), *accumulators.strings)
+    shape = TableShape(accumulators.next_word, key.next_word - ENTRY_KEYS, strings, accumulators.arrivals)
     sets = tuple(
         Keys.of([(BIGINT, False), (p.args[0].type, False)], ordered=False, name="MEMBER")
-        for p in parts.parts
+        for p in accumulators.all
         if p.distinct
     )
-    return Layout(key, Word(key.next_word, "GROUP_NUMBER") if counted else -1, parts, shape, sets)
+    return Layout(key, Word(key.next_word, "GROUP_NUMBER") if counted else -1, accumulators, shape, sets)
 
 
 def merge_group(scope: Scope, layout: Layout, found: Entry, other: Entry) -> None:
@@ -60,7 +60,7 @@ def merge_group(scope: Scope, layout: Layout, found: Entry, other: Entry) -> Non
     first = scope.let(expr("ld_i64(E, W)", E=other.address, W=ENTRY_FIRST), "first")
     with scope.when(expr("F < ld_i64(E, W)", F=first, E=found.address, W=ENTRY_FIRST)):
         scope.writer.code("st_i64(E, W, F)", E=found.address, W=ENTRY_FIRST, F=first)
-    layout.parts.merge(scope, found, other)
+    layout.accumulators.merge(scope, found, other)
 
 
 def held_groups(name: str, layout: Layout, merges: bool) -> Held:

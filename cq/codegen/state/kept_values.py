@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.user import is_user_call
-from cq.codegen.state.aggregate_parts import Entry, Part
-from cq.codegen.state.aggregates import Parts
+from cq.codegen.state.accumulators import Accumulator, Entry
+from cq.codegen.state.aggregates import Accumulators
 from cq.codegen.state.hash_tables import Field, lay_out, load_fields, store_field, store_nulls, string_words
 from cq.codegen.values import Row, Scope, Val, any_null, is_true
 from cq.codegen.writer import expr
@@ -17,19 +17,19 @@ from cq.lang.types import BIGINT
 from cq.records import dataclass
 from cq.runtime.layout.words import Word
 
-Once = Callable[[Part, Val, Callable[[], None]], None]
+Once = Callable[[Accumulator, Val, Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptArguments:
-    """The arguments that some parts share. flag: the word that is 1 where the row is counted; -1: it always is."""
+    """The arguments that accumulators share. flag: the word that is 1 where the row is counted; -1: it always is."""
 
     args: tuple[Expr, ...]
     filter: Expr | None
     keeps_null: bool
     fields: tuple[Field, ...]
     flag: int
-    parts: tuple[Part, ...]
+    accumulators: tuple[Accumulator, ...]
 
     def write(self, scope: Scope, e: Entry, row: Row) -> None:
         """The record, its words 0, keeps the arguments of a row."""
@@ -56,7 +56,7 @@ class KeptArguments:
             scope.writer.code("st_i64(E, W, 1)", E=e.address, W=self.flag)
 
     def count(self, scope: Scope, found: Entry, kept: Entry, arrival: ast.expr, once: Once) -> None:
-        """Count what a record keeps into the parts of an entry of another table. once: as of `Parts.add`."""
+        """Count what a record keeps into the accumulators of another table's entry. once: as of `Accumulators.add`."""
         if self.flag < 0:
             self._count(scope, found, kept, arrival, once)
         else:
@@ -65,27 +65,27 @@ class KeptArguments:
 
     def _count(self, scope: Scope, found: Entry, kept: Entry, arrival: ast.expr, once: Once) -> None:
         values = load_fields(scope, self.fields, kept.address, kept.table)
-        for part in self.parts:
-            placed = [Val(BIGINT, (arrival,))] if part.by_position else []
+        for accumulator in self.accumulators:
+            placed = [Val(BIGINT, (arrival,))] if accumulator.by_position else []
             with scope.block():
-                if part.distinct:
-                    once(part, values[0], lambda part=part: part.add(scope, found, values))  # type: ignore[misc]
+                if accumulator.distinct:
+                    once(accumulator, values[0], lambda accumulator=accumulator: accumulator.add(scope, found, values))  # type: ignore[misc]
                 else:
-                    part.add(scope, found, [*placed, *values])
+                    accumulator.add(scope, found, [*placed, *values])
 
 
 @dataclass(frozen=True, slots=True)
 class KeptValues:
-    """The arguments of all parts, and the first word behind them."""
+    """The arguments of all accumulators, and the first word behind them."""
 
     of: tuple[KeptArguments, ...]
     next_word: int
 
     @staticmethod
-    def lay_out(parts: Parts, first_word: int) -> KeptValues:
-        shared: dict[tuple[tuple[Expr, ...], Expr | None, bool], list[Part]] = {}
-        for part in parts.parts:
-            shared.setdefault((part.args, part.filter, part.keeps_null), []).append(part)
+    def lay_out(accumulators: Accumulators, first_word: int) -> KeptValues:
+        shared: dict[tuple[tuple[Expr, ...], Expr | None, bool], list[Accumulator]] = {}
+        for accumulator in accumulators.all:
+            shared.setdefault((accumulator.args, accumulator.filter, accumulator.keeps_null), []).append(accumulator)
         made: list[KeptArguments] = []
         word = first_word
         for number, ((args, condition, keeps_null), mine) in enumerate(shared.items()):
@@ -102,7 +102,7 @@ class KeptValues:
         return tuple(w for kept in self.of for w in string_words(kept.fields))
 
     def write(self, scope: Scope, e: Entry, row: Row) -> None:
-        """The record keeps what the parts see of a row."""
+        """The record keeps what the accumulators see of a row."""
         for kept in self.of:
             if kept.filter is None:
                 for arg in kept.args:
@@ -112,7 +112,7 @@ class KeptValues:
                 kept.write(scope, e, row)
 
     def count(self, scope: Scope, found: Entry, record: Entry, arrival: ast.expr, once: Once) -> None:
-        """Count what a record keeps into every part. arrival: greater for a later row."""
+        """Count what a record keeps into every accumulator. arrival: greater for a later row."""
         for kept in self.of:
             with scope.block():
                 kept.count(scope, found, record, arrival, once)

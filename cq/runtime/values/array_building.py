@@ -168,7 +168,7 @@ def array_reverse(state: int, array: int, how: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def array_of_items(state: int, items: int, size: int, how: int) -> int:
-    """The array of what an aggregate has listed in so many bytes: `Listed` in cq/codegen/state/aggregate_parts.py."""
+    """The array of what an aggregate has listed in so many bytes: `Listed` in cq/codegen/state/accumulators.py."""
     if how == TEXT:
         return _listed_texts(state, items, size)
     width = _width_of(how)

@@ -1,8 +1,8 @@
 """The words that groups keep of their rows: what aggregates are made of (cq/codegen/state/aggregates.py).
 
-A part has words in an entry; a fresh entry's words are 0, `start` sets those that begin otherwise. Exact sums take two
-words (128 bits), so adding never fails; whoever reads one checks that it fits. Parts that grow with their group are in
-list_parts.py.
+An accumulator has words in an entry; a fresh entry's words are 0, `start` sets those that begin otherwise. Exact sums
+take two words (128 bits), so adding never fails; whoever reads one checks that it fits. Accumulators that grow with
+their group are in list_accumulators.py.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Part:
+class Accumulator:
     """Some words of a group, kept for some arguments under one filter, over distinct values or all."""
 
     args: tuple[Expr, ...]
@@ -63,7 +63,7 @@ class Part:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What makes two parts the same."""
+        """What makes two accumulators the same."""
         return (type(self), self.args, self.filter, self.distinct)
 
     @property
@@ -84,7 +84,7 @@ class Part:
         """Set the words of a fresh entry that do not begin as 0."""
 
     def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
-        """Count one row in; the values of the arguments are not NULL, unless the part keeps NULL."""
+        """Count one row in; the values of the arguments are not NULL, unless the accumulator keeps NULL."""
         raise AssertionError
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
@@ -125,7 +125,7 @@ class Part:
         scope.writer.code("st_f64(E, W, V)", E=e.address, W=self._word(n), V=value)
 
 
-class Counted(Part):
+class Counted(Accumulator):
     """How many rows, or how many arguments that are not NULL."""
 
     names = ("COUNT",)
@@ -147,7 +147,7 @@ class Trues(Counted):
         self.put(scope, e, expr("C + pick(V, 1, 0)", C=self.at(e), V=value.it))
 
 
-class Total(Part):
+class Total(Accumulator):
     """The exact sum of integers or decimals: low word, high word."""
 
     names = ("SUM_LO", "SUM_HI")
@@ -169,7 +169,7 @@ class Total(Part):
         self.put(scope, e, expr("wadd(LO, L2)", LO=lo, L2=lo2))
 
 
-class WideTotal(Part):
+class WideTotal(Accumulator):
     """The exact sum of decimals of two words: low word, high word, and a third for what passes beyond 128 bits."""
 
     names = ("SUM_LO", "SUM_HI", "SUM_TOP")
@@ -191,7 +191,7 @@ class WideTotal(Part):
         scope.writer.code(code, E=e.address, W=self._word(0), T=top, H=high, L=low)
 
 
-class FloatTotal(Part):
+class FloatTotal(Accumulator):
     """The sum of doubles, in the order of the rows."""
 
     names = ("SUM",)
@@ -204,7 +204,7 @@ class FloatTotal(Part):
         self.put_float(scope, e, expr("S + V", S=self.at_float(e), V=self.at_float(other)))
 
 
-class Moments(Part):
+class Moments(Accumulator):
     """How many doubles, their mean, the sum of their squared distances from it: cq/lang/aggregates/statistics.py."""
 
     names = ("MANY", "MEAN", "SQUARES")
@@ -243,7 +243,7 @@ class Moments(Part):
             self.put_float(scope, e, squares, 2)
 
 
-class Points(Part):
+class Points(Accumulator):
     """How many pairs of doubles, their means and the sums of products of distances: cq/lang/aggregates/pairs.py."""
 
     names = ("POINTS", "MEAN_X", "MEAN_Y", "SXX", "SYY", "SXY")
@@ -288,7 +288,7 @@ class Points(Part):
                 self.put_float(scope, e, expr("P + Q + A * B * W", P=held, Q=added, A=a, B=b, W=weight), n)
 
 
-class Bits(Part):
+class Bits(Accumulator):
     """Integers put together bit by bit."""
 
     template = ""
@@ -318,7 +318,7 @@ class OddBits(Bits):
     names, template = ("ODD_BITS",), "H ^ V"
 
 
-class Best(Part):
+class Best(Accumulator):
     """The smallest or largest argument; the first of equals stays. Numbers begin at the far end of their order."""
 
     name = ""  # the comparison that makes a value better
@@ -403,7 +403,7 @@ class Greatest(Best):
     names = ("MAX", "MAX_TAIL", "MAX_IS_THERE")
 
 
-class Pick(Part):
+class Pick(Accumulator):
     """The arguments of one row, of which the first is the result, and that row's arrival: NEVER before there is one."""
 
     names = ("ARRIVAL",)

@@ -1,16 +1,16 @@
-"""The parts of SKEWNESS, KURTOSIS and PRODUCT."""
+"""The accumulators of SKEWNESS, KURTOSIS and PRODUCT."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
-from cq.codegen.state.aggregate_parts import Entry, Part
+from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 
 
-class Shape(Part):
+class Shape(Accumulator):
     """How many doubles, their mean, the sums of powers of their distances from it: cq/lang/aggregates/shapes.py."""
 
     names = ("MANY", "MEAN", "SECOND", "THIRD", "FOURTH")
@@ -61,7 +61,7 @@ class Shape(Part):
         return {f"{prefix}M{n}": scope.let(self.at_float(e, n), "sum") for n in range(1, self.words)}
 
 
-class FloatProduct(Part):
+class FloatProduct(Accumulator):
     """The product of doubles, in the order of the rows."""
 
     names = ("PRODUCT",)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from cq.codegen.expressions.user import user_values
-from cq.codegen.state.aggregate_parts import Entry, Part
+from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE, Span
@@ -18,7 +18,7 @@ from cq.runtime.layout.words import Word
 
 
 @dataclass(slots=True)
-class UserState(Part):
+class UserState(Accumulator):
     """The fields of the state, in order; those of a fresh entry are the fold's zero. span: of the call."""
 
     fold: UserFold | None = None

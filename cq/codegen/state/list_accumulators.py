@@ -1,6 +1,6 @@
-"""Parts of a group that grow with it: lists of its values, sketches of them, and texts and arrays made of them.
+"""Accumulators of a group that grow with it: lists of its values, sketches of them, and texts and arrays made of them.
 
-A part of `aggregate_parts.py` whose words lead to a list (cq/runtime/containers/lists.py).
+An accumulator of `accumulators.py` whose words lead to a list (cq/runtime/containers/lists.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ast
 from collections.abc import Sequence
 from typing import ClassVar
 
-from cq.codegen.state.aggregate_parts import Entry, Part
+from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.hash_tables import as_words
 from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import expr
@@ -20,7 +20,7 @@ from cq.runtime.containers import lists
 from cq.runtime.layout.abi import ErrorCode
 
 
-class Values(Part):
+class Values(Accumulator):
     """All arguments, as words of the order of their values: a list (cq/runtime/containers/lists.py)."""
 
     names: ClassVar[tuple[str, ...]] = ("VALUES", "VALUES_PLACE", "VALUES_USED", "VALUES_ORDERED")
