@@ -32,13 +32,13 @@ def _time_by_reference(feeds: Sequence[Feed]) -> None:
 
 def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """The bound plan, row by row. It gives its rows at the end, also when that is an error."""
-    from cq.reference.engine import Placed, Quiet, Session
+    from cq.reference.engine import Placed, Quiet, ReferenceRun
 
     _time_by_reference(feeds)
-    session = Session(compiled.plan)
+    run = ReferenceRun(compiled.plan)
 
     def enough() -> bool:
-        return delivery.full(counts={name: len(rows) for name, rows in session.result.outputs.items()})
+        return delivery.full(counts={name: len(rows) for name, rows in run.result.outputs.items()})
 
     def rows(feed: Feed) -> Iterator[Placed | Quiet]:
         types = [f.type for f in feed.stream.fields]
@@ -51,16 +51,16 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
 
     failed: BaseException | None = None
     try:
-        session.feed({feed.stream.name: rows(feed) for feed in feeds})
-        if session.result.error is not None:
-            failed = with_ways_out(session.result.error, compiled.request.source)
+        run.feed({feed.stream.name: rows(feed) for feed in feeds})
+        if run.result.error is not None:
+            failed = with_ways_out(run.result.error, compiled.request.source)
     except DataError as error:
         failed = error
     except Interrupted as interrupted:
-        interrupted.late_rows = session.late_rows
+        interrupted.late_rows = run.late_rows
         failed = interrupted
     for output in compiled.outputs:
-        delivered = [d.row for d in session.result.outputs[output.name]]
+        delivered = [d.row for d in run.result.outputs[output.name]]
         for start in range(0, len(delivered), READ_ROWS):
             with suppress(Enough):
                 delivery.rows(output.name, batch_of(delivered[start : start + READ_ROWS], output.node.schema.fields))
@@ -68,7 +68,7 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
         raise Enough
     if failed is not None:
         raise failed
-    return sum(rows for _, rows in session.result.late)
+    return sum(rows for _, rows in run.result.late)
 
 
 def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:

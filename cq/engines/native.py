@@ -91,7 +91,7 @@ def ticket_rows(compiled: Compiled, pipeline: Pipeline, batch_rows: int) -> int:
     return min(batch_rows, compiled.setting(PUNCTUATION, PUNCTUATION_EVENTS))
 
 
-class Part:
+class PipelineRun:
     """One pipeline of a query on an engine of its own. What shares no source is apart: most queries have one part."""
 
     def __init__(self, compiled: Compiled, pipeline: Pipeline, feeds: Mapping[str, Feed], options: RunOptions) -> None:
@@ -199,24 +199,24 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     settled = RunOptions(threads, batch_rows, memory_limit=memory_limit(compiled, options))
     late = 0
     for pipeline in pipelines:
-        part = Part(compiled, pipeline, {f.name: f for f in feeds}, settled)
+        run = PipelineRun(compiled, pipeline, {f.name: f for f in feeds}, settled)
         names = [sink.name for sink in pipeline.sinks]
-        with part.engine:
+        with run.engine:
             over = False
-            delivery.on_interrupt(part.engine.interrupt)
+            delivery.on_interrupt(run.engine.interrupt)
             try:
-                part.run(partial(delivery.rows, part=names))
+                run.run(partial(delivery.rows, part=names))
                 over = True
             except Interrupted as interrupted:
-                interrupted.late_rows = late + part.engine.state_sum(STATE_LATE_ROWS)
+                interrupted.late_rows = late + run.engine.state_sum(STATE_LATE_ROWS)
                 raise
             except Enough:
                 if delivery.full():
                     raise
             finally:
                 if options.on_end is not None:
-                    options.on_end(part.engine, over)
-            late += part.engine.state_sum(STATE_LATE_ROWS)
+                    options.on_end(run.engine, over)
+            late += run.engine.state_sum(STATE_LATE_ROWS)
     return late
 
 

@@ -87,9 +87,9 @@ class ReferenceSteps:
     """The reference, row by row."""
 
     def __init__(self, compiled: Compiled) -> None:
-        from cq.reference.engine import Session
+        from cq.reference.engine import ReferenceRun
 
-        self._session, self._source = Session(compiled.plan), compiled.request.source
+        self._run, self._source = ReferenceRun(compiled.plan), compiled.request.source
         self._streams = {s.name: s for s in compiled.sources}
         self._given_rows = {s.name for s in compiled.streams}
         self._outputs = {o.name: o.node.schema.fields for o in compiled.outputs}
@@ -105,32 +105,32 @@ class ReferenceSteps:
 
         types = [f.type for f in self._streams[stream].fields]
         for k, row in enumerate(rows_of(batch.batch, types)):
-            self._session.push(stream, Placed(row, batch.place.of(k)))
+            self._run.push(stream, Placed(row, batch.place.of(k)))
 
     def silence(self, stream: str) -> None:
-        self._session.silence(stream)
+        self._run.silence(stream)
 
     def end(self, stream: str) -> None:
-        self._session.end(stream)
+        self._run.end(stream)
 
     def ready(self) -> Ready:
         found: Ready = []
         for name, fields in self._outputs.items():
-            rows = [d.row for d in self._session.result.outputs[name][self._given[name] :]]
+            rows = [d.row for d in self._run.result.outputs[name][self._given[name] :]]
             if rows:
                 self._given[name] += len(rows)
                 found.append((name, batch_of(rows, fields)))
         return found
 
     def table(self, name: str) -> Kept:
-        kept = self._session.kept(name)
+        kept = self._run.kept(name)
         if kept.full:
             raise Satisfied
         rows = pa.Table.from_batches([batch_of(kept.rows, kept.table.fields)])
         return Kept(by_key(rows, kept.table), {s: n for s, n in kept.taken.items() if s in self._given_rows})
 
     def failure(self) -> CqError | None:
-        error = self._session.result.error
+        error = self._run.result.error
         return None if error is None else with_ways_out(error, self._source)
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class NativeSteps:
 
     def __init__(self, compiled: Compiled, options: RunOptions) -> None:
         with native_packages():
-            from cq.engines.native import Part, memory_limit
+            from cq.engines.native import PipelineRun, memory_limit
             from cq.runtime.engine.engine import TICKET_ROWS
 
         threads = options.threads or 0
@@ -156,43 +156,43 @@ class NativeSteps:
             limit = memory_limit(compiled, options)
             share = None if limit is None else max(1, limit // len(pipelines))  # they are all there at once
             settled = RunOptions(threads, rows, memory_limit=share)
-            self._parts = [Part(compiled, pipeline, feeds, settled) for pipeline in pipelines]
-        self._part_of = {name: part for part in self._parts for name in part.numbers}
+            self._runs = [PipelineRun(compiled, pipeline, feeds, settled) for pipeline in pipelines]
+        self._run_of = {name: run for run in self._runs for name in run.numbers}
 
     def timer(self, stream: str) -> EventTimer | None:
-        return self._part_of[stream].timer(stream)
+        return self._run_of[stream].timer(stream)
 
     def push(self, stream: str, batch: SourceBatch) -> None:
-        self._part_of[stream].push(stream, batch)
+        self._run_of[stream].push(stream, batch)
 
     def silence(self, stream: str) -> None:
-        self._part_of[stream].silence(stream)
+        self._run_of[stream].silence(stream)
 
     def end(self, stream: str) -> None:
-        self._part_of[stream].end(stream)
+        self._run_of[stream].end(stream)
 
     def ready(self) -> Ready:
-        return [found for part in self._parts for found in part.ready()]
+        return [found for run in self._runs for found in run.ready()]
 
     def table(self, name: str) -> Kept:
-        part, stage, node, number, table = next(
-            (part, stage, *found)
-            for part, plan in zip(self._parts, self._plans, strict=True)
+        run, stage, node, number, table = next(
+            (run, stage, *found)
+            for run, plan in zip(self._runs, self._plans, strict=True)
             for stage, spec in enumerate(plan.stages)
             for found in tables_of(spec.plan.nodes())
             if found[2].name == name
         )
-        if part.satisfied():
+        if run.satisfied():
             raise Satisfied
-        events = {s: n for s, n in part.taken().items() if s in self._given_rows}
-        return Kept(by_key(part.table_rows(stage, node, number, table), table), events)
+        events = {s: n for s, n in run.taken().items() if s in self._given_rows}
+        return Kept(by_key(run.table_rows(stage, node, number, table), table), events)
 
     def failure(self) -> CqError | None:
-        return next((f for part in self._parts if (f := part.failure()) is not None), None)
+        return next((f for run in self._runs if (f := run.failure()) is not None), None)
 
     def close(self) -> None:
-        for part in self._parts:
-            part.engine.close()
+        for run in self._runs:
+            run.engine.close()
 
 
 def _no_feed(stream: SourceDef) -> Feed:

@@ -1,7 +1,7 @@
 """The reference engine: a bound plan over finite inputs, in plain Python, row by row. It defines what a query means.
 
-`run` takes whole inputs; `Session` takes one row after another and shows what it causes. Outputs that share no source
-are queries of their own: each connected part of the plan has its own serials and its own watermark.
+`run` takes whole inputs; `ReferenceRun` takes one row after another and shows what it causes. Outputs that share no
+source are queries of their own: each connected part of the plan has its own serials and its own watermark.
 """
 
 from __future__ import annotations
@@ -24,7 +24,17 @@ from cq.reference.merge import Arrival, Merge
 from cq.reference.operator import BEFORE_ALL, NEVER
 from cq.reference.operators.trigger import TriggerRows
 
-__all__ = ["Delivered", "KeptRows", "Placed", "Position", "Quiet", "ReferenceResult", "Session", "SourceCounts", "run"]
+__all__ = [
+    "Delivered",
+    "KeptRows",
+    "Placed",
+    "Position",
+    "Quiet",
+    "ReferenceResult",
+    "ReferenceRun",
+    "SourceCounts",
+    "run",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ class KeptRows:
     full: bool
 
 
-class Session:
+class ReferenceRun:
     """A plan that is fed row by row. Rows wait until the order of admission is known (see `cq.reference.merge`).
 
     push(source, row), silence(source), end(source), in any interleaving of the sources; `finish` ends what is still
@@ -99,7 +109,7 @@ class Session:
     """
 
     def __init__(self, plan: LogicalPlan) -> None:
-        self._parts = [_Part(nodes, plan) for nodes in parts(plan)]
+        self._parts = [_PartRun(nodes, plan) for nodes in parts(plan)]
         self._part_of = {name: part for part in self._parts for name in part.sources}
         self.result = ReferenceResult({o.name: [] for o in plan.outputs})
         for part in self._parts:
@@ -149,7 +159,7 @@ class Session:
             if table.name == name
         )
 
-    def _seen(self, part: _Part, act: Any) -> dict[str, list[Delivered]]:
+    def _seen(self, part: _PartRun, act: Any) -> dict[str, list[Delivered]]:
         before = {name: len(rows) for name, rows in part.graph.results.items()}
         act(part)
         return {name: rows[before[name] :] for name, rows in part.graph.results.items()}
@@ -161,7 +171,7 @@ class Session:
         return self.result
 
 
-class _Part:
+class _PartRun:
     """A connected part of the plan: its own merge, serials and watermark."""
 
     def __init__(self, nodes: Sequence[LogicalNode], plan: LogicalPlan) -> None:
@@ -293,8 +303,8 @@ def run(plan: LogicalPlan, inputs: Mapping[str, Iterable[Row | Placed]]) -> Refe
     A data error stops the run; it is in `error`, and everything before its position is delivered. The parts of a plan
     that share no source run one after the other; those after a failed one give nothing.
     """
-    session = Session(plan)
+    whole = ReferenceRun(plan)
     missing = [s.name for s in sources_of(plan.nodes()) if s.name not in inputs and s.rows is None]
     if missing:
         raise UsageError(Diagnostic("CQ0602", f"no input is given for {', '.join(missing)}"))
-    return session.feed(inputs)
+    return whole.feed(inputs)

@@ -15,7 +15,7 @@ from cq.compiler.passes import compile
 from cq.connectors.protocol import Place, SourceBatch
 from cq.engines.protocol import Feed, Progress
 from cq.errors import CqError
-from cq.reference.engine import Quiet, Session
+from cq.reference.engine import Quiet, ReferenceRun
 
 Event = tuple[str, str] | tuple[str, str, list[tuple[int, int]]]
 
@@ -86,7 +86,7 @@ S = 1_000_000
 
 
 def test_silent_source_lets_windows_close_and_is_late_when_it_speaks_again() -> None:
-    session = Session(compile(PAIR).plan)
+    session = ReferenceRun(compile(PAIR).plan)
     session.push(A, (1, 5 * S))
     session.push(B, (2, 6 * S))
     assert not session.push(A, (4, 12 * S))["result"]  # b may still have rows before 10
@@ -97,7 +97,7 @@ def test_silent_source_lets_windows_close_and_is_late_when_it_speaks_again() -> 
 
 
 def test_nothing_moves_while_all_are_silent() -> None:
-    session = Session(compile(PAIR).plan)
+    session = ReferenceRun(compile(PAIR).plan)
     session.push(A, (1, 5 * S))
     session.push(B, (2, 6 * S))
     assert not session.silence(A)["result"] and not session.silence(B)["result"]
@@ -110,7 +110,7 @@ def test_reference_asks_silent_sources_again_when_nothing_else_comes() -> None:
         A: iter([(1, 5 * S), Quiet.NOW, (2, 15 * S), Quiet.NOW, Quiet.NOW]),
         B: iter([Quiet.NOW, Quiet.SILENT, Quiet.NOW, (4, 25 * S)]),
     }
-    result = Session(compile(PAIR).plan).feed(inputs)
+    result = ReferenceRun(compile(PAIR).plan).feed(inputs)
     assert [d.row for d in result.outputs["result"]] == [(10 * S, 1), (20 * S, 2), (30 * S, 4)]
 
 

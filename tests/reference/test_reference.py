@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from reference_fixture import S, caused_by, plan_of, result_of, seconds, session_of, stream, timed
+from reference_fixture import S, caused_by, plan_of, result_of, seconds, stepped, stream, timed
 
 from cq.errors import UsageError
 from cq.lang.expressions import Column
@@ -28,7 +28,7 @@ S_DELAYED = stream("s", "k VARCHAR, v BIGINT", delay=5)
 
 def test_a_window_closes_when_the_watermark_reaches_its_end_and_before_the_row_that_moved_it() -> None:
     # [0 --a--b--)[10 --a--   the row at 10 is in the second window and closes the first
-    s = session_of(S_STREAM + TUMBLING)
+    s = stepped(S_STREAM + TUMBLING)
     assert caused_by(s.push("s", ("a", 1, 1 * S))) == []
     assert caused_by(s.push("s", ("b", 2, 9 * S))) == []
     assert seconds(caused_by(s.push("s", ("a", 4, 10 * S))), 0, 1) == [(0, 10, "a", 1, 1), (0, 10, "b", 1, 2)]
@@ -57,7 +57,7 @@ def test_times_before_1970_fall_into_windows_by_floor() -> None:
 def test_a_jump_of_the_watermark_serves_every_instant_in_order() -> None:
     # delay 60 s keeps four windows open, the row at 100 closes them one after the other
     query = stream("s", "k VARCHAR, v BIGINT", delay=60) + TUMBLING
-    s = session_of(query)
+    s = stepped(query)
     for t in (35, 5, 25, 15):
         assert caused_by(s.push("s", ("a", t, t * S))) == []
     closed = s.push("s", ("z", 0, 100 * S))
@@ -136,7 +136,7 @@ def test_a_window_over_window_results_closes_at_the_same_instant() -> None:
         SELECT window_start, window_end, SUM(n) AS n, COUNT(*) AS parts
         FROM TUMBLE(TABLE small, DESCRIPTOR(window_time), INTERVAL '30' SECOND) GROUP BY window_start, window_end;"""
     )
-    s = session_of(query)
+    s = stepped(query)
     for t in (1, 2, 12, 29):
         assert caused_by(s.push("s", ("a", 1, t * S))) == []
     assert seconds(caused_by(s.push("s", ("a", 1, 30 * S))), 0, 1) == [(0, 30, 4, 3)]
@@ -185,7 +185,7 @@ def test_the_residual_is_tested_on_the_one_candidate() -> None:
 
 def test_with_a_delay_a_left_row_waits_until_the_watermark_reaches_its_time() -> None:
     # delay 5; the row at 12 leaves when the watermark is 12, after [0,10) has closed with the row at 8 in it
-    s = session_of(S_DELAYED + LOOK_UP.format(kind="LEFT", more=""))
+    s = stepped(S_DELAYED + LOOK_UP.format(kind="LEFT", more=""))
     assert caused_by(s.push("s", ("a", 1, 9 * S))) == []
     assert caused_by(s.push("s", ("a", 2, 12 * S))) == []
     assert caused_by(s.push("s", ("a", 3, 8 * S))) == []
@@ -209,7 +209,7 @@ def test_lag_and_running_aggregates_without_a_delay_leave_at_once() -> None:
         + """SELECT k, v, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS before,
           SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS UNBOUNDED PRECEDING) AS running FROM s;"""
     )
-    s = session_of(query)
+    s = stepped(query)
     assert caused_by(s.push("s", ("a", 1, 1 * S))) == [("a", 1, None, 1)]
     assert caused_by(s.push("s", ("b", 5, 1 * S))) == [("b", 5, None, 5)]
     assert caused_by(s.push("s", ("a", 2, 1 * S))) == [("a", 2, 1, 3)]
@@ -218,7 +218,7 @@ def test_lag_and_running_aggregates_without_a_delay_leave_at_once() -> None:
 
 def test_with_a_delay_rows_are_taken_by_time_then_position() -> None:
     query = S_DELAYED + "SELECT k, v, LAG(v, 1, 0) OVER (PARTITION BY k ORDER BY ts) AS before FROM s;"
-    s = session_of(query)
+    s = stepped(query)
     for v, t in ((1, 9), (2, 8), (3, 9), (4, 7)):
         assert caused_by(s.push("s", ("a", v, t * S))) == []
     assert caused_by(s.push("s", ("a", 5, 13.5 * S))) == [("a", 4, 0), ("a", 2, 4)]
@@ -241,7 +241,7 @@ def test_unnest_gives_a_row_for_each_element_and_none_for_null() -> None:
 
 def test_an_aggregate_without_a_window_comes_at_the_end_and_counts_late_rows() -> None:
     query = S_STREAM + "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM s GROUP BY k;"
-    s = session_of(query)
+    s = stepped(query)
     for row in (("b", 1, 9), ("a", 2, 3), ("b", None, 4)):
         assert caused_by(s.push("s", (*row[:2], row[2] * S))) == []
     assert caused_by(s.end("s")) == [("b", 2, 1), ("a", 1, 2)]
@@ -277,7 +277,7 @@ def test_sources_are_merged_by_running_maximum_then_position_in_the_file() -> No
 
 
 def test_the_watermark_is_the_least_of_the_sources_and_an_ended_one_does_not_hold_it() -> None:
-    s = session_of(BOTH_WINDOWED)
+    s = stepped(BOTH_WINDOWED)
     assert caused_by(s.push("a", (1, 12 * S))) == []
     assert s.watermark("a") == BEFORE_ALL  # b may still come before 12
     assert caused_by(s.push("b", (2, 3 * S))) == []
@@ -335,7 +335,7 @@ def test_outputs_without_a_common_source_have_their_own_serials_and_watermark() 
         "GROUP BY window_start, window_end;\n"
         for x in "ab"
     )
-    s = session_of(query)
+    s = stepped(query)
     s.push("a", (1, 1 * S))
     assert [len(rows) for rows in s.push("a", (1, 10 * S)).values()] == [1]
     assert s.watermark("b") == BEFORE_ALL
@@ -344,7 +344,7 @@ def test_outputs_without_a_common_source_have_their_own_serials_and_watermark() 
 def test_rows_wait_for_a_silent_source_and_come_in_the_same_order() -> None:
     inputs = {"a": timed([(10, 1), (11, 5), (12, 3)]), "b": timed([(20, 2), (21, 6)])}
     whole = run(plan_of(BOTH), inputs).rows()
-    s = session_of(BOTH)
+    s = stepped(BOTH)
     got = []
     for row in inputs["a"]:
         got += caused_by(s.push("a", row))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from reference_fixture import S, plan_of, session_of, stream
+from reference_fixture import S, plan_of, stepped, stream
 
 from cq.reference.engine import run
 
@@ -199,7 +199,7 @@ def test_two_sources_are_merged_as_defined_and_no_interleaving_shows(seed: int) 
     assert whole.rows(first) == [(k, v, ts) for _, _, (k, v, _, ts) in merged]
     assert sum(r[2] for r in whole.rows(second)) == len(merged) - sum(c.late for c in whole.sources.values())
 
-    session = session_of(query)
+    session = stepped(query)
     left = {name: list(rows) for name, rows in inputs.items()}
     while left:
         name = rng.choice(sorted(left))

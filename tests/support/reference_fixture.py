@@ -9,7 +9,7 @@ from cq.errors import SourceText
 from cq.grammar.parser import parse
 from cq.planner.binding.binder import bind
 from cq.planner.plan.logical import LogicalPlan
-from cq.reference.engine import ReferenceResult, Session, run
+from cq.reference.engine import ReferenceResult, ReferenceRun, run
 
 S = 1_000_000  # microseconds in a second
 
@@ -39,8 +39,8 @@ def result_of(text: str, **inputs: Iterable[tuple[Any, ...]]) -> ReferenceResult
     return run(plan_of(text), {name: timed(rows) for name, rows in inputs.items()})
 
 
-def session_of(text: str) -> Session:
-    return Session(plan_of(text))
+def stepped(text: str) -> ReferenceRun:
+    return ReferenceRun(plan_of(text))
 
 
 def seconds(rows: Iterable[tuple[Any, ...]], *columns: int) -> list[tuple[Any, ...]]:
@@ -49,6 +49,6 @@ def seconds(rows: Iterable[tuple[Any, ...]], *columns: int) -> list[tuple[Any, .
 
 
 def caused_by(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of the only output of what a Session call returned."""
+    """The rows of the only output of what a ReferenceRun call returned."""
     (rows,) = result.values()
     return [d.row for d in rows]

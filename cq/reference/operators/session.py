@@ -25,7 +25,7 @@ class Session:
 
 
 @runs("session")
-class SessionRows(RowOperator):
+class SessionAggregateRows(RowOperator):
     """A row joins the sessions it touches, at most two: one before it and one behind it."""
 
     def __init__(self, node: SessionAggregate, clock: Clock) -> None:
