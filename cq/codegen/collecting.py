@@ -16,7 +16,7 @@ from cq.codegen.flow import Flow, StageDraft
 from cq.codegen.ports import Position
 from cq.codegen.scan import needs_no_state, source_row
 from cq.codegen.state.hash_tables import string_words
-from cq.codegen.state.keyed_rows import Layout
+from cq.codegen.state.keyed_rows import KeyedLayout
 from cq.codegen.values import Row, Scope, Val, any_null, is_true, null_of, value_words
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
@@ -96,19 +96,19 @@ class Collected:
     programs: tuple[Placed, ...]
     words: int
     access_bytes: int
-    shapes: tuple[Layout, ...]  # of all tables of the stage, in order
+    shapes: tuple[KeyedLayout, ...]  # of all tables of the stage, in order
 
 
 def collected(stage: StageDraft) -> Collected:
     """What is collected of each event of the stage."""
     found: list[Placed] = []
-    shapes: list[Layout] = []
+    shapes: list[KeyedLayout] = []
     end = 0
     nodes = transactions_of(stage.plan)
     homes = homes_of(nodes)
     for at, node in enumerate(nodes):
         end = _place(found, node, len(shapes), end, {n: home for (by, n), home in homes.items() if by == at})
-        shapes += map(Layout.of, node.tables)
+        shapes += map(KeyedLayout.of, node.tables)
     assert len(shapes) <= c.MOST_TABLES, "more tables than a place can tell"
     largest = max((s.shape.entry_words + (1 if string_words(s.keys.fields) else 0) for s in shapes), default=0)
     asked = REQUEST_BYTES if stage.asks else 0

@@ -26,7 +26,7 @@ from cq.runtime.layout.words import Word, beside
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FramedLayout:
     """Where things are: in the entry of a partition `keys`, the back, the FRAME words; in a record its place, where
     rows are kept the row, and its accumulators.
 
@@ -52,7 +52,7 @@ class Layout:
         return beside(self.frame, word, "FRAME")
 
 
-def layout_of(node: Frames) -> Layout:
+def layout_of(node: Frames) -> FramedLayout:
     keys = Keys.of([(k.type, k.nullable) for k in node.partition], name="PARTITION_KEY")
     null = Word(RECORDS_LINKS + 1, "FRAMED_NULL")
     place = Word(null + has_null(node), "FRAMED_PLACE")
@@ -68,7 +68,7 @@ def layout_of(node: Frames) -> Layout:
     entry = TableShape(frame + words.FRAME_WORDS, keys.next_word - ENTRY_FIRST, (*string_words(keys.fields), *texts))
     of_row, last = (accumulators.strings, accumulators.next_word) if kept is None else (kept.strings, kept.next_word)
     record = TableShape(last, 0, (*string_words(row), *of_row))
-    return Layout(keys, null, place, peer, accumulators, row, kept, back, Word(frame, "FRAMES"), (entry, record))
+    return FramedLayout(keys, null, place, peer, accumulators, row, kept, back, Word(frame, "FRAMES"), (entry, record))
 
 
 def rows_slot(stage: StageDraft, node: Frames) -> Slot:
@@ -78,7 +78,7 @@ def rows_slot(stage: StageDraft, node: Frames) -> Slot:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a row is in its partition: its number, its time or its key. null: as in Layout, where there is some."""
+    """Where a row is in its partition: its number, its time or its key. null: as in FramedLayout, if there is one."""
 
     value: ast.expr
     null: ast.expr | None = None
@@ -104,7 +104,7 @@ def time_of(flow: Flow, node: Frames, row: Row) -> ast.expr:
 class Framed:
     """The partition of a row, in the function being written."""
 
-    layout: Layout
+    layout: FramedLayout
     frames: ast.expr
     table: ast.expr
     entry: ast.expr
@@ -150,7 +150,7 @@ def framed_state(flow: Flow, node: Frames) -> tuple[ast.expr, TableLocals]:
     return frames, local
 
 
-def back_of(layout: Layout, entry: ast.expr, table: ast.expr) -> Entry:
+def back_of(layout: FramedLayout, entry: ast.expr, table: ast.expr) -> Entry:
     return Entry(expr("E + B * 8", E=entry, B=layout.back), table)
 
 

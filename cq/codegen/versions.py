@@ -27,7 +27,7 @@ from cq.runtime.layout.pipeline import TableShape
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class VersionLayout:
     """An entry: the key, then the right columns, then their null words."""
 
     keys: Keys
@@ -35,15 +35,15 @@ class Layout:
     shape: TableShape
 
 
-def layout_of(node: Joined) -> Layout:
+def layout_of(node: Joined) -> VersionLayout:
     keys = Keys.of([(k.type, False) for k in node.right_keys], ordered=False, name="VERSION_KEY")
     columns = [(f.type, f.nullable) for f in node.right.schema.fields]
     fields, end = lay_out(columns, keys.next_word, "VERSION_VALUE")
     strings = (*string_words(keys.fields), *string_words(fields))
-    return Layout(keys, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
+    return VersionLayout(keys, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
 
 
-def _table(flow: Flow, node: Joined, layout: Layout) -> TableLocals:
+def _table(flow: Flow, node: Joined, layout: VersionLayout) -> TableLocals:
     slot = flow.stage.table_slot(node, "versions", layout.shape)
     local = flow.tables.get(slot.offset)
     if local is None:

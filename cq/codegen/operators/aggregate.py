@@ -8,7 +8,7 @@ from cq.codegen.arrivals import arrival_of
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
 from cq.codegen.operators.window import add_row, fold, groups_in_order, may_share_groups
 from cq.codegen.state.aggregates import nothing
-from cq.codegen.state.groups import Layout, group_layout, held_groups
+from cq.codegen.state.groups import GroupLayout, group_layout, held_groups
 from cq.codegen.state.hash_tables import TableLocals, load_fields
 from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row
@@ -21,7 +21,7 @@ from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Slot
 
 
-def _slots(stage: StageDraft, node: Aggregate, layout: Layout) -> tuple[Slot, Slot]:
+def _slots(stage: StageDraft, node: Aggregate, layout: GroupLayout) -> tuple[Slot, Slot]:
     """One pane that never ends, and the cursor of the final emission."""
     pane = stage.slot(
         node, "groups",
@@ -73,7 +73,7 @@ def finish_aggregate(stage: StageDraft, node: LogicalNode) -> None:
         _emit(flow, node, layout, state, cursor)
 
 
-def _emit(flow: Flow, node: Aggregate, layout: Layout, state: str, cursor: Slot) -> None:
+def _emit(flow: Flow, node: Aggregate, layout: GroupLayout, state: str, cursor: Slot) -> None:
     writer, scope = flow.writer, flow.scope
     writer.code("arrival = 0")
     record = writer.let(ast.Constant(0), "record")

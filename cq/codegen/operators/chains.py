@@ -29,7 +29,7 @@ from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, mad
 from cq.codegen.matching import assign_all
 from cq.codegen.operators.trigger import Transaction, prepare, tables_of
 from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
-from cq.codegen.state.keyed_rows import Layout
+from cq.codegen.state.keyed_rows import KeyedLayout
 from cq.codegen.values import Row, Val, value_words
 from cq.codegen.writer import expr
 from cq.lang.types import VARCHAR, DataType, Kind, Physical
@@ -95,7 +95,7 @@ def _moves(program: Program) -> bool:
 
 def kernel_writes(stage: StageDraft) -> bool:
     """Whether rows may be left to the kernel: they come or go, or have texts."""
-    return moves(stage) or any(Layout.of(t).has_texts for n in transactions_of(stage.plan) for t in n.tables)
+    return moves(stage) or any(KeyedLayout.of(t).has_texts for n in transactions_of(stage.plan) for t in n.tables)
 
 
 # -- the rows of a transaction ---------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def _for_each_access(flow: Flow, every_one: Collected) -> tuple[str, str]:
 
 
 def _find(
-    flow: Flow, every_one: Collected, access: str, entry: str, then: Callable[[TableLocals, Layout], None]
+    flow: Flow, every_one: Collected, access: str, entry: str, then: Callable[[TableLocals, KeyedLayout], None]
 ) -> None:
     """The local `entry` is where the row of an access is in its table, or 0. then: writes what is done where it is."""
     tables = _tables(flow)
@@ -127,7 +127,7 @@ def _find(
                 then(table, layout)
 
 
-def _copy_in(flow: Flow, access: str, entry: str, table: TableLocals, layout: Layout) -> None:
+def _copy_in(flow: Flow, access: str, entry: str, table: TableLocals, layout: KeyedLayout) -> None:
     """The row of an entry is in the access; its texts are copied, for the kernel moves those of the table."""
     writer = flow.writer
     writer.code("copy_row(E, A)", E=entry, A=access)
@@ -139,7 +139,7 @@ def _copy_in(flow: Flow, access: str, entry: str, table: TableLocals, layout: La
                 writer.code("st_i64(A, W, V)", A=access, W=image(f.at(n)), V=part)
 
 
-def _copy_out(flow: Flow, access: str, entry: ast.expr | str, table: TableLocals, layout: Layout) -> None:
+def _copy_out(flow: Flow, access: str, entry: ast.expr | str, table: TableLocals, layout: KeyedLayout) -> None:
     """The row of the access is in its entry; by the kernel, which is alone with the texts of the table."""
     if not layout.has_texts:
         flow.writer.code("write_row(A, E)", A=access, E=entry)
@@ -193,7 +193,7 @@ def _entry_of(access: ast.expr | str) -> ast.expr:
     return expr("A + N", A=access, N=8 * c.ACCESS_IMAGE)
 
 
-def _keys(flow: Flow, layout: Layout, access: str) -> list[Val]:
+def _keys(flow: Flow, layout: KeyedLayout, access: str) -> list[Val]:
     """The key of the row that an access names."""
     found = []
     for f in layout.keys.fields:
@@ -321,7 +321,7 @@ class _Evaluated(Transaction):
         )  # fmt: skip
 
     def fetch(self, at: Accessed) -> None:
-        scope, writer, layout = self.scope, self.flow.writer, Layout.of(at.table)
+        scope, writer, layout = self.scope, self.flow.writer, KeyedLayout.of(at.table)
         access = writer.let(expr("access_of_row(A)", A=self.access(at.number)), "access")
         writer.set(at.entry, _entry_of(access))
         with scope.when(expr("ld_i64(A, W) & FOUND != 0", A=access, W=c.ACCESS_STATE, FOUND=c.FOUND)):
@@ -332,7 +332,7 @@ class _Evaluated(Transaction):
     def put_row(self, at: Accessed) -> None:
         """A row that an element names is in its access as it is now."""
         access = self.flow.writer.let(expr("E - N", E=at.entry, N=8 * c.ACCESS_IMAGE), "access")
-        Layout.of(at.table).store(self.scope, expr("E", E=at.entry), None, at.others)
+        KeyedLayout.of(at.table).store(self.scope, expr("E", E=at.entry), None, at.others)
         self.flow.writer.code("st_i64(A, W, ld_i64(A, W) | CHANGED)", A=access, W=c.ACCESS_STATE, CHANGED=c.CHANGED)
 
     def leave_row(self, at: Accessed) -> None:
@@ -341,7 +341,7 @@ class _Evaluated(Transaction):
         scope, writer = self.scope, self.flow.writer
         with scope.when(expr("D == 1", D=at.dirty)):
             row = writer.let(expr("E - N", E=at.entry, N=8 * c.ACCESS_IMAGE), "access")
-            Layout.of(at.table).store(scope, expr("E", E=at.entry), None, at.others)
+            KeyedLayout.of(at.table).store(scope, expr("E", E=at.entry), None, at.others)
             now = writer.let(expr("pick(F, FOUND, 0)", F=at.found, FOUND=c.FOUND), "now")
             was = writer.let(expr("ld_i64(A, W)", A=row, W=c.ACCESS_STATE), "was")
             state = expr("S & LATEST | CHANGED | N", S=was, LATEST=c.LATEST, CHANGED=c.CHANGED, N=now)
@@ -433,7 +433,7 @@ def _write_tables(flow: Flow, node: Trigger, every_one: Collected, transaction: 
         flow.no_memory("rows of a table")
     for there in (False, True):
         for number, word in p.single.items():
-            table, layout = tables[node.access(number).table], Layout.of(node.tables[node.access(number).table])
+            table, layout = tables[node.access(number).table], KeyedLayout.of(node.tables[node.access(number).table])
             access = writer.let(expr("ld_i64(T, W)", T=transaction, W=p.at(word)), "access")
             with scope.when(expr("A != 0", A=access)):
                 left = c.TURNED | (c.FOUND if there else 0)

@@ -58,7 +58,7 @@ class LagRing:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class OverLayout:
     """Where a partition's things are in its entry."""
 
     keys: Keys
@@ -67,7 +67,7 @@ class Layout:
     shape: TableShape
 
 
-def layout_of(node: Over) -> Layout:
+def layout_of(node: Over) -> OverLayout:
     keys = Keys.of([(k.type, k.nullable) for k in node.partition], ordered=False, name="PARTITION_KEY")
     word = keys.next_word
     lags: list[LagRing] = []
@@ -81,7 +81,7 @@ def layout_of(node: Over) -> Layout:
     if (until := node.until) is not None:
         place = next(i for i, e in enumerate(node.partition) if isinstance(e, Column) and e.index == until.column)
         shape = replace(shape, until_word=keys.fields[place].word, behind_us=until.shift_us + until.lag_us)
-    return Layout(keys, tuple(lags), accumulators, shape)
+    return OverLayout(keys, tuple(lags), accumulators, shape)
 
 
 def _copies_text(node: LogicalNode) -> bool:
@@ -112,7 +112,7 @@ def close_over(stage: StageDraft, node: LogicalNode) -> None:
         close_buffer(stage, node, 0, partial(_take, node=node))
 
 
-def over_table(flow: Flow, node: Over) -> tuple[TableLocals, Layout]:
+def over_table(flow: Flow, node: Over) -> tuple[TableLocals, OverLayout]:
     """The node's table in locals of the function, and where things are in its entries."""
     layout = layout_of(node)
     slot = flow.stage.table_slot(node, "partitions", layout.shape)

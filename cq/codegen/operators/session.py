@@ -17,7 +17,7 @@ from cq.runtime.layout.pipeline import Slot, TableShape
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SessionLayout:
     """Where a session's things are in its entry, behind its times."""
 
     keys: Keys
@@ -25,19 +25,19 @@ class Layout:
     shape: TableShape
 
 
-def layout_of(node: SessionAggregate) -> Layout:
+def layout_of(node: SessionAggregate) -> SessionLayout:
     keys = session_keys(node)
     accumulators = Accumulators.of(node.aggregates, keys.next_word, "SESSION")
     strings = (*string_words(keys.fields), *accumulators.strings)
     shape = TableShape(accumulators.next_word, keys.next_word - order.INTERVAL_KEYS, strings, accumulators.arrivals)
-    return Layout(keys, accumulators, shape)
+    return SessionLayout(keys, accumulators, shape)
 
 
 def _slot(stage: StageDraft, node: SessionAggregate) -> Slot:
     return Sessions.slot_of(stage, node, layout_of(node).shape)
 
 
-def _sessions(stage: StageDraft, node: SessionAggregate, layout: Layout) -> Sessions:
+def _sessions(stage: StageDraft, node: SessionAggregate, layout: SessionLayout) -> Sessions:
     def start(flow: Flow, session: Entry) -> None:
         layout.accumulators.start(flow.scope, session)
 

@@ -36,7 +36,7 @@ from cq.runtime.layout.words import Word
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SessionRowsLayout:
     """keys, list_word: where the key of a session and the list of its rows are in its entry. fields: where the columns
     of a row are in the list, in words from its beginning; row_words: those of a row without texts."""
 
@@ -51,20 +51,20 @@ class Layout:
         return expr("E + W * 8", E=session.address, W=self.list_word)
 
 
-def layout_of(node: SessionRows) -> Layout:
+def layout_of(node: SessionRows) -> SessionRowsLayout:
     keys = session_keys(node)
     list_word = Word(keys.next_word, "SESSION_ROWS")
     fields, row_words = lay_out([(f.type, f.nullable) for f in node.input.schema.fields], KEPT_VALUES, "KEPT")
     strings = (*string_words(keys.fields), list_word)
     shape = TableShape(list_word + lists.LIST_WORDS, keys.next_word - order.INTERVAL_KEYS, strings)
-    return Layout(keys, list_word, fields, row_words, shape)
+    return SessionRowsLayout(keys, list_word, fields, row_words, shape)
 
 
 def _slot(stage: StageDraft, node: SessionRows) -> Slot:
     return Sessions.slot_of(stage, node, layout_of(node).shape, "interval_rows")
 
 
-def _sessions(stage: StageDraft, node: SessionRows, layout: Layout) -> Sessions:
+def _sessions(stage: StageDraft, node: SessionRows, layout: SessionRowsLayout) -> Sessions:
     def absorb(flow: Flow, session: Entry, later: Entry) -> None:
         mine, theirs = layout.list(session), layout.list(later)
         with flow.scope.when(expr("kept_join(T, L, M) == 0", T=session.table, L=mine, M=theirs)):
@@ -98,7 +98,7 @@ def consume_session_rows(flow: Flow, node: LogicalNode, port: int, row: Row) -> 
         _keep(flow, layout, sessions.state(flow), session, [row.column(n) for n in range(len(layout.fields))])
 
 
-def _keep(flow: Flow, layout: Layout, state: ast.expr, session: Entry, values: Sequence[Val]) -> None:
+def _keep(flow: Flow, layout: SessionRowsLayout, state: ast.expr, session: Entry, values: Sequence[Val]) -> None:
     """Write the values as the last row of the session."""
     scope, writer = flow.scope, flow.writer
     lengths = {f.word: _length(scope, v) for f, v in zip(layout.fields, values, strict=True) if _is_text(f)}
@@ -132,7 +132,7 @@ def _length(scope: Scope, text: Val) -> ast.expr:
     return length if text.null is None else scope.let(expr("pick(N, 0, L)", N=text.null, L=length), "length")
 
 
-def _load(scope: Scope, layout: Layout, kept: ast.expr) -> list[Val]:
+def _load(scope: Scope, layout: SessionRowsLayout, kept: ast.expr) -> list[Val]:
     """The values of a row that is kept."""
     nulls = {w: scope.let(expr("ld_i64(K, W)", K=kept, W=w), "nulls") for w in null_words(layout.fields)}
     found: list[Val] = []

@@ -51,7 +51,7 @@ from cq.runtime.layout.words import Word, beside
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SortLayout:
     """Where things are: `keys` in the entry of a partition; the order words, the columns and texts that are no columns
     in a record. compared: what the order compares, as RANKS_KEYS has it."""
 
@@ -67,7 +67,7 @@ class Layout:
         return len(self.compared) == 1
 
 
-def layout_of(node: Sort) -> Layout:
+def layout_of(node: Sort) -> SortLayout:
     keys = Keys.of([(k.type, k.nullable) for k in node.partition], name="PARTITION_KEY")
     order_words = _leads(node.order) + sum(_width(k) for k in node.order)
     columns = [(f.type, f.nullable) for f in node.input.schema.fields]
@@ -80,7 +80,7 @@ def layout_of(node: Sort) -> Layout:
     entry = TableShape(keys.next_word + ranks.RANK_WORDS, keys.next_word - ENTRY_FIRST, string_words(keys.fields))
     record = TableShape(end, 0, string_words(fields))
     compared = tuple(_compared(node.order, texts))
-    return Layout(keys, fields, len(columns), compared, (entry, record))
+    return SortLayout(keys, fields, len(columns), compared, (entry, record))
 
 
 def _leads(order: Sequence[OrderKey]) -> bool:
@@ -181,7 +181,7 @@ def _keep(flow: Flow, node: Sort, row: Row) -> None:
         _store(flow, node, layout, state, entry, row, given, order)
 
 
-def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:
+def _table(flow: Flow, slot: Slot, layout: SortLayout) -> TableLocals:
     """The table of the partitions in locals of the function."""
     local = flow.tables.get(slot.offset)
     if local is None:
@@ -223,7 +223,7 @@ def _lead(scope: Scope, key: OrderKey, null_rank: ast.expr, word: ast.expr) -> a
 
 
 def _store(
-    flow: Flow, node: Sort, layout: Layout, state: ast.expr, entry: ast.expr, row: Row, given: Sequence[Val],
+    flow: Flow, node: Sort, layout: SortLayout, state: ast.expr, entry: ast.expr, row: Row, given: Sequence[Val],
     order: Sequence[ast.expr],
 ) -> None:  # fmt: skip
     """A record with the row and its order words is one of the partition's."""

@@ -26,7 +26,7 @@ from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, mad
 from cq.codegen.matching import assign_all, where_not_null
 from cq.codegen.state.hash_tables import Births, TableLocals, outlives
 from cq.codegen.state.hash_tables import Field as LaidOut
-from cq.codegen.state.keyed_rows import Layout, write_initial_rows
+from cq.codegen.state.keyed_rows import KeyedLayout, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
@@ -66,7 +66,7 @@ def tables_of(flow: Flow, node: Trigger) -> list[TableLocals]:
     """The tables in locals of the function."""
     found = []
     for number, table in enumerate(node.tables):
-        layout = Layout.of(table)
+        layout = KeyedLayout.of(table)
         slot = flow.stage.table_slot(node, f"table{number}", layout.shape)
         local = flow.tables.get(slot.offset)
         if local is None:
@@ -85,7 +85,7 @@ def prepare(flow: Flow, node: Trigger, tables: Sequence[TableLocals]) -> None:
     with flow.scope.when(expr("ld_i64(state, W) == 0", W=ready.offset)):
         for table, local in zip(node.tables, tables, strict=True):
             if table.rows:
-                write_initial_rows(flow.scope, table, Layout.of(table), local)
+                write_initial_rows(flow.scope, table, KeyedLayout.of(table), local)
         flow.writer.code("st_i64(state, W, 1)", W=ready.offset)
 
 
@@ -93,7 +93,7 @@ def prepare(flow: Flow, node: Trigger, tables: Sequence[TableLocals]) -> None:
 def held_trigger(node: LogicalNode) -> tuple[Held, ...]:
     """The rows of the tables."""
     assert isinstance(node, Trigger)
-    return tuple(entries(f"table{n}", Layout.of(t).keys) for n, t in enumerate(node.tables))
+    return tuple(entries(f"table{n}", KeyedLayout.of(t).keys) for n, t in enumerate(node.tables))
 
 
 def _copies_text(node: LogicalNode) -> bool:
@@ -109,7 +109,7 @@ def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     assert isinstance(node, Trigger)
     tables = tables_of(flow, node)
     prepare(flow, node, tables)
-    fetch_ahead(flow, node, [(Layout.of(t).keys, local) for t, local in zip(node.tables, tables, strict=True)])
+    fetch_ahead(flow, node, [(KeyedLayout.of(t).keys, local) for t, local in zip(node.tables, tables, strict=True)])
     made: list[Made] = []
     for number, every_row in enumerate(node.programs):
         program = for_leaf(flow, node, every_row)
@@ -315,7 +315,7 @@ class Transaction:
     def fetch(self, at: Accessed) -> None:
         """The row of the access's key, which is in its locals, is there as well, if there is one."""
         scope, writer = self.scope, self.flow.writer
-        local, layout = self.tables[at.access.table], Layout.of(at.table)
+        local, layout = self.tables[at.access.table], KeyedLayout.of(at.table)
         writer.set(at.entry, layout.keys.find(local, at.key))
         with scope.when(expr("E != 0", E=at.entry)):
             writer.set(at.found, True)
@@ -382,7 +382,7 @@ class Transaction:
 
     def put_row(self, at: Accessed) -> None:
         """A row that an element names is in its entry as it is now."""
-        local, layout = self.tables[at.access.table], Layout.of(at.table)
+        local, layout = self.tables[at.access.table], KeyedLayout.of(at.table)
         fields = self.changed(at.access.table, self.repeated)
         if at.access.table in self.undoing:
             self.undoing[at.access.table].keep(at.entry)
@@ -391,7 +391,7 @@ class Transaction:
     def changed(self, number: int, steps: Sequence[Step]) -> Sequence[LaidOut]:
         """The fields in which these steps may change a row that stays in a table: one that is inserted anew, in all."""
         table = self.node.tables[number]
-        fields = Layout.of(table).fields
+        fields = KeyedLayout.of(table).fields
         changes = [s for s in every(steps) if isinstance(s, Insert | Update)]
         mine = [s for s in changes if self.node.access(s.access).table == number]
         if any(isinstance(s, Insert) for s in mine):
@@ -474,7 +474,7 @@ class Transaction:
             with self.scope.when(expr("D == 1 and F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
                 local = self.tables[at.access.table]
                 fields = self.changed(at.access.table, self.program.steps)
-                Layout.of(at.table).store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
+                KeyedLayout.of(at.table).store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
         deleted = {s.access for s in steps if isinstance(s, Delete)}
         if any(n in deleted for n in self.accessed):
             for at in self.accessed.values():
@@ -490,13 +490,13 @@ class Transaction:
             with scope.when(expr("table_make_dense(T) == 0", T=local.table)):
                 self.flow.no_memory("rows of a table")
             local.reload()
-            entry = Layout.of(at.table).keys.find(local, at.key)
+            entry = KeyedLayout.of(at.table).keys.find(local, at.key)
             writer.code("table_delete(T, E)", T=local.table, E=entry)
 
     def make(self, at: Accessed) -> None:
         """Make an entry, if the row is new."""
         local = self.tables[at.access.table]
-        layout = Layout.of(at.table)
+        layout = KeyedLayout.of(at.table)
         with self.scope.when(expr("D == 1 and F and E == 0", D=at.dirty, F=at.found, E=at.entry)):
             entry = layout.keys.probe(local, at.key, self.flow.serial, lambda _: None)
             layout.store(self.scope, entry, local.address, at.others)
@@ -540,7 +540,7 @@ def _emit_rows(
                 writer.code("st_i64(state, W, arrival)", W=cursor.offset)
                 flow.leave(ast.Constant(abi.MORE))
         entry = scope.let(births.entry(turn), "entry")
-        values = Layout.of(table).load(scope, table, entry, local.address)
+        values = KeyedLayout.of(table).load(scope, table, entry, local.address)
         shown = [v for n, t in enumerate(node.tables) for v in (values if n == number else map(_null, t.fields))]
         flow.deliver(node, row_of(scope, [Val(BIGINT, (ast.Constant(number),)), *shown]))
     writer.code("B = B + N", B=before, N=births.count)

@@ -22,7 +22,7 @@ from cq.codegen.flow import (
 )
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.accumulators import Accumulator, Entry
-from cq.codegen.state.groups import Layout, group_layout, held_groups, merge_group
+from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.list_accumulators import Values
 from cq.codegen.state.moving import Held, holds
@@ -41,11 +41,11 @@ from cq.runtime.layout.pipeline import Grid, Slot
 from cq.runtime.layout.words import Word, beside
 
 
-def layout_of(node: WindowAggregate) -> Layout:
+def layout_of(node: WindowAggregate) -> GroupLayout:
     return group_layout(node.keys, node.aggregates)
 
 
-def _slot(stage: StageDraft, node: WindowAggregate, layout: Layout) -> Slot:
+def _slot(stage: StageDraft, node: WindowAggregate, layout: GroupLayout) -> Slot:
     w = node.window
     # what the container takes for an end is the closing time: `lag_us` later, as are all its times
     size = w.pane if w.kind is WindowKind.CUMULATE else w.size  # of those the closing function makes windows
@@ -96,7 +96,7 @@ def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
     return record
 
 
-def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state: str) -> None:
+def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: GroupLayout, state: str) -> None:
     """The pane of the last row is kept at hand; another one costs a call."""
     hoist, writer = flow.writer.hoist, flow.writer
     local = TableLocals.declare(flow.scope, layout.shape.entry_words)
@@ -128,7 +128,7 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
 
 
 def add_row(
-    flow: Flow, node: WindowAggregate | Aggregate, layout: Layout, local: TableLocals, record: str, row: Row,
+    flow: Flow, node: WindowAggregate | Aggregate, layout: GroupLayout, local: TableLocals, record: str, row: Row,
     arrival: ast.expr,
 ) -> None:  # fmt: skip
     """Find or make the row's group and count the row into every aggregate. arrival: orders groups by first row."""
@@ -149,7 +149,7 @@ def add_row(
     layout.accumulators.add(scope, entry, row, arrival, once)
 
 
-def _start(flow: Flow, layout: Layout, local: TableLocals, entry: ast.expr) -> None:
+def _start(flow: Flow, layout: GroupLayout, local: TableLocals, entry: ast.expr) -> None:
     """A fresh group has no rows yet, and the next number of its pane."""
     if layout.number_word >= 0:
         number = expr("ld_i64(T, W) - 1", T=local.table, W=TABLE_COUNT)
@@ -197,7 +197,7 @@ def close_window(stage: StageDraft, node: LogicalNode) -> None:
             _close_on_grid(flow, node, layout, state)
 
 
-def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
+def _close_on_grid(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) -> None:
     writer = flow.writer
     if node.window.by_calendar:
         writer.code(
@@ -217,7 +217,7 @@ def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str
     flow.leave(ast.Constant(abi.DONE))
 
 
-def _close_growing(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
+def _close_growing(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) -> None:
     """The panes that have ended are one from now on: that of the window, and of those of its start that end later."""
     writer, window = flow.writer, node.window
     ends = expr("instant - CLOSES", CLOSES=window.shift_us + node.lag_us)
@@ -237,7 +237,7 @@ def _close_growing(flow: Flow, node: WindowAggregate, layout: Layout, state: str
     flow.leave(ast.Constant(abi.DONE))
 
 
-def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> str:
+def _merged(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) -> str:
     """The scratch table with the window's panes merged left to right; done once a window, not at every resume.
 
     What is merged into what, panes or sums of panes, `panes_step` says.
@@ -268,7 +268,7 @@ def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> st
     return table
 
 
-def _slides(node: WindowAggregate, layout: Layout) -> bool:
+def _slides(node: WindowAggregate, layout: GroupLayout) -> bool:
     """Whether panes can be added up in any grouping, and a group is a few words: sums hold it many times."""
     kept = any(isinstance(accumulator, Values) for accumulator in layout.accumulators.all)
     return node.merges_exactly and not layout.sets and not kept
@@ -286,7 +286,7 @@ def _has_ended(state: str, into: str, record: str, place: str) -> ast.expr:
     return expr("ld_i64(R, W) < instant", R=record, W=panes.PANE_FIRST)
 
 
-def fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str, str, str], ast.expr]) -> None:
+def fold(flow: Flow, layout: GroupLayout, state: str, alike: Callable[[str, str, str, str], ast.expr]) -> None:
     """A pane and those after it that are alike become one, left to right, with its groups in first-arrival order."""
     writer, scope = flow.writer, flow.scope
     records = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_LIST), "records")
@@ -305,12 +305,12 @@ def fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str, str,
             writer.set(place, expr("N + 1", N=place))
 
 
-def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) -> None:
+def _merge_pane(flow: Flow, layout: GroupLayout, target: TableLocals, record: str) -> None:
     """Count every group of a pane into the target, in first-arrival order."""
     _merge_table(flow, layout, target, expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
 
 
-def _merge_table(flow: Flow, layout: Layout, target: TableLocals, groups: ast.expr) -> None:
+def _merge_table(flow: Flow, layout: GroupLayout, target: TableLocals, groups: ast.expr) -> None:
     """Count every group of a table into the target, in the order of their births."""
     writer, scope = flow.writer, flow.scope
     source = writer.let(groups, "source")
@@ -334,7 +334,7 @@ GROUPS_AHEAD = Word(4, "GROUPS_AHEAD")
 
 
 def _fetch_ahead(
-    flow: Flow, layout: Layout, target: TableLocals, entry_of: Callable[[Fill], Entry], group: str, count: str
+    flow: Flow, layout: GroupLayout, target: TableLocals, entry_of: Callable[[Fill], Entry], group: str, count: str
 ) -> None:
     """A later group's entry is on its way, and what one before that, whose key is here, is merged into.
 
@@ -394,7 +394,7 @@ def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool)
     return Groups(count, entry_of)
 
 
-def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, table: str) -> None:
+def _emit_groups(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str, table: str) -> None:
     """Every group from the cursor on; with a full port the cursor is kept and the function says MORE."""
     writer, scope = flow.writer, flow.scope
     cursor = writer.let(expr("max(ld_i64(P, W), 0)", P=state, W=panes.PANES_CURSOR), "from_")
@@ -410,7 +410,12 @@ def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, 
 
 
 def _each_group(
-    flow: Flow, node: WindowAggregate, layout: Layout, groups: Groups, first: ast.expr, before: Callable[[str], None]
+    flow: Flow,
+    node: WindowAggregate,
+    layout: GroupLayout,
+    groups: Groups,
+    first: ast.expr,
+    before: Callable[[str], None],
 ) -> None:
     """Deliver the groups from number `first` on. before(group): writes what precedes each."""
     writer, scope = flow.writer, flow.scope
@@ -428,7 +433,7 @@ def _each_group(
             flow.deliver(node, row_of(scope, values))
 
 
-def _close_attached(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
+def _close_attached(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) -> None:
     """Every window that ends now, by start; each is one record."""
     writer = flow.writer
     with writer.while_(expr("ld_i64(P, W) == instant", P=state, W=panes.PANES_NEXT_END)), flow.scope.block():

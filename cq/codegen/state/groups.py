@@ -23,7 +23,7 @@ from cq.runtime.layout.words import Word, beside
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GroupLayout:
     """Where a group's things are in its entry. number_word: its number in the pane, for DISTINCT sets, or -1."""
 
     keys: Keys
@@ -40,7 +40,7 @@ class Layout:
         )
 
 
-def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout:
+def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> GroupLayout:
     """The entry of a group: keys, its number where there are DISTINCT sets, the accumulators of the aggregates."""
     key = Keys.of([(k.type, k.nullable) for k in keys], name="GROUP_KEY")
     counted = any(c.distinct for c in calls)
@@ -52,10 +52,10 @@ def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout
         for p in accumulators.all
         if p.distinct
     )
-    return Layout(key, Word(key.next_word, "GROUP_NUMBER") if counted else -1, accumulators, shape, sets)
+    return GroupLayout(key, Word(key.next_word, "GROUP_NUMBER") if counted else -1, accumulators, shape, sets)
 
 
-def merge_group(scope: Scope, layout: Layout, found: Entry, other: Entry) -> None:
+def merge_group(scope: Scope, layout: GroupLayout, found: Entry, other: Entry) -> None:
     """Count a group's entry into another of the same group; it is as old as the older of them."""
     first = scope.let(expr("ld_i64(E, W)", E=other.address, W=ENTRY_FIRST), "first")
     with scope.when(expr("F < ld_i64(E, W)", F=first, E=found.address, W=ENTRY_FIRST)):
@@ -63,12 +63,12 @@ def merge_group(scope: Scope, layout: Layout, found: Entry, other: Entry) -> Non
     layout.accumulators.merge(scope, found, other)
 
 
-def held_groups(name: str, layout: Layout, merges: bool) -> Held:
+def held_groups(name: str, layout: GroupLayout, merges: bool) -> Held:
     """Panes of groups. merges: what was filled apart is counted into one."""
     return Held(name, partial(_move_panes, layout=layout, merges=merges))
 
 
-def _move_panes(mover: Mover, layout: Layout, merges: bool) -> None:
+def _move_panes(mover: Mover, layout: GroupLayout, merges: bool) -> None:
     assert not (merges and layout.sets), "sets of distinct values filled apart"
     writer, scope = mover.writer, mover.scope
     target = TableLocals.declare(scope, layout.shape.entry_words)
@@ -94,7 +94,7 @@ def _take_group(mover: Mover, target: TableLocals, groups: str, entry: ast.expr)
     return ast.Name(made, ast.Load())
 
 
-def _count_group(mover: Mover, layout: Layout, target: TableLocals, groups: str, entry: ast.expr) -> None:
+def _count_group(mover: Mover, layout: GroupLayout, target: TableLocals, groups: str, entry: ast.expr) -> None:
     """A group that the target may have already."""
     writer, scope = mover.writer, mover.scope
     mine = Entry(entry, ast.Name(groups, ast.Load()))
@@ -106,7 +106,7 @@ def _count_group(mover: Mover, layout: Layout, target: TableLocals, groups: str,
         merge_group(scope, layout, Entry(ast.Name(found, ast.Load()), target.address), mine)
 
 
-def _move_numbered(mover: Mover, layout: Layout, target: TableLocals, groups: str, record: str, into: str) -> None:
+def _move_numbered(mover: Mover, layout: GroupLayout, target: TableLocals, groups: str, record: str, into: str) -> None:
     """Groups with DISTINCT sets get new numbers, and the members of their sets follow them."""
     writer, scope = mover.writer, mover.scope
     with mover.room(expr("ld_i64(G, W) + 1", G=groups, W=TABLE_COUNT), "numbers") as numbers:
@@ -119,7 +119,7 @@ def _move_numbered(mover: Mover, layout: Layout, target: TableLocals, groups: st
             _move_members(scope, keys, source, members, numbers)
 
 
-def _take_numbered(mover: Mover, layout: Layout, target: TableLocals, groups: str, numbers: str) -> None:
+def _take_numbered(mover: Mover, layout: GroupLayout, target: TableLocals, groups: str, numbers: str) -> None:
     """Groups have the next numbers of the target; at the old one of each, `numbers` has 1 + the new one."""
     writer, scope = mover.writer, mover.scope
 

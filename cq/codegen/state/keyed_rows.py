@@ -31,7 +31,7 @@ WORD = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class KeyedLayout:
     """An entry: the key, then the other columns, then their null words."""
 
     keys: Keys
@@ -39,12 +39,12 @@ class Layout:
     shape: TableShape
 
     @staticmethod
-    def of(table: KeyedTable) -> Layout:
+    def of(table: KeyedTable) -> KeyedLayout:
         keys = Keys.of([(table.fields[c].type, False) for c in table.key], ordered=False, name="KEY")
         others = [table.fields[c] for c in table.others]
         fields, end = lay_out([(f.type, f.nullable) for f in others], keys.next_word)
         strings = (*string_words(keys.fields), *string_words(fields))
-        return Layout(keys, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
+        return KeyedLayout(keys, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
 
     @property
     def has_texts(self) -> bool:
@@ -78,7 +78,7 @@ class Layout:
         return [by_column[c] for c in range(len(table.fields))]
 
 
-def write_initial_rows(scope: Scope, table: KeyedTable, layout: Layout, local: TableLocals) -> None:
+def write_initial_rows(scope: Scope, table: KeyedTable, layout: KeyedLayout, local: TableLocals) -> None:
     """Write a loop that makes the entries of the rows a table begins with; the table is empty."""
     writer = scope.writer
     offset = scope.constants.table(f"rows of {table.name}", packed_rows(table))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cq.codegen.state.hash_tables import Field
-from cq.codegen.state.keyed_rows import Layout
+from cq.codegen.state.keyed_rows import KeyedLayout
 from cq.lang.types import Kind, Physical, to_arrow
 from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass
@@ -26,7 +26,7 @@ Flags = npt.NDArray[np.bool_]
 
 def saved_rows(table: KeyedTable, saved: bytes) -> pa.Table:
     """The rows, by birth."""
-    layout = Layout.of(table)
+    layout = KeyedLayout.of(table)
     fields = dict(zip((*table.key, *table.others), (*layout.keys.fields, *layout.fields), strict=True))
     schema = pa.schema([pa.field(f.name, to_arrow(f.type), f.nullable) for f in table.fields])
     entries = _Entries.of(saved)
