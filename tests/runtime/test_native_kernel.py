@@ -243,7 +243,7 @@ def scale(source: int, target: int, rows: int) -> None:
 def assembly(*functions: object) -> str:
     """The x86 assembly of native functions, optimised as for real."""
     entries = [entry for f in functions if (entry := registered(f)) is not None]
-    texts = [kernel._text(kernel._unit(n), {}) for n in entries]
+    texts = [kernel._text(kernel._source_of(n), {}) for n in entries]
     used = {name for text in texts for name in re.findall(r'@"?cqop_(\w+)"?', text)}
     module = link.optimised([*texts, intrinsics.prelude(used)], frozenset(n.symbol for n in entries))
     return str(link.target_machine().emit_assembly(module))
@@ -297,7 +297,7 @@ def test_object_code_with_an_unknown_symbol_is_not_loaded(tmp_path):
     code = link.link([text], frozenset({"f"}))
     assert link.undefined_symbols(code) == ("nobody_has_this",)
     with pytest.raises(link.LinkError, match="no nobody_has_this"):
-        link.Engine().load(ObjectCode("k", {"f": "f"}, ("nobody_has_this",), code))
+        link.LoadedCode().load(ObjectCode("k", {"f": "f"}, ("nobody_has_this",), code))
 
 
 def test_object_code_may_use_the_c_library_only_as_far_as_listed():
@@ -308,13 +308,13 @@ def test_object_code_may_use_the_c_library_only_as_far_as_listed():
       ret i64 0
     }"""
     with pytest.raises(link.LinkError, match="no system"):
-        link.Engine().load(ObjectCode("k", {"f": "f"}, (), link.link([text], frozenset({"f"}))))
+        link.LoadedCode().load(ObjectCode("k", {"f": "f"}, (), link.link([text], frozenset({"f"}))))
 
 
 def test_a_symbol_is_loaded_once():
     code = link.link(["define i64 @twice_loaded(i64 %a) {\n ret i64 %a\n}"], frozenset({"twice_loaded"}))
     made = ObjectCode("k", {"f": "twice_loaded"}, (), code)
-    engine = link.Engine()
+    engine = link.LoadedCode()
     engine.load(made)
     with pytest.raises(link.LinkError, match="already loaded"):
         engine.load(made)
@@ -460,7 +460,7 @@ def test_threads_that_need_the_same_stage_load_it_once(own_cache, monkeypatch):
             meeting.wait(0.1)  # only a second load at the same time lets it through
         return {"k": 1}
 
-    monkeypatch.setattr(link.Engine, "load", load)
+    monkeypatch.setattr(link.LoadedCode, "load", load)
     kernel.compile_stage(STAGE, SIGNATURES, ["k"])  # threads may not compile
     kernel._stages.clear()
     loads.clear()

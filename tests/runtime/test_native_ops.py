@@ -11,7 +11,7 @@ import pytest
 from both_ways import small_library
 
 from cq.runtime.base import intrinsics, kernel, ops
-from cq.runtime.base.signatures import Signature
+from cq.runtime.base.signatures import NativeSignature
 from cq.runtime.base.simulation import Memory, MemoryFault, function_address
 
 EDGES = [0, 1, -1, 2, -2, 3, 7, 8, 63, 64, 65, 255, 256, 10**9, -(10**9), 1 << 31, -(1 << 31), (1 << 32) - 1, 1 << 32,
@@ -46,13 +46,15 @@ def compiled():
     """All ops as functions over i64 and f64, compiled in one stage."""
     source, signatures = [], {}
     for name, text in ops.OPS.items():
-        shape = Signature.parse(text)
+        shape = NativeSignature.parse(text)
         given = [f"a{n}" for n in range(len(shape.arguments))]
         passed = [f"{a} != 0" if kind == "bool" else a for a, kind in zip(given, shape.arguments, strict=True)]
         call = f"{name}({', '.join(passed)})"
         source.append(f"def run_{name}({', '.join(given)}):\n    " + (f"return {call}" if shape.results else call))
         kinds = tuple("i64" if kind == "bool" else kind for kind in shape.arguments)
-        signatures[f"run_{name}"] = str(Signature(tuple("i64" if k == "bool" else k for k in shape.results), kinds))
+        signatures[f"run_{name}"] = str(
+            NativeSignature(tuple("i64" if k == "bool" else k for k in shape.results), kinds)
+        )
     stage = kernel.compile_stage("\n\n".join(source) + "\n", signatures, signatures)
     return {n: kernel.callable_at(stage.addresses[f"run_{n}"], signatures[f"run_{n}"]) for n in ops.OPS}
 
@@ -70,7 +72,7 @@ def test_every_op_has_a_compiled_form():
 @pytest.mark.parametrize("name", PURE)
 def test_arithmetic_is_the_same_interpreted_and_compiled(compiled, name):
     r = random.Random(name)
-    shape = Signature.parse(ops.OPS[name])
+    shape = NativeSignature.parse(ops.OPS[name])
     interpreted, native = getattr(ops, name), compiled[name]
     pairs = [(a, b) for a in EDGES for b in EDGES] if shape.arguments == ("i64", "i64") else []
     pairs += [(a, b) for a in FLOATS for b in FLOATS] if shape.arguments == ("f64", "f64") else []

@@ -36,7 +36,7 @@ from numba.core.untyped_passes import FixupArgs
 
 from cq.runtime.base.intrinsics import IR_TYPES, RAISES, result_type
 from cq.runtime.base.restricted import Callee, TranslationError
-from cq.runtime.base.signatures import Signature
+from cq.runtime.base.signatures import NativeSignature
 
 types: Any = numba_types  # its members are made at run time
 
@@ -163,7 +163,7 @@ class ByNumba:
     def translate(
         self,
         tree: ast.FunctionDef,
-        signature: Signature,
+        signature: NativeSignature,
         symbol: str,
         callees: Mapping[str, Callee],
         constants: Mapping[str, Any],
@@ -270,7 +270,7 @@ def _global_names(code: CodeType) -> list[str]:
     return sorted({step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"})
 
 
-def _result_type(signature: Signature) -> Any:
+def _result_type(signature: NativeSignature) -> Any:
     kinds = [_NUMBA_TYPES[kind] for kind in signature.results]
     return types.none if not kinds else kinds[0] if len(kinds) == 1 else types.Tuple(kinds)
 
@@ -282,7 +282,7 @@ def _flags() -> Flags:
     return flags
 
 
-def _plain_c(text: str, inner: str, signature: Signature, symbol: str) -> str:
+def _plain_c(text: str, inner: str, signature: NativeSignature, symbol: str) -> str:
     """The translated text with names of ours, and a wrapper that turns numba's convention into a plain function."""
     text = text.replace(f'@"{inner}"', f'@"{symbol}.body"')
     text = re.sub(rf'^@".*?NumbaEnv.*$\n?|^declare .*@"{re.escape(symbol)}"\(.*$\n?', "", text, flags=re.M)

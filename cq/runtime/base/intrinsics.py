@@ -10,7 +10,7 @@ import platform
 import re
 
 from cq.runtime.base.ops import KEPT_WORDS, OPS, PRINTED_BYTES
-from cq.runtime.base.signatures import Signature
+from cq.runtime.base.signatures import NativeSignature
 
 # start of the name of a symbol nobody has; a call of it stands where a function would raise an exception. Optimisation
 # removes most (`range` raises for a step of 0, which a constant step is not); an object in which one is left is refused
@@ -375,7 +375,7 @@ ret i64 %v""",
 }
 
 
-def result_type(signature: Signature) -> str:
+def result_type(signature: NativeSignature) -> str:
     """What a function of this signature returns; numba returns several results of one kind as an array, so all do."""
     kinds = [IR_TYPES[kind] for kind in signature.results]
     if len(kinds) <= 1:
@@ -390,7 +390,7 @@ def symbol(op: str) -> str:
 
 def definition(op: str) -> str:
     """The op as a function of LLVM assembly, without the declarations it needs."""
-    signature = Signature.parse(OPS[op])
+    signature = NativeSignature.parse(OPS[op])
     returned = IR_TYPES[signature.result]
     arguments = ", ".join(IR_TYPES[kind] for kind in signature.arguments)
     return f"define {returned} @{symbol(op)}({arguments}) alwaysinline nounwind {{\n{BODIES[op]}\n}}\n"

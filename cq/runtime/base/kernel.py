@@ -22,7 +22,7 @@ from cq.collector import collector_paused
 from cq.records import dataclass
 from cq.runtime.base import intrinsics, ops
 from cq.runtime.base.interpret import LIBRARY, load_modules, stage_constants, stage_scope
-from cq.runtime.base.link import Engine, Target, link, portable, undefined_symbols
+from cq.runtime.base.link import LoadedCode, Processor, link, portable, undefined_symbols
 from cq.runtime.base.modules import (
     NUMBA,
     SHIPPED,
@@ -38,7 +38,7 @@ from cq.runtime.base.native import Native, natives_of, registered
 from cq.runtime.base.notices import QUERY, RUNTIME, tell
 from cq.runtime.base.objects import ObjectCache, ObjectCode, default_directory
 from cq.runtime.base.restricted import Callee
-from cq.runtime.base.signatures import Signature
+from cq.runtime.base.signatures import NativeSignature
 from cq.runtime.base.translator import translate
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ _CTYPES: dict[str, Any] = {"i64": ctypes.c_int64, "f64": ctypes.c_double, "void"
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class FunctionSource:
     """One function to compile: its source, its type, its symbol, and what its global names mean."""
 
     tree: ast.FunctionDef
     path: str
-    signature: Signature
+    signature: NativeSignature
     symbol: str
     scope: Mapping[str, Any]
 
@@ -71,10 +71,10 @@ def _functions(source: str) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
-def _unit(entry: Native) -> Unit:
+def _source_of(entry: Native) -> FunctionSource:
     module, scope = entry.function.__module__, entry.function.__globals__
     path = sys.modules[module].__file__
-    return Unit(_module_functions(module)[entry.name], str(path), entry.signature, entry.symbol, scope)
+    return FunctionSource(_module_functions(module)[entry.name], str(path), entry.signature, entry.symbol, scope)
 
 
 # -- compiling -------------------------------------------------------------------------------------------------------
@@ -92,16 +92,16 @@ def _op_name(value: object) -> str | None:
     return name if name in ops.OPS and getattr(ops, name) is value else None
 
 
-def _text(unit: Unit, own: Mapping[str, Unit]) -> str:
-    """The unit as LLVM assembly. own: the functions of the same generated source, which scopes do not hold."""
+def _text(function: FunctionSource, own: Mapping[str, FunctionSource]) -> str:
+    """The function as LLVM assembly. own: the functions of the same generated source, which scopes do not hold."""
     callees: dict[str, Callee] = {}
     constants: dict[str, int | float] = {}
-    for name in {node.id for node in ast.walk(unit.tree) if isinstance(node, ast.Name)}:
-        value = unit.scope.get(name, _BUILTIN_OPS.get(name))
+    for name in {node.id for node in ast.walk(function.tree) if isinstance(node, ast.Name)}:
+        value = function.scope.get(name, _BUILTIN_OPS.get(name))
         if name in own:
             callees[name] = Callee(own[name].symbol, own[name].signature)
         elif (op := _op_name(value)) is not None:
-            callees[name] = Callee(intrinsics.symbol(op), Signature.parse(ops.OPS[op]))
+            callees[name] = Callee(intrinsics.symbol(op), NativeSignature.parse(ops.OPS[op]))
         elif (entry := registered(value)) is not None:
             callees[name] = Callee(entry.symbol, entry.signature)
         elif isinstance(value, int):
@@ -109,7 +109,7 @@ def _text(unit: Unit, own: Mapping[str, Unit]) -> str:
         elif isinstance(value, float):
             constants[name] = value
     made = _numba().translate if translator_name() == NUMBA else translate
-    return made(unit.tree, unit.signature, unit.symbol, callees, constants)
+    return made(function.tree, function.signature, function.symbol, callees, constants)
 
 
 @lru_cache(maxsize=1)
@@ -121,7 +121,7 @@ def _numba() -> ByNumba:
 
 
 def _object(
-    key: str, texts: list[str], entries: dict[str, str], inline: Mapping[str, str], target: Target | None = None
+    key: str, texts: list[str], entries: dict[str, str], inline: Mapping[str, str], target: Processor | None = None
 ) -> ObjectCode:
     """The object of these translated functions with the ops they use inlined."""
     used = {name for text in texts for name in re.findall(rf'@"?{intrinsics.symbol("")}(\w+)"?', text)}
@@ -133,7 +133,7 @@ def _compile_natives(natives: list[Native], called: list[Native], key: str) -> O
     """The object of native functions that refer to each other; `called` can be called from outside."""
     symbols = [n.symbol for n in natives]
     assert len(set(symbols)) == len(symbols), "two native functions have one name"
-    texts = {n.symbol: _text(_unit(n), {}) for n in natives}
+    texts = {n.symbol: _text(_source_of(n), {}) for n in natives}
     entries = {n.name: n.symbol for n in called}
     return _object(key, list(texts.values()), entries, {n.symbol: texts[n.symbol] for n in natives if n.inline})
 
@@ -141,7 +141,7 @@ def _compile_natives(natives: list[Native], called: list[Native], key: str) -> O
 class _ModuleCompiler:
     """Makes the objects of modules; a function is translated once, however many modules copy it."""
 
-    def __init__(self, group: Dependencies, total: int, target: Target | None = None) -> None:
+    def __init__(self, group: Dependencies, total: int, target: Processor | None = None) -> None:
         self._group, self._target = group, target
         self._texts: dict[str, str] = {}
         self._done, self._total = 0, total
@@ -161,11 +161,11 @@ class _ModuleCompiler:
 
     def _text(self, entry: Native) -> str:
         if entry.symbol not in self._texts:
-            self._texts[entry.symbol] = _text(_unit(entry), {})
+            self._texts[entry.symbol] = _text(_source_of(entry), {})
         return self._texts[entry.symbol]
 
 
-def compile_modules(modules: Sequence[str], target: Target) -> dict[str, ObjectCode]:
+def compile_modules(modules: Sequence[str], target: Processor) -> dict[str, ObjectCode]:
     """The objects of a group of modules for a target: what a wheel ships."""
     group = _group(modules)
     compiler = _ModuleCompiler(group, sum(len(natives_of(m)) for m in modules), target)
@@ -186,17 +186,17 @@ class Library:
     """The loaded native functions of the runtime: `address` for native code, `function` for Python."""
 
     def __init__(self) -> None:
-        self.engine = Engine()
+        self.code = LoadedCode()
         self.addresses: dict[str, int] = {}
         self.key = ""  # of all that stages can see: the modules it began with
         self.inline_texts: dict[str, str] = {}
         self._modules: set[str] = set()
-        self._signatures: dict[str, Signature] = {}
+        self._signatures: dict[str, NativeSignature] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
 
     def add(self, objects: Sequence[ObjectCode], natives: Iterable[Native], modules: Iterable[str] = ()) -> None:
         """These objects are loaded."""
-        self.addresses.update(self.engine.load(*objects))
+        self.addresses.update(self.code.load(*objects))
         self.inline_texts.update(inline_texts(objects))
         self._signatures.update({n.name: n.signature for n in natives if n.name in self.addresses})
         self._modules.update(modules)
@@ -217,9 +217,9 @@ class Library:
         return self._functions[name]
 
 
-def callable_at(address: int, signature: Signature | str) -> Callable[..., Any]:
+def callable_at(address: int, signature: NativeSignature | str) -> Callable[..., Any]:
     """Native code at an address as a Python function; the GIL is released while it runs."""
-    shape = Signature.parse(signature) if isinstance(signature, str) else signature
+    shape = NativeSignature.parse(signature) if isinstance(signature, str) else signature
     arguments = [_CTYPES[kind] for kind in shape.arguments]
     return ctypes.CFUNCTYPE(_CTYPES[shape.result], *arguments)(address)
 
@@ -326,7 +326,7 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
             if made is None:
                 made = _compile_source(source, path, signatures, callable_names, key)
                 object_cache().put(made, source)
-            _stages[key] = LoadedStage(key, runtime.engine.load(made), path)
+            _stages[key] = LoadedStage(key, runtime.code.load(made), path)
         return _stages[key]
 
 
@@ -339,13 +339,13 @@ def _compile_source(source: str, path: str, signatures: Mapping[str, str], entri
     trees = _functions(source)
     assert trees.keys() == signatures.keys(), "every function of a generated source has a signature"
     own = {
-        name: Unit(tree, path, Signature.parse(signatures[name]), f"cqst_{key[:16]}_{name}", scope)
+        name: FunctionSource(tree, path, NativeSignature.parse(signatures[name]), f"cqst_{key[:16]}_{name}", scope)
         for name, tree in trees.items()
     }
     texts: list[str] = []
-    for unit in own.values():
+    for function in own.values():
         tell(QUERY, len(texts), len(own))
-        texts.append(_text(unit, own))
+        texts.append(_text(function, own))
     texts += _copied(texts, library().inline_texts)
     return _object(key, texts, {name: own[name].symbol for name in entries}, {})
 

@@ -1,8 +1,8 @@
 """LLVM assembly in, machine code out; and machine code into this process. llvmlite only, no numba.
 
 `link` makes one relocatable object of many functions, for this machine or for the portable target that objects are
-shipped for. `Engine` loads objects; before an object is made executable
-every symbol it needs is looked up, because a missing one would only show as a crash when it is called.
+shipped for. `LoadedCode` loads objects; before an object is made executable every symbol it needs is looked up, because
+a missing one would only show as a crash when it is called.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LinkError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Processor:
     """The processor that code is made for, as LLVM names it. needs: features a processor must have to run the code."""
 
     cpu: str
@@ -53,22 +53,22 @@ _X86_64_V3 = (
     "avx", "avx2", "bmi", "bmi2", "cmov", "cx16", "f16c", "fma", "fxsr", "lzcnt", "mmx", "movbe", "popcnt", "sahf",
     "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3", "xsave",
 )  # fmt: skip
-_PORTABLE = {"x86_64": Target("x86-64-v3", "", _X86_64_V3), "aarch64": Target("generic", "+neon", ("neon",))}
+_PORTABLE = {"x86_64": Processor("x86-64-v3", "", _X86_64_V3), "aarch64": Processor("generic", "+neon", ("neon",))}
 
 
-def portable() -> Target | None:
+def portable() -> Processor | None:
     """The target of shipped object code on machines like this one; None where none is shipped."""
     return _PORTABLE.get(platform.machine()) if platform.system() == "Linux" else None
 
 
 @lru_cache(maxsize=1)
-def host() -> Target:
+def host() -> Processor:
     """The processor we run on, all its features used."""
-    return Target(llvm.get_host_cpu_name(), cpu_features())
+    return Processor(llvm.get_host_cpu_name(), cpu_features())
 
 
 @lru_cache(maxsize=4)
-def target_machine(target: Target | None = None, effort: int = _OPTIMISE) -> Any:
+def target_machine(target: Processor | None = None, effort: int = _OPTIMISE) -> Any:
     """LLVM's machine for a target, this one unless given."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -84,13 +84,13 @@ def cpu_features() -> str:
     return str(llvm.get_host_cpu_features().flatten())
 
 
-def identity(target: Target | None = None) -> list[str]:
+def identity(target: Processor | None = None) -> list[str]:
     """What of a target, this machine unless given, decides whether object code can run on it."""
     made = target or host()
     return [llvm.get_default_triple(), made.cpu, made.features]
 
 
-def link(texts: Iterable[str], exports: frozenset[str], target: Target | None = None) -> bytes:
+def link(texts: Iterable[str], exports: frozenset[str], target: Processor | None = None) -> bytes:
     """One object file of these modules; only `exports` can be called from outside it."""
     texts = list(texts)
     machine = target_machine(target, 0 if _is_large(texts) else _OPTIMISE)
@@ -100,7 +100,7 @@ def link(texts: Iterable[str], exports: frozenset[str], target: Target | None = 
     return code
 
 
-def optimised(texts: Iterable[str], exports: frozenset[str], target: Target | None = None) -> Any:
+def optimised(texts: Iterable[str], exports: frozenset[str], target: Processor | None = None) -> Any:
     """One optimised module of these modules."""
     texts = list(texts)
     machine = target_machine(target)
@@ -141,7 +141,7 @@ def _optimise_a_little(module: Any, machine: Any) -> None:
 
 
 # Code finds its constants and its table of addresses at most 2 GiB away. LLVM maps memory for each kind where there is
-# room: once a process had put a table of some GB between two of them, LLVM aborted it. So the first object of an engine
+# room: once a process had put a table of some GB between two of them, LLVM aborted it. So the first object of all
 # asks for so large an alignment of a section of each kind that LLVM maps twice as much for it, into one hole that is
 # made for the three (`_hole`), and all that is loaded later has room there. Memory that is given back meanwhile, by
 # another thread or by Python's collector, may be a gap that the kernel prefers: then the room is made anew. 16 MiB are
@@ -159,17 +159,17 @@ define void @cq_room_code() nounwind { ret void }
 _ROOM_SYMBOLS = ("cq_room_variable", "cq_room_constant", "cq_room_code")
 
 _ABANDONED: list[Any] = []  # rooms whose kinds lie apart: freeing one ended the process
-_ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays
+_ALL_CODE: list[LoadedCode] = []  # addresses outlive the objects that asked for them, so the code behind them stays
 
 
-class Engine:
+class LoadedCode:
     """Holds loaded object code for the life of the process; code that was loaded is never unloaded."""
 
     def __init__(self) -> None:
         self._jit = _jit()
         self._kept: list[Any] = []
         self.addresses: dict[str, int] = {}
-        _ENGINES.append(self)
+        _ALL_CODE.append(self)
 
     def load(self, *objects: ObjectCode) -> dict[str, int]:
         """Address by callable name of objects that may call each other.

@@ -21,7 +21,7 @@ from typing import Any
 import llvmlite
 from llvmlite.binding import llvm_version_info
 
-from cq.runtime.base.link import Target, identity, portable
+from cq.runtime.base.link import Processor, identity, portable
 from cq.runtime.base.native import Native, natives_of, registered
 from cq.runtime.base.objects import SUFFIX, BadContainer, ObjectCode
 from cq.version import VERSION
@@ -43,7 +43,7 @@ def translator_name() -> str:
 
 
 @lru_cache(maxsize=2)
-def _makers(target: Target | None = None) -> tuple[str, ...]:
+def _makers(target: Processor | None = None) -> tuple[str, ...]:
     """What every object depends on: our translation, the tools, the machine it is for.
 
     Code for this machine is made anew when any tool changes. Shipped code is not: who loads it needs the LLVM that
@@ -63,7 +63,7 @@ def _makers(target: Target | None = None) -> tuple[str, ...]:
     return (*sources, *tools, *system)
 
 
-def key_of(*parts: object, target: Target | None = None) -> str:
+def key_of(*parts: object, target: Processor | None = None) -> str:
     """The key of an object made from these parts, for this machine or the given target."""
     return hashlib.sha256(json.dumps([*_makers(target), *parts]).encode()).hexdigest()
 
@@ -132,7 +132,7 @@ class Dependencies:
             for module in modules
         }
 
-    def key(self, module: str, target: Target | None = None) -> str:
+    def key(self, module: str, target: Processor | None = None) -> str:
         """The key of the object of a module of the group."""
         callees = sorted((symbol, str(n.signature)) for symbol, n in self._callees[module].items())
         copied = [self._facts(lender) for lender in self._lenders(module)]

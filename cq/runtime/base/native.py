@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cq.records import dataclass
-from cq.runtime.base.signatures import Signature
+from cq.runtime.base.signatures import NativeSignature
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,7 +21,7 @@ class Native:
     """One registered function. export: stages call it by symbol.  inline: stages get a copy of its code."""
 
     function: Callable[..., Any]
-    signature: Signature
+    signature: NativeSignature
     export: bool
     inline: bool
 
@@ -48,7 +48,7 @@ def native(signature: str, *, export: bool = False, inline: bool = False) -> Cal
     inline: for small functions in the loops of stages; its code is copied into every caller.
     Neither: for other native functions of the runtime library only.
     """
-    parsed = Signature.parse(signature)
+    parsed = NativeSignature.parse(signature)
     assert not export or len(parsed.results) <= 1, "an exported function has one result"
     assert "bool" not in (*parsed.results, *parsed.arguments), "bool is written i64 here"
 

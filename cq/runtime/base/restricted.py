@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cq.records import dataclass
 from cq.runtime.base.ops import MAX64, MIN64
-from cq.runtime.base.signatures import Signature
+from cq.runtime.base.signatures import NativeSignature
 
 Kinds = tuple[str, ...]  # of the results of an expression: one, but for calls of functions with none or several
 
@@ -28,7 +28,7 @@ class Callee:
     """A symbol that translated code may call, and its signature."""
 
     symbol: str
-    signature: Signature
+    signature: NativeSignature
 
 
 def outside(node: ast.AST) -> TranslationError:
@@ -43,13 +43,13 @@ def unknown(node: ast.expr) -> TranslationError:
     )
 
 
-class Scope:
+class FunctionNames:
     """The kind of every local of a function, and what its other names mean."""
 
     def __init__(
         self,
         tree: ast.FunctionDef,
-        signature: Signature,
+        signature: NativeSignature,
         callees: Mapping[str, Callee],
         constants: Mapping[str, int | float],
     ) -> None:

@@ -12,7 +12,7 @@ _FORM = re.compile(r"\s*(\w+|\([^()]*\))\s*\(([^()]*)\)\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class NativeSignature:
     """Argument kinds and result kinds; no result kind means void. `bool` is for ops only."""
 
     results: tuple[str, ...]
@@ -26,14 +26,14 @@ class Signature:
 
     @staticmethod
     @cache
-    def parse(text: str) -> Signature:
+    def parse(text: str) -> NativeSignature:
         """The signature a text denotes; an assertion fails where it denotes none."""
         match = _FORM.fullmatch(text)
         assert match, f"no signature: {text!r}"
         results = _kinds(match[1].strip("()"))
         arguments = _kinds(match[2])
         assert "void" not in arguments, f"no signature: {text!r}"
-        return Signature(() if results == ("void",) else results, arguments)
+        return NativeSignature(() if results == ("void",) else results, arguments)
 
     def __str__(self) -> str:
         made = (

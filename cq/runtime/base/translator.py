@@ -18,7 +18,7 @@ from cq.runtime.base.intrinsics import symbol as op_symbol
 from cq.runtime.base.ops import OPS
 from cq.runtime.base.restricted import (
     Callee,
-    Scope,
+    FunctionNames,
     TranslationError,
     augmented,
     kind_of,
@@ -27,11 +27,11 @@ from cq.runtime.base.restricted import (
     unknown,
     wider,
 )
-from cq.runtime.base.signatures import Signature
+from cq.runtime.base.signatures import NativeSignature
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Operand:
     """An operand and its kind."""
 
     kind: str
@@ -49,7 +49,7 @@ class _Loop:
 
 def translate(
     tree: ast.FunctionDef,
-    signature: Signature,
+    signature: NativeSignature,
     symbol: str,
     callees: Mapping[str, Callee],
     constants: Mapping[str, int | float],
@@ -60,7 +60,7 @@ def translate(
     restricted Python.
     """
     try:
-        return _Writer(tree, signature, symbol, Scope(tree, signature, callees, constants)).module()
+        return _Writer(tree, signature, symbol, FunctionNames(tree, signature, callees, constants)).module()
     except TranslationError as why:
         raise TranslationError(f"{tree.name}: {why}") from why
 
@@ -68,7 +68,7 @@ def translate(
 class _Writer:
     """Writes the assembly of one function, block by block."""
 
-    def __init__(self, tree: ast.FunctionDef, signature: Signature, symbol: str, scope: Scope) -> None:
+    def __init__(self, tree: ast.FunctionDef, signature: NativeSignature, symbol: str, scope: FunctionNames) -> None:
         self._tree, self._signature, self._symbol, self._scope = tree, signature, symbol, scope
         self._slots: list[str] = []
         self._lines: list[str] = []
@@ -84,7 +84,7 @@ class _Writer:
             self._slots.append(f"%s.{name} = alloca {IR_TYPES[self._scope.locals[name]]}")
         for name, kind in parameters.items():
             if name in self._scope.assigned:
-                self._store(name, Value(kind, f"%p.{name}"))
+                self._store(name, Operand(kind, f"%p.{name}"))
         self._body(self._tree.body)
         if self._open:
             self._fall_off()
@@ -100,19 +100,19 @@ class _Writer:
 
     # -- lines and blocks
 
-    def _made(self, kind: str, instruction: str) -> Value:
+    def _made(self, kind: str, instruction: str) -> Operand:
         """What an instruction makes."""
         self._count += 1
         name = f"%t{self._count}"
         self._lines.append(f"{name} = {instruction}")
-        return Value(kind, name)
+        return Operand(kind, name)
 
     def _slot(self, kind: str) -> str:
         self._count += 1
         self._slots.append(f"%t{self._count} = alloca {IR_TYPES[kind]}")
         return f"%t{self._count}"
 
-    def _put(self, value: Value, slot: str) -> None:
+    def _put(self, value: Operand, slot: str) -> None:
         self._lines.append(f"store {IR_TYPES[value.kind]} {value.text}, ptr {slot}")
 
     def _label(self) -> str:
@@ -171,7 +171,7 @@ class _Writer:
     def _augment(self, node: ast.AugAssign) -> None:
         self._store(local(node.target), self._value(augmented(node)))
 
-    def _store(self, name: str, value: Value) -> None:
+    def _store(self, name: str, value: Operand) -> None:
         self._put(self._as(self._scope.locals[name], value), f"%s.{name}")
 
     def _return(self, node: ast.Return) -> None:
@@ -239,7 +239,7 @@ class _Writer:
         self._body(body)
         self._loops.pop()
 
-    def _range(self, node: ast.For) -> tuple[Value, Value, int]:
+    def _range(self, node: ast.For) -> tuple[Operand, Operand, int]:
         """The first number, the bound and the step."""
         match node:
             case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=arguments, keywords=[]), orelse=[]):
@@ -247,8 +247,8 @@ class _Writer:
             case _:
                 raise outside(node)
         if len(given) == 1:
-            return Value("i64", "0"), given[0], 1
-        first, bound, step = given if len(given) == 3 else (*given, Value("i64", "1"))
+            return Operand("i64", "0"), given[0], 1
+        first, bound, step = given if len(given) == 3 else (*given, Operand("i64", "1"))
         if not step.text.lstrip("-").strip("0").isdigit():  # neither a literal nor a constant, or 0
             raise outside(node)
         return first, bound, int(step.text)
@@ -280,7 +280,7 @@ class _Writer:
                 met = self._truth(self._value(test))
                 self._end(f"br i1 {met.text}, label %{then}, label %{other}")
 
-    def _truth(self, value: Value) -> Value:
+    def _truth(self, value: Operand) -> Operand:
         match value.kind:
             case "bool":
                 return value
@@ -290,19 +290,19 @@ class _Writer:
 
     # -- values
 
-    def _values(self, node: ast.expr) -> list[Value]:
+    def _values(self, node: ast.expr) -> list[Operand]:
         """The results of an expression that may have several."""
         if isinstance(node, ast.Tuple):
             return [self._value(element) for element in node.elts]
         return self._call(node) if isinstance(node, ast.Call) else [self._value(node)]
 
-    def _value(self, node: ast.expr) -> Value:
+    def _value(self, node: ast.expr) -> Operand:
         read = _EXPRESSIONS.get(type(node))
         if read is None:
             raise outside(node)
         return read(self, node)
 
-    def _as(self, kind: str, value: Value) -> Value:
+    def _as(self, kind: str, value: Operand) -> Operand:
         """The value as one of a kind, which is no narrower: a double is not cut without a word."""
         if value.kind == kind:
             return value
@@ -317,33 +317,33 @@ class _Writer:
                 return self._truth(value)
         raise TranslationError(f"a value of {value.kind} stands where {kind} is needed")
 
-    def _constant(self, node: ast.Constant) -> Value:
+    def _constant(self, node: ast.Constant) -> Operand:
         return _literal(node.value)
 
-    def _name(self, node: ast.Name) -> Value:
+    def _name(self, node: ast.Name) -> Operand:
         name = node.id
         if name in self._scope.assigned:
             kind = self._scope.locals[name]
             return self._made(kind, f"load {IR_TYPES[kind]}, ptr %s.{name}")
         if name in self._scope.locals:
-            return Value(self._scope.locals[name], f"%p.{name}")
+            return Operand(self._scope.locals[name], f"%p.{name}")
         if name in self._scope.constants:
             return _literal(self._scope.constants[name])
         raise unknown(node)
 
-    def _one_result(self, node: ast.Call) -> Value:
+    def _one_result(self, node: ast.Call) -> Operand:
         results = self._call(node)
         if len(results) != 1:
             raise outside(node)
         return results[0]
 
-    def _call(self, node: ast.Call) -> list[Value]:
+    def _call(self, node: ast.Call) -> list[Operand]:
         """The results of a call."""
         callee = self._scope.callee(node)
         wanted = zip(callee.signature.arguments, node.args, strict=True)
         return self._invoke(callee, [self._as(kind, self._value(argument)) for kind, argument in wanted])
 
-    def _invoke(self, callee: Callee, given: list[Value]) -> list[Value]:
+    def _invoke(self, callee: Callee, given: list[Operand]) -> list[Operand]:
         shape, result = callee.signature, result_type(callee.signature)
         passed = ", ".join(f"{IR_TYPES[value.kind]} {value.text}" for value in given)
         declared = ", ".join(IR_TYPES[kind] for kind in shape.arguments)
@@ -359,7 +359,7 @@ class _Writer:
             self._made(kind, f"extractvalue {result} {made.text}, {place}") for place, kind in enumerate(shape.results)
         ]
 
-    def _binary(self, node: ast.BinOp) -> Value:
+    def _binary(self, node: ast.BinOp) -> Operand:
         left, right = self._value(node.left), self._value(node.right)
         kind, operator = wider(left.kind, right.kind), type(node.op)
         if kind == "bool" and operator not in _OF_BOOLS:
@@ -367,14 +367,14 @@ class _Writer:
         a, b = self._as(kind, left), self._as(kind, right)
         if kind == "i64" and operator in _DIVISIONS:
             return self._invoke(
-                Callee(op_symbol(_DIVISIONS[operator]), Signature.parse(OPS[_DIVISIONS[operator]])), [a, b]
+                Callee(op_symbol(_DIVISIONS[operator]), NativeSignature.parse(OPS[_DIVISIONS[operator]])), [a, b]
             )[0]
         instruction = _ARITHMETIC.get((kind, operator))
         if instruction is None:
             raise outside(node)
         return self._made(kind, f"{instruction} {IR_TYPES[kind]} {a.text}, {b.text}")
 
-    def _unary(self, node: ast.UnaryOp) -> Value:
+    def _unary(self, node: ast.UnaryOp) -> Operand:
         if isinstance(node.op, ast.Not):
             return self._made("bool", f"xor i1 {self._truth(self._value(node.operand)).text}, true")
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
@@ -389,7 +389,7 @@ class _Writer:
             return self._made("i64", f"xor i64 {word.text}, -1")
         raise outside(node)
 
-    def _compare(self, node: ast.Compare) -> Value:
+    def _compare(self, node: ast.Compare) -> Operand:
         left, right = self._value(node.left), self._value(node.comparators[0])
         met = self._compared(node, node.ops[0], left, right)
         if len(node.ops) == 1:
@@ -406,7 +406,7 @@ class _Writer:
         self._begin(end)
         return self._made("bool", f"load i1, ptr {slot}")
 
-    def _compared(self, node: ast.Compare, operator: ast.cmpop, left: Value, right: Value) -> Value:
+    def _compared(self, node: ast.Compare, operator: ast.cmpop, left: Operand, right: Operand) -> Operand:
         if type(operator) not in _COMPARISONS:
             raise outside(node)
         kind = "f64" if "f64" in (left.kind, right.kind) else "i64"
@@ -415,7 +415,7 @@ class _Writer:
         compared = f"fcmp {of_doubles}" if kind == "f64" else f"icmp {of_words}"
         return self._made("bool", f"{compared} {IR_TYPES[kind]} {a.text}, {b.text}")
 
-    def _either(self, node: ast.BoolOp) -> Value:
+    def _either(self, node: ast.BoolOp) -> Operand:
         """The value of `and` and `or`: the first operand that decides, or the last."""
         (kind,) = self._scope.kinds(node)
         slot, end = self._slot(kind), self._label()
@@ -430,7 +430,7 @@ class _Writer:
         self._begin(end)
         return self._made(kind, f"load {IR_TYPES[kind]}, ptr {slot}")
 
-    def _choice(self, node: ast.IfExp) -> Value:
+    def _choice(self, node: ast.IfExp) -> Operand:
         (kind,) = self._scope.kinds(node)
         slot, then, other, end = self._slot(kind), self._label(), self._label(), self._label()
         self._branch(node.test, then, other)
@@ -455,7 +455,7 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Writer, Any], None]] = {
     ast.Break: _Writer._break,
     ast.Continue: _Writer._continue,
 }
-_EXPRESSIONS: dict[type[ast.expr], Callable[[_Writer, Any], Value]] = {
+_EXPRESSIONS: dict[type[ast.expr], Callable[[_Writer, Any], Operand]] = {
     ast.Constant: _Writer._constant,
     ast.Name: _Writer._name,
     ast.Call: _Writer._one_result,
@@ -492,14 +492,14 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
 
 
 def _op(name: str) -> Callee:
-    return Callee(op_symbol(name), Signature.parse(OPS[name]))
+    return Callee(op_symbol(name), NativeSignature.parse(OPS[name]))
 
 
-def _literal(value: object) -> Value:
+def _literal(value: object) -> Operand:
     kind = kind_of(value)
     if kind == "f64":
-        return Value(kind, _double(float(value)))  # type: ignore[arg-type]
-    return Value(kind, str(value).lower() if kind == "bool" else str(int(value)))  # type: ignore[call-overload]
+        return Operand(kind, _double(float(value)))  # type: ignore[arg-type]
+    return Operand(kind, str(value).lower() if kind == "bool" else str(int(value)))  # type: ignore[call-overload]
 
 
 def _double(value: float) -> str:
