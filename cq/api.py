@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cq.compiler.kept import OF_PROCESS, Kept
+from cq.compiler.kept import OF_PROCESS, KeptPlans
 from cq.compiler.passes import EXPLAINED, Compiled, compile, read_text
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs, is_path
@@ -172,7 +172,7 @@ class Query:
         self._restrict = [restrict] if isinstance(restrict, str | os.PathLike) else restrict
         self._directory = (directory or Path()).absolute()
         self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
-        self._kept = Kept() if self._functions else OF_PROCESS
+        self._kept = KeptPlans() if self._functions else OF_PROCESS
 
     @_in_python()
     def bound(

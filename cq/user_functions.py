@@ -13,7 +13,7 @@ from cq.errors import CompileError, Diagnostic, UsageError
 from cq.grammar import ast
 from cq.grammar.parser import parse_expression
 from cq.lang.aggregates.user import UserFold
-from cq.lang.functions.user import USER_KINDS, Slot, UserFunction
+from cq.lang.functions.user import USER_KINDS, PassedType, UserFunction
 from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT64_MAX, INT64_MIN, INTERVAL, TIMESTAMP, VARCHAR, DataType
 from cq.planner.binding.literals import bind_type
 
@@ -100,13 +100,13 @@ def _method(made: type, called: str, name: str) -> _Function:
     return found
 
 
-def _fields(called: str, zero: Any) -> tuple[Slot, ...]:
+def _fields(called: str, zero: Any) -> tuple[PassedType, ...]:
     kinds = {bool: BOOLEAN, int: BIGINT, float: DOUBLE}
     if not isinstance(zero, tuple) or not zero or any(type(v) not in kinds for v in zero):
         raise _unusable(f"{called}.zero is no tuple of int, float and bool values", "write zero = (0.0, 0)")
     if any(type(v) is int and not INT64_MIN <= v <= INT64_MAX for v in zero):
         raise _unusable(f"{called}.zero holds an int of more than 64 bits")
-    return tuple(Slot(kinds[type(v)]) for v in zero)
+    return tuple(PassedType(kinds[type(v)]) for v in zero)
 
 
 def _name(called: str) -> str:
@@ -117,7 +117,7 @@ def _name(called: str) -> str:
 
 def _slots(
     called: str, parameters: list[str], hints: dict[str, Any], arguments: Sequence[str] | None
-) -> tuple[Slot, ...]:
+) -> tuple[PassedType, ...]:
     if arguments is not None and len(arguments) != len(parameters):
         raise _unusable(f"{called}() has {len(parameters)} parameters, and {len(arguments)} types are given")
     return tuple(
@@ -141,7 +141,7 @@ def _parameters(function: _Function, called: str) -> list[str]:
     return [p.name for p in found]
 
 
-def _slot(called: str, what: str, hint: Any, written: str | None) -> Slot:
+def _slot(called: str, what: str, hint: Any, written: str | None) -> PassedType:
     """A parameter or the result; a written type goes before that of the annotation."""
     optional = False
     if typing.get_origin(hint) in {typing.Union, types.UnionType}:
@@ -150,11 +150,11 @@ def _slot(called: str, what: str, hint: Any, written: str | None) -> Slot:
         optional = len(rest) < len(members)
         hint = rest[0] if len(rest) == 1 else hint
     if written is not None:
-        return Slot(_type_named(called, written), optional)
+        return PassedType(_type_named(called, written), optional)
     if hint not in ANNOTATED:
         given = "no annotation" if hint is None else f"the annotation {getattr(hint, '__name__', hint)}"
         raise _unusable(f"{what} of {called}() has {given}, which says no SQL type", *WAYS)
-    return Slot(ANNOTATED[hint], optional)
+    return PassedType(ANNOTATED[hint], optional)
 
 
 def _type_named(called: str, written: str) -> DataType:

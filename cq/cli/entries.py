@@ -6,7 +6,7 @@ from cq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HelpEntry:
     """What there is to say of a function. names: all its spellings."""
 
     names: tuple[str, ...]

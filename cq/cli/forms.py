@@ -5,17 +5,17 @@ Examples that begin with SELECT are over `s (k BIGINT, x BIGINT, items BIGINT AR
 
 from __future__ import annotations
 
-from cq.cli.entries import Entry
+from cq.cli.entries import HelpEntry
 
 _BY_TIME = "OVER (PARTITION BY k ORDER BY ts)"
 _GROUPED = "GROUP BY window_start, window_end"
 
 
-def _form(names: str, shape: str, doc: str, *examples: str) -> Entry:
-    return Entry(tuple(names.split()), shape, doc, examples, ())
+def _form(names: str, shape: str, doc: str, *examples: str) -> HelpEntry:
+    return HelpEntry(tuple(names.split()), shape, doc, examples, ())
 
 
-FORMS: tuple[Entry, ...] = (
+FORMS: tuple[HelpEntry, ...] = (
     _form(
         "cast",
         "CAST(x AS TYPE), x::TYPE",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cq.cli import AT_FAULT, DONE, say
-from cq.cli.entries import Entry
+from cq.cli.entries import HelpEntry
 from cq.cli.forms import FORMS
 from cq.cli.operators import OPERATORS
 from cq.errors import Diagnostic, UsageError, did_you_mean, printable
@@ -65,7 +65,7 @@ def docs(function: str) -> int:
     return DONE
 
 
-def all_entries() -> list[Entry]:
+def all_entries() -> list[HelpEntry]:
     """Every function, aggregate and short form of the language, and what looks like one, by name."""
     from cq.lang import aggregates, functions
     from cq.planner.binding.shorthands import SHORTHANDS
@@ -78,27 +78,27 @@ def all_entries() -> list[Entry]:
         for e in every.values():
             if e.name.isidentifier():  # an operator is no name
                 names = (e.name, *(alias for alias, meant in aliases.items() if meant == e.name))
-                found.append(Entry(names, e.shape, " ".join(e.doc.split()), tuple(e.examples), tuple(e.fails)))
+                found.append(HelpEntry(names, e.shape, " ".join(e.doc.split()), tuple(e.examples), tuple(e.fails)))
     for form in dict.fromkeys(SHORTHANDS.values()):
         call, _, meaning = " ".join((form.__doc__ or "").split()).partition(": ")
         names = tuple(name for name, short in SHORTHANDS.items() if short is form)
-        found.append(Entry(names, call, meaning, (), ()))
+        found.append(HelpEntry(names, call, meaning, (), ()))
     return sorted([*found, *FORMS], key=lambda e: e.names[0])
 
 
-def all_operators() -> list[Entry]:
+def all_operators() -> list[HelpEntry]:
     """Every sign or word between values."""
     from cq.lang import functions
 
     signs = [e for e in functions.all_scalars().values() if not e.name.isidentifier()]
     spelled = {"<>": ("<>", "!="), "=": ("=", "==")}
     as_entries = [
-        Entry(spelled.get(e.name, (e.name,)), e.shape, e.doc, tuple(e.examples), tuple(e.fails)) for e in signs
+        HelpEntry(spelled.get(e.name, (e.name,)), e.shape, e.doc, tuple(e.examples), tuple(e.fails)) for e in signs
     ]
     return [*as_entries, *OPERATORS]
 
 
-def _explained(entry: Entry) -> str:
+def _explained(entry: HelpEntry) -> str:
     also = [f"also {', '.join(entry.names[1:])}"] if entry.names[1:] else []
     fails = [f"fails with {', '.join(entry.fails)}: see docs/language.md"] if entry.fails else []
     examples = [f"  {e}" for e in entry.examples]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cq.cli.entries import Entry
+from cq.cli.entries import HelpEntry
 
 
-def _operator(names: str, shape: str, doc: str, *examples: str) -> Entry:
-    return Entry(tuple(names.split(", ")), shape, doc, examples, ())
+def _operator(names: str, shape: str, doc: str, *examples: str) -> HelpEntry:
+    return HelpEntry(tuple(names.split(", ")), shape, doc, examples, ())
 
 
-OPERATORS: tuple[Entry, ...] = (
+OPERATORS: tuple[HelpEntry, ...] = (
     _operator(
         "||",
         "text || text, array || array",

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from cq.cli import DONE, say
-from cq.cli.entries import Entry
+from cq.cli.entries import HelpEntry
 from cq.cli.functions import all_entries
 from cq.cli.progress import summary_text
 from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, interposed
@@ -275,7 +275,7 @@ def run_shell() -> int:
         return shell.loop(Prompt(shell.offers).read)
 
 
-def _called(entry: Entry) -> bool:
+def _called(entry: HelpEntry) -> bool:
     """Whether queries call it by its names: `date_trunc('day', …)` is how date_trunc_day is written."""
     shown = _CALL.match(entry.shape)
     return shown is None or shown[1] in entry.names

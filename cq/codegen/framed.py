@@ -10,7 +10,7 @@ from cq.codegen.flow import Flow, StageDraft
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.aggregates import Accumulators
-from cq.codegen.state.hash_tables import Field, Keys, TableLocals, lay_out, string_words
+from cq.codegen.state.hash_tables import EntryField, Keys, TableLocals, lay_out, string_words
 from cq.codegen.state.kept_values import KeptValues
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
@@ -41,7 +41,7 @@ class FramedLayout:
     place: int
     peer: int
     accumulators: Accumulators
-    row: tuple[Field, ...]
+    row: tuple[EntryField, ...]
     kept: KeptValues | None
     back: int
     frame: int

@@ -13,7 +13,7 @@ from typing import ClassVar
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, function, row_of
 from cq.codegen.matching import LEFT, RIGHT, assign_all
 from cq.codegen.state.hash_tables import (
-    Field,
+    EntryField,
     Keys,
     TableLocals,
     lay_out,
@@ -57,7 +57,7 @@ class KeptSide:
     input: LogicalNode
     exprs: tuple[Expr, ...]
     keys: Keys
-    fields: tuple[Field, ...]
+    fields: tuple[EntryField, ...]
     shapes: tuple[TableShape, TableShape]
 
     container: ClassVar[str]  # its name

@@ -58,7 +58,7 @@ def assign_all(flow: Flow, variables: Sequence[Val], values: Sequence[Val]) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class KeptMatch:
     """A kept row that may match. then: its event time.  has_match: writes that it has a match."""
 
     values: list[Val]
@@ -76,7 +76,7 @@ class Others:
     side: str
     input: LogicalNode
     more: ast.expr
-    next: Callable[[], AbstractContextManager[Met]]
+    next: Callable[[], AbstractContextManager[KeptMatch]]
 
 
 def meet(flow: Flow, node: Joined, port: int, values: list[Val], others: Others) -> None:

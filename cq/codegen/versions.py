@@ -9,7 +9,7 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
 from cq.codegen.matching import Matches, deliver_match, where_not_null
 from cq.codegen.state.hash_tables import (
-    Field,
+    EntryField,
     Keys,
     TableLocals,
     lay_out,
@@ -31,7 +31,7 @@ class VersionLayout:
     """An entry: the key, then the right columns, then their null words."""
 
     keys: Keys
-    fields: tuple[Field, ...]
+    fields: tuple[EntryField, ...]
     shape: TableShape
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function, row_of
-from cq.codegen.state.hash_tables import Field, lay_out, load_fields, store_nulls, store_words, string_words
+from cq.codegen.state.hash_tables import EntryField, lay_out, load_fields, store_nulls, store_words, string_words
 from cq.codegen.state.moving import Held, Mover
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
@@ -23,7 +23,7 @@ from cq.runtime.layout.words import Word
 SERIAL_WORD = Word(waiting.RECORD_SERIAL, "WAITING_SERIAL")
 
 
-def layout_of(input: LogicalNode) -> tuple[tuple[Field, ...], TableShape]:
+def layout_of(input: LogicalNode) -> tuple[tuple[EntryField, ...], TableShape]:
     """A record of a row of `input`: its fields and its shape."""
     columns = [(f.type, f.nullable) for f in input.schema.fields]
     fields, end = lay_out(columns, waiting.RECORD_VALUES, "WAITING_VALUE")

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function, row_of
-from cq.codegen.matching import LEFT, RIGHT, Met, Others, assign_all, meet, meet_or_leave, where_not_null
+from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, assign_all, meet, meet_or_leave, where_not_null
 from cq.codegen.prefetch import prefetch_runs
 from cq.codegen.state.hash_tables import (
-    Field,
+    EntryField,
     Keys,
     TableLocals,
     lay_out,
@@ -54,7 +54,7 @@ class WindowSide:
     due_us: int
     waits: bool
     told: dict[int, int]
-    fields: dict[int, Field]
+    fields: dict[int, EntryField]
     row_words: int
 
     @staticmethod
@@ -274,12 +274,12 @@ class _Run:
         return Others(self.side.name, self.side.input, expr("A != E", A=self.at, E=self.end), self._next)
 
     @contextmanager
-    def _next(self) -> Iterator[Met]:
+    def _next(self) -> Iterator[KeptMatch]:
         writer, side = self.flow.writer, self.side
         row = ast.Name(writer.let(ast.Name(self.at, ast.Load()), "other"), ast.Load())
         writer.set(self.at, expr("A + SIZE", A=self.at, SIZE=side.row_bytes))
         values = side.load(self.flow, row, self.join.table(self.flow).address, self.due, self.keys)
-        yield Met(
+        yield KeptMatch(
             values, expr("D - N", D=self.due, N=side.due_us - side.time.shift_us), lambda: self._has_match(row)
         )  # fmt: skip
 

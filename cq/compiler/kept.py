@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_KEPT = 64  # plans, each placed for one number of workers: a few hundred KB each with its generated sources
 
 
-class Kept:
+class KeptPlans:
     """The results of the last MOST_KEPT plans. Threads may share it: what two of them make of a plan is equal.
 
     It holds no inputs. A plan holds the user's functions that it calls, so a query with such has one of its own.
@@ -41,4 +41,4 @@ class Kept:
         return found[1]
 
 
-OF_PROCESS = Kept()
+OF_PROCESS = KeptPlans()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.allowance import usable_cpus
 from cq.collector import collector_paused
-from cq.compiler.kept import Kept
+from cq.compiler.kept import KeptPlans
 from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
@@ -56,7 +56,7 @@ class Request:
     scheme: str = "auto"
     counting: bool = False
     functions: tuple[UserFunction | UserFold, ...] = ()
-    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
+    kept: KeptPlans = field(default_factory=KeptPlans, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,7 +460,7 @@ def compile(
     inputs: Inputs | None = None,
     settings: Mapping[str, int | str] | None = None,
     functions: Sequence[UserFunction | UserFold] = (),
-    kept: Kept | None = None,
+    kept: KeptPlans | None = None,
 ) -> Compiled:
     """The query bound: its mistakes have been raised, nothing has been run.
 
@@ -472,7 +472,12 @@ def compile(
     _check_functions(functions)
     given = inputs or Inputs(Access(Path.cwd()))
     request = Request(
-        SourceText(name, text), given, dict(variables or {}), unchecked, functions=tuple(functions), kept=kept or Kept()
+        SourceText(name, text),
+        given,
+        dict(variables or {}),
+        unchecked,
+        functions=tuple(functions),
+        kept=kept or KeptPlans(),
     )
     compiled = Compiled(request)
     compiled.after("bind")

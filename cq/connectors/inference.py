@@ -12,7 +12,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from cq.connectors.access import Access
-from cq.connectors.csv.blocks import Reads
+from cq.connectors.csv.blocks import Readable
 from cq.connectors.followed import is_followed
 from cq.connectors.formats import codec_of, format_of, with_ending
 from cq.connectors.generator import generate
@@ -147,7 +147,7 @@ def _guessed(reading: TextReading, head: Looked, name: str, options: Mapping[str
 
 
 def _first_rows(
-    text: Reads, reading: TextReading, options: Mapping[str, str], waiting: Waiting | None = None
+    text: Readable, reading: TextReading, options: Mapping[str, str], waiting: Waiting | None = None
 ) -> Looked:
     """The text that columns are guessed from: the first MiB, fewer bytes where it ends before, or as many rows as are
     asked for. It depends on nothing else: not on how the bytes come."""

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from cq.connectors.csv.blocks import Reads
+from cq.connectors.csv.blocks import Readable
 from cq.connectors.first_bytes import codec_of_bytes, format_of_bytes
 from cq.connectors.formats import FORMATS, PLAIN
 from cq.connectors.once import Peeked
@@ -18,7 +18,7 @@ FREE_BYTES = 64 << 20
 FILLING = b"\xff"
 
 
-def unpacked(file: BinaryIO, path: str, codec: str) -> Reads:
+def unpacked(file: BinaryIO, path: str, codec: str) -> Readable:
     """The text of a file."""
     return _Unpacked(file, codec, path) if codec else file
 

@@ -37,7 +37,7 @@ _WHOLE = re.compile(rb"[ \t]*[+-]?[0-9]+[ \t]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RowFault:
     """Why a row is none of its stream.
 
     column: the one at fault; None: the whole row is.  wider: as in `BadRow`.  empty: the value is the empty text.
@@ -126,7 +126,7 @@ class Rules:
         fit = (t for t in types if (t != DOUBLE or not _WHOLE.match(text)) and holds(t))
         return next(((t, shown(text)) for t in fit), None)
 
-    def bad_row(self, before: int, line: int, fault: Fault, raw: bytes) -> BadRow:
+    def bad_row(self, before: int, line: int, fault: RowFault, raw: bytes) -> BadRow:
         """A row at fault, with what to do about it."""
         if fault.column is None:
             ways = (fault.way, f"or {SKIPPING}") if fault.way else (SKIPPING,)
@@ -134,7 +134,7 @@ class Rules:
         name, advice = self.fields[fault.column].name, self._advice(fault, fault.column)
         return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)
 
-    def _advice(self, fault: Fault, column: int) -> tuple[str, ...]:
+    def _advice(self, fault: RowFault, column: int) -> tuple[str, ...]:
         """Ways out for a value at fault; where its type was a guess, the declaration to write."""
         name, type_ = self.fields[column].name, self.fields[column].type
         if fault.no_fields:
@@ -158,7 +158,7 @@ class Rules:
             )
         return ()
 
-    def _guess(self, fault: Fault, name: str, type_: DataType) -> tuple[str, ...]:
+    def _guess(self, fault: RowFault, name: str, type_: DataType) -> tuple[str, ...]:
         """What to declare instead of a type that was guessed."""
         if fault.wider is None and type_ == BIGINT:  # of 64 bits without a sign: text that is no BIGINT is wider
             return (f"declare it: {self._declaration(name, DataType(Kind.DECIMAL, 20, 0))}",)
@@ -325,7 +325,7 @@ def _without(
         column, code, message = faults[row]
         record = {rules.fields[i].name: plain_value(columns[i][row]) for i in sorted(columns)}
         raw = json.dumps(record, default=_in_json, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        bad.append(rules.bad_row(row - order, place.line(row), Fault(code, message, column), raw))
+        bad.append(rules.bad_row(row - order, place.line(row), RowFault(code, message, column), raw))
     kept = {i: array.take(int64_array(keep)) for i, array in good.items()}
     return Piece(rules.deliver(kept, len(keep)), place.take(keep), tuple(bad))
 

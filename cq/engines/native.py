@@ -24,7 +24,7 @@ from cq.lang.types import to_arrow
 from cq.lang.value_text import size_text
 from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT, PUNCTUATION, PUNCTUATION_EVENTS
 from cq.records import dataclass, field
-from cq.runtime.engine.clock import Fault
+from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
@@ -130,7 +130,7 @@ class PipelineRun:
         computed = self.engine.event_times(number, batch if batch.schema.names == names else batch.select(names))
         return Times(computed.values, {f.row: self._unreadable(f) for f in computed.faults})
 
-    def _unreadable(self, fault: Fault) -> Unreadable:
+    def _unreadable(self, fault: TimeFault) -> Unreadable:
         site = self.pipeline.stages[0].sites[fault.site]
         return Unreadable(ERROR_CODES[fault.code], (fault.said if site.asked else "") or site.text, _span(site))
 

@@ -12,7 +12,7 @@ COMPARING = frozenset(["=", "<>", "!=", "<", "<=", ">", ">=", "IS", "IN", "LIKE"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SyntaxFault:
     """A statement that cannot be parsed on. tokens [first, end) are the statement, `position` the one at fault (`end`
     when it stops too early).  expected: the terminals that could stand there.  replay(replaced, upto): the terminals
     that could stand at `upto` if some tokens were of other kinds, or None if the parse stops before."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cq.errors import Diagnostic, Label
-from cq.grammar.fault import COMPARING, Fault
+from cq.grammar.fault import COMPARING, SyntaxFault
 
 
-def _turned_comparison(fault: Fault) -> Diagnostic | None:
+def _turned_comparison(fault: SyntaxFault) -> Diagnostic | None:
     """`=<`, `=>` and `><`: the two signs the other way round, or another system's."""
     token, before = fault.token, fault.before
     if token is None or before is None:
@@ -22,7 +22,7 @@ def _turned_comparison(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0101", f"`{before.text}{token.text}` does not compare", here, help=(f"write {meant}",))
 
 
-def _half_a_condition(fault: Fault) -> Diagnostic | None:
+def _half_a_condition(fault: SyntaxFault) -> Diagnostic | None:
     """`a > 1 AND < 5`, `WHERE NOT IN (1)`: a comparison without its left side."""
     token, before = fault.token, fault.before
     if token is None or before is None or token.word not in COMPARING:
@@ -33,7 +33,7 @@ def _half_a_condition(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "the condition has no left side", fault.here, label, ("repeat it: x > 1 AND x < 5",))
 
 
-def _null_without_is(fault: Fault) -> Diagnostic | None:
+def _null_without_is(fault: SyntaxFault) -> Diagnostic | None:
     """`x NOT NULL`."""
     if (fault.word(fault.position - 1), fault.word(fault.position)) != ("NOT", "NULL") or "IN" not in fault.expected:
         return None
@@ -42,7 +42,7 @@ def _null_without_is(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "NOT NULL is not a condition", here, "IS is missing", ("write IS NOT NULL",))
 
 
-def _list_behind_any(fault: Fault) -> Diagnostic | None:
+def _list_behind_any(fault: SyntaxFault) -> Diagnostic | None:
     """`x = ANY(1, 2)`, `x <> ALL(1, 2)`."""
     opened = fault.open_at()
     if fault.word(fault.position) != "," or opened is None or opened.word != "(":
@@ -56,7 +56,7 @@ def _list_behind_any(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", cause, fault.here, help=(f"write {way} (1, 2)",))
 
 
-def cast_by_another_name(fault: Fault) -> Diagnostic | None:
+def cast_by_another_name(fault: SyntaxFault) -> Diagnostic | None:
     """`SAFE_CAST(x AS T)`, `STRUCT(x AS y)`."""
     opened = fault.open_at()
     if fault.word(fault.position) != "AS" or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
@@ -73,7 +73,7 @@ def cast_by_another_name(fault: Fault) -> Diagnostic | None:
     )
 
 
-def _watermark_without_for(fault: Fault) -> Diagnostic | None:
+def _watermark_without_for(fault: SyntaxFault) -> Diagnostic | None:
     if fault.word(fault.first) != "CREATE":
         return None
     if fault.word(fault.position) == "WATERMARK" and fault.word(fault.position - 1) == ")":
@@ -89,7 +89,7 @@ def _watermark_without_for(fault: Fault) -> Diagnostic | None:
     return None
 
 
-def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
+def _name_of_a_catalog(fault: SyntaxFault) -> Diagnostic | None:
     """`FROM catalog.database.t`, and `FROM rates.csv`, which nothing here can tell from it."""
     if fault.word(fault.position) != "." or fault.word(fault.position - 2) not in ("FROM", "JOIN", "INTO", "TABLE"):
         return None
@@ -108,7 +108,7 @@ def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", message, fault.here, "one too many", help, (Label(fault.span(fault.before), ""),))
 
 
-def _interval_of_an_expression(fault: Fault) -> Diagnostic | None:
+def _interval_of_an_expression(fault: SyntaxFault) -> Diagnostic | None:
     """`INTERVAL 'x' || y SECOND`, `INTERVAL f(x) SECOND`."""
     at_once = fault.word(fault.position - 1) == "INTERVAL" and "NUMBER" in fault.expected
     behind_a_name = (fault.word(fault.position - 2), fault.word(fault.position)) == ("INTERVAL", "(")
@@ -124,7 +124,7 @@ def _interval_of_an_expression(fault: Fault) -> Diagnostic | None:
     )
 
 
-def _equal_by_is(fault: Fault) -> Diagnostic | None:
+def _equal_by_is(fault: SyntaxFault) -> Diagnostic | None:
     """`x IS 5`."""
     token = fault.token
     if token is None or fault.word(fault.position - 1) not in ("IS", "NOT") or "UNKNOWN" not in fault.expected:
@@ -135,7 +135,7 @@ def _equal_by_is(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "IS does not compare with a value", fault.here, help=(help,))
 
 
-def _query_without_parentheses(fault: Fault) -> Diagnostic | None:
+def _query_without_parentheses(fault: SyntaxFault) -> Diagnostic | None:
     """`WITH a AS SELECT …`."""
     if fault.word(fault.position) != "SELECT" or fault.expected != {"LPAR"}:
         return None
@@ -143,7 +143,7 @@ def _query_without_parentheses(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", message, fault.here, "( is missing", ("put it in parentheses: (SELECT …)",))
 
 
-def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
+def _comment_of_another_language(fault: SyntaxFault) -> Diagnostic | None:
     """`// text`: the fault is at the sign, or in the words behind it."""
     at = min(fault.position, fault.end - 1)
     while at > fault.first and fault.lexed.tokens[at].kinds[-1] == "NAME":
@@ -154,7 +154,7 @@ def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0101", "`//` is not valid here", here, help=("a comment begins with --",))
 
 
-def _word_of_others(fault: Fault) -> Diagnostic | None:
+def _word_of_others(fault: SyntaxFault) -> Diagnostic | None:
     """`SELECT a INTO t`."""
     word = fault.word(fault.position)
     if word == "INTO" and "FROM" in fault.expected:
@@ -162,7 +162,7 @@ def _word_of_others(fault: Fault) -> Diagnostic | None:
     return None
 
 
-def _list_of_others(fault: Fault) -> Diagnostic | None:
+def _list_of_others(fault: SyntaxFault) -> Diagnostic | None:
     """`IN ()`."""
     word, before = fault.word(fault.position), fault.word(fault.position - 1)
     if (word, before, fault.word(fault.position - 2)) == (")", "(", "IN"):
@@ -172,7 +172,7 @@ def _list_of_others(fault: Fault) -> Diagnostic | None:
     return None
 
 
-def _comment_in_a_comment(fault: Fault) -> Diagnostic | None:
+def _comment_in_a_comment(fault: SyntaxFault) -> Diagnostic | None:
     """`/* a /* b */ c */`: what stands behind the first end is read as the query."""
     here = (fault.here.line, fault.here.column)
     for comment in fault.lexed.comments:
@@ -183,7 +183,7 @@ def _comment_in_a_comment(fault: Fault) -> Diagnostic | None:
     return None
 
 
-HABITS: tuple[Callable[[Fault], Diagnostic | None], ...] = (
+HABITS: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
     _turned_comparison,
     _half_a_condition,
     _null_without_is,

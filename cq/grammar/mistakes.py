@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cq.errors import Diagnostic, Label
-from cq.grammar.fault import COMPARING, Fault, shown
+from cq.grammar.fault import COMPARING, SyntaxFault, shown
 from cq.grammar.foreign_syntax import HABITS, cast_by_another_name
 from cq.grammar.lexer import RESERVED
 from cq.grammar.unsupported import CLAUSES, STATEMENTS, Phrase
@@ -55,9 +55,9 @@ _BEFORE_A_NAME = frozenset(["FROM", "JOIN", "INTO", "AS", "STREAM", "TABLE", "SO
 _AFTER_A_NAME = frozenset([",", ")", ".", "=", "<>", "<", ">", "<=", ">=", "+", "-", "*", "/", "AS", ";", "IS"])
 
 
-def explain(fault: Fault) -> Diagnostic:
+def explain(fault: SyntaxFault) -> Diagnostic:
     """The finding for a fault."""
-    recognisers: Sequence[Callable[[Fault], Diagnostic | None]] = (
+    recognisers: Sequence[Callable[[SyntaxFault], Diagnostic | None]] = (
         _unsupported_statement,
         _unsupported_clause,
         _misspelt,
@@ -84,13 +84,13 @@ def explain(fault: Fault) -> Diagnostic:
 # --------------------------------------------------------------------------------------------------- recognisers
 
 
-def _unsupported_statement(fault: Fault) -> Diagnostic | None:
+def _unsupported_statement(fault: SyntaxFault) -> Diagnostic | None:
     if fault.position > fault.first + 3:
         return None
     return next((_refusal(fault, p, fault.first) for p in STATEMENTS if _stands(fault, p, fault.first)), None)
 
 
-def _unsupported_clause(fault: Fault) -> Diagnostic | None:
+def _unsupported_clause(fault: SyntaxFault) -> Diagnostic | None:
     for phrase in CLAUSES:
         if phrase.anywhere:
             for start in range(fault.first, fault.position):
@@ -102,17 +102,17 @@ def _unsupported_clause(fault: Fault) -> Diagnostic | None:
     return None
 
 
-def _stands(fault: Fault, phrase: Phrase, start: int) -> bool:
+def _stands(fault: SyntaxFault, phrase: Phrase, start: int) -> bool:
     return all(fault.word(start + i) == word for i, word in enumerate(phrase.words))
 
 
-def _refusal(fault: Fault, phrase: Phrase, start: int) -> Diagnostic:
+def _refusal(fault: SyntaxFault, phrase: Phrase, start: int) -> Diagnostic:
     tokens = fault.lexed.tokens
     span = fault.span(tokens[start]).to(fault.span(tokens[start + len(phrase.words) - 1]))
     return Diagnostic("CQ0501", phrase.message, span, help=(phrase.help,))
 
 
-def _misspelt(fault: Fault) -> Diagnostic | None:
+def _misspelt(fault: SyntaxFault) -> Diagnostic | None:
     """The word at fault, or the one before it that was taken for a name, is nearly a keyword that would fit."""
     if fault.position - fault.first > MAX_TRIALS_TOKENS:
         return None
@@ -137,14 +137,14 @@ def _misspelt(fault: Fault) -> Diagnostic | None:
     return None
 
 
-def _leads_on(fault: Fault, position: int, kind: str) -> bool:
+def _leads_on(fault: SyntaxFault, position: int, kind: str) -> bool:
     """Whether the parse gets past the fault if the token at `position` were of this kind."""
     upto = min(fault.end, max(fault.position + 1, position + 2))
     following = fault.replay({position: kind}, upto)
     return following is not None and (upto < fault.end or "$END" in following)
 
 
-def _trailing_comma(fault: Fault) -> Diagnostic | None:
+def _trailing_comma(fault: SyntaxFault) -> Diagnostic | None:
     comma, token = fault.before, fault.token
     if comma is None or comma.text != "," or "NAME" not in fault.expected:
         return None
@@ -157,7 +157,7 @@ def _trailing_comma(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", f"a comma stands {what}", fault.span(comma), "nothing follows", ("delete the comma",))
 
 
-def _clause_order(fault: Fault) -> Diagnostic | None:
+def _clause_order(fault: SyntaxFault) -> Diagnostic | None:
     """A clause after one that has to stand behind it, or a second time."""
     token = fault.token
     if token is None or token.word not in _CLAUSES:
@@ -184,7 +184,7 @@ def _clause_order(fault: Fault) -> Diagnostic | None:
     return None
 
 
-def _missing_semicolon(fault: Fault) -> Diagnostic | None:
+def _missing_semicolon(fault: SyntaxFault) -> Diagnostic | None:
     token, before = fault.token, fault.before
     if token is None or before is None or token.word not in _STATEMENT_STARTS or "$END" not in fault.expected:
         return None
@@ -200,7 +200,7 @@ def _missing_semicolon(fault: Fault) -> Diagnostic | None:
     )
 
 
-def _end_of_an_if(fault: Fault) -> Diagnostic | None:
+def _end_of_an_if(fault: SyntaxFault) -> Diagnostic | None:
     """`IF … THEN …; END;`: the block ends, and the IF in it has not."""
     if fault.expected != {"IF"} or fault.before is None or fault.before.word != "END":
         return None
@@ -210,7 +210,7 @@ def _end_of_an_if(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "IF is not closed", fault.span(fault.before), "END IF is missing", (help,), labels)
 
 
-def _never_closed(fault: Fault) -> Diagnostic | None:
+def _never_closed(fault: SyntaxFault) -> Diagnostic | None:
     """The statement ends, or goes on with another clause, while something is open."""
     opened = fault.open_at()
     if opened is None:
@@ -233,14 +233,14 @@ def _never_closed(fault: Fault) -> Diagnostic | None:
     )
 
 
-def _nothing_opened(fault: Fault) -> Diagnostic | None:
+def _nothing_opened(fault: SyntaxFault) -> Diagnostic | None:
     token = fault.token
     if token is None or token.text not in (")", "]") or fault.open_at() is not None:
         return None
     return Diagnostic("CQ0100", f"there is no opening bracket for this {token.text}", fault.here, help=("delete it",))
 
 
-def _reserved(fault: Fault) -> Diagnostic | None:
+def _reserved(fault: SyntaxFault) -> Diagnostic | None:
     """A reserved word where a name belongs, and what follows says that it is meant as one."""
     token = fault.token
     if token is None or token.word not in RESERVED or "NAME" not in fault.expected:
@@ -254,7 +254,7 @@ def _reserved(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", f"`{token.text}` is a reserved word", fault.here, "reserved", (help,))
 
 
-def _string_as_name(fault: Fault) -> Diagnostic | None:
+def _string_as_name(fault: SyntaxFault) -> Diagnostic | None:
     token = fault.token
     if token is None or token.kinds != ("STRING",) or "NAME" not in fault.expected:
         return None
@@ -266,7 +266,7 @@ def _string_as_name(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "expected a name, not a string", fault.here, "a string", (help,))
 
 
-def _missing_comma(fault: Fault) -> Diagnostic | None:
+def _missing_comma(fault: SyntaxFault) -> Diagnostic | None:
     """Two elements of a list side by side."""
     token, before = fault.token, fault.before
     if token is None or before is None or "COMMA" not in fault.expected or token.word in RESERVED - {"CASE", "NOT"}:
@@ -286,7 +286,7 @@ def _missing_comma(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", message, fault.here, "put a comma before this", (help,))
 
 
-def _star_of_a_path(fault: Fault) -> Diagnostic | None:
+def _star_of_a_path(fault: SyntaxFault) -> Diagnostic | None:
     around = [fault.word(fault.position + n) for n in (-3, -1, 0)]
     if around != [".", ".", "*"]:
         return None
@@ -294,14 +294,14 @@ def _star_of_a_path(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "a star stands behind one name: that of a relation or column", fault.here, help=(help,))
 
 
-def _time_of_a_query(fault: Fault) -> Diagnostic | None:
+def _time_of_a_query(fault: SyntaxFault) -> Diagnostic | None:
     if (fault.word(fault.position), fault.word(fault.position + 1)) != ("FOR", "SYSTEM_TIME"):
         return None
     help = "make it a view, or a table of WITH: JOIN v FOR SYSTEM_TIME AS OF s.ts AS alias ON …"
     return Diagnostic("CQ0100", "FOR SYSTEM_TIME AS OF belongs after the name of a view", fault.here, help=(help,))
 
 
-def _missing_and(fault: Fault) -> Diagnostic | None:
+def _missing_and(fault: SyntaxFault) -> Diagnostic | None:
     """Two conditions side by side in WHERE, HAVING, QUALIFY or ON."""
     token, before, after = fault.token, fault.before, fault.after
     if token is None or before is None or after is None or "OR" not in fault.expected or "COMMA" in fault.expected:
@@ -312,7 +312,7 @@ def _missing_and(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", message, fault.here, "put AND or OR before this", ("join conditions with AND or OR",))
 
 
-def _join_without_condition(fault: Fault) -> Diagnostic | None:
+def _join_without_condition(fault: SyntaxFault) -> Diagnostic | None:
     if not {"ON", "USING"} <= fault.expected or "COMMA" in fault.expected:
         return None
     help = "write ON a.k = b.k, or USING (k) where a column has one name in both"
@@ -322,7 +322,7 @@ def _join_without_condition(fault: Fault) -> Diagnostic | None:
 # ----------------------------------------------------------------------------------------------- what was expected
 
 
-def _unexpected(fault: Fault) -> Diagnostic:
+def _unexpected(fault: SyntaxFault) -> Diagnostic:
     wanted = expected_words(fault.expected, fault.expression_starts, fault.keywords)
     label = f"expected {_listed(wanted)}" if wanted else ""
     token = fault.token

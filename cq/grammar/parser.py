@@ -14,7 +14,7 @@ from typing import Any
 from cq.errors import CompileError, SourceText, compile_error
 from cq.grammar import ast
 from cq.grammar.build import Builder
-from cq.grammar.fault import Fault
+from cq.grammar.fault import SyntaxFault
 from cq.grammar.lexer import MAX_FINDINGS, Lexed, Token, tokenize
 from cq.grammar.mistakes import explain
 from cq.grammar.tables import END, Machine, Rows, Rule, Tables, fingerprint, from_json, to_json
@@ -199,7 +199,7 @@ def _explained(lexed: Lexed, first: int, position: int, end: int, start: str) ->
     expected = replay({}, position)
     assert expected is not None, "the tokens before a fault have been accepted once"
     starts = frozenset(Machine(tables(), "expression", lambda *_: None).expected())
-    return CompileError(explain(Fault(lexed, first, position, end, expected, starts, replay, tables().keywords)))
+    return CompileError(explain(SyntaxFault(lexed, first, position, end, expected, starts, replay, tables().keywords)))
 
 
 def _description(comments: Sequence[ast.Comment], first_line: int | None) -> str:

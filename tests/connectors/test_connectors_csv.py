@@ -18,7 +18,7 @@ from connectors_fixture import read as read_by
 from cq import sql
 from cq.connectors.cells import Unreadable, scanner
 from cq.connectors.csv import blocks, source
-from cq.connectors.csv.blocks import Block
+from cq.connectors.csv.blocks import TextBlock
 from cq.connectors.csv.rows import NEVER_CLOSED, STANDARD, complete, lines_of_rows, rows
 from cq.connectors.csv.source import ColumnMap, CsvOptions, _ByRow, _plain_decimals, read_csv
 from cq.connectors.inference import infer
@@ -138,14 +138,14 @@ def test_what_pyarrow_accepts_the_strict_scanner_reads_the_same(seed: int) -> No
         text = (end.join(lines) + rng.choice(["", end])).encode()
         options = CsvOptions(header=False, nulls=(rng.choice(["", "NULL"]),))
         column_map = ColumnMap("f", options, rules, len(kinds), tuple(range(len(kinds))))
-        table = column_map.through_pyarrow(Block(text, 1))
+        table = column_map.through_pyarrow(TextBlock(text, 1))
         if table is None:
             continue
         accepted += 1
-        if table.num_rows and column_map._text_behind_quotes(Block(text, 1)):
-            assert _ByRow(column_map, Block(text, 1)).piece().bad
+        if table.num_rows and column_map._text_behind_quotes(TextBlock(text, 1)):
+            assert _ByRow(column_map, TextBlock(text, 1)).piece().bad
             continue
-        piece = _ByRow(column_map, Block(text, 1)).piece()
+        piece = _ByRow(column_map, TextBlock(text, 1)).piece()
         context = f"seed {seed}: {text!r} as {[str(k) for k in kinds]}"
         assert not piece.bad, context
         batch = pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], names=table.schema.names)
@@ -169,7 +169,7 @@ def test_times_with_a_zone_or_many_digits_are_read_by_blocks(first: str, second:
     """Not row by row, which takes a hundred times as long."""
     rules = Rules((Field("t", T.TIMESTAMP), Field("x", T.BIGINT)), (0, 1), None)
     column_map = ColumnMap("f", CsvOptions(header=False), rules, 2, (0, 1))
-    table = column_map.through_pyarrow(Block(f",1\n{first},2\n{second},3\n".encode(), 1))
+    table = column_map.through_pyarrow(TextBlock(f",1\n{first},2\n{second},3\n".encode(), 1))
     assert table is not None and table.column(0).type == pa.timestamp("us")
     assert table.column(0).cast(pa.int64()).to_pylist() == [None, 0, micros]
 

@@ -11,7 +11,7 @@ from connectors_fixture import Seen, read, stream
 from test_connectors_csv import mutated
 
 from cq.connectors.csv import blocks, plain, source
-from cq.connectors.csv.blocks import Block
+from cq.connectors.csv.blocks import TextBlock
 from cq.connectors.csv.plain import PlainReading
 from cq.connectors.csv.rows import Dialect
 from cq.connectors.csv.source import ColumnMap, CsvOptions, _ByRow
@@ -112,7 +112,7 @@ def test_columns_are_those_of_the_definition(interpreted: bool) -> None:
             if found is None:
                 continue
             read_whole += 1
-            piece = _ByRow(column_map, Block(text, 1)).piece()
+            piece = _ByRow(column_map, TextBlock(text, 1)).piece()
             assert not piece.bad and not piece.blank, (text, column_map)
             batch = column_map.rules.deliver(found.columns, found.rows)
             batch.validate(full=True)
@@ -134,7 +134,7 @@ def test_values_as_most_are_written_are_read_natively(type_: T.DataType) -> None
         T.Kind.DECIMAL: [".12", "-0.5", "+0", ""] if type_.precision == type_.scale else ["12", "-7", "+0", ""],
     }.get(type_.kind, ["0", "-7", "127", " 1\t", '"5"', ""])
     column_map = ColumnMap("t", CsvOptions(), Rules((Field("a", type_),), (0,), None), 1, (0,)).by(csv_scan)
-    block = Block("\n".join(texts).encode() + b"\n", 1)
+    block = TextBlock("\n".join(texts).encode() + b"\n", 1)
     found = column_map.columns(block.text)
     assert found is not None
     assert list(rows_of(column_map.rules.deliver(found.columns, found.rows), [type_])) == list(

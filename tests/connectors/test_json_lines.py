@@ -16,7 +16,7 @@ from cq.connectors.csv import blocks
 from cq.connectors.inference import infer
 from cq.connectors.json import source
 from cq.connectors.json.names import levels_of
-from cq.connectors.json.rows import MAX_DEPTH, NoObject, Value, reader, values
+from cq.connectors.json.rows import MAX_DEPTH, JsonValue, NoObject, reader, values
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.rules import Rules
 from cq.errors import CqError
@@ -333,7 +333,7 @@ def test_definition_accepts_what_python_does() -> None:
 
 
 def test_array_column_takes_any_depth() -> None:
-    assert reader(T.array(T.array(T.BIGINT)), False)(Value(b'[[1],null,[ ],["2"]]')) == ((1,), None, (), (2,))
+    assert reader(T.array(T.array(T.BIGINT)), False)(JsonValue(b'[[1],null,[ ],["2"]]')) == ((1,), None, (), (2,))
 
 
 # ------------------------------------------------------------------------------------------------------------- guesses
@@ -440,7 +440,7 @@ def test_one_bad_line_leaves_the_others_of_its_block_to_native_reading(monkeypat
     rules = Rules((Field("a", T.BIGINT),), (0,), None)
     lines = [b'{"a": %d}' % n for n in range(1000)]
     lines[333] = b'{"a": "x"}'
-    pieces = source._Reading.of("t", rules, json_scan).pieces(blocks.Block(b"\n".join(lines), 1))
+    pieces = source._Reading.of("t", rules, json_scan).pieces(blocks.TextBlock(b"\n".join(lines), 1))
     assert all(p.batch.num_rows < 8 for p in pieces if p.bad)
     assert [bad.line for p in pieces for bad in p.bad] == [334]
     assert [p.place.line(k) for p in pieces for k in range(p.batch.num_rows)] == [*range(1, 334), *range(335, 1001)]

@@ -13,7 +13,7 @@ import pytest
 import cq
 from cq import api
 from cq.compiler import passes
-from cq.compiler.kept import MOST_KEPT, Kept
+from cq.compiler.kept import MOST_KEPT, KeptPlans
 from cq.records import replace
 
 TEXT = "SELECT x + 1 AS y FROM t"
@@ -24,7 +24,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the passes that ran, in a process that has compiled nothing before."""
     names: list[str] = []
     monkeypatch.setattr(passes, "PASSES", tuple(_recorded(step, names) for step in passes.PASSES))
-    monkeypatch.setattr(api, "OF_PROCESS", Kept())
+    monkeypatch.setattr(api, "OF_PROCESS", KeptPlans())
     return names
 
 
@@ -131,7 +131,7 @@ def plan_of(text: str) -> passes.Compiled:
 
 
 def test_the_last_plans_are_kept() -> None:
-    kept = Kept()
+    kept = KeptPlans()
     plans = [plan_of(f"SELECT {n} AS x").plan for n in range(MOST_KEPT + 1)]
     for n, plan in enumerate(plans):
         kept.of(n, plan)["emit"] = n

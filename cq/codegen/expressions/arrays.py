@@ -94,7 +94,7 @@ def each_element(scope: Scope, array: Val) -> Iterator[tuple[ast.expr, Val]]:
 
 
 @dataclass(slots=True)
-class Making:
+class NewArray:
     """An array of so many elements that is being made. Texts are gathered as (address, length) until all are there."""
 
     scope: Scope
@@ -105,7 +105,7 @@ class Making:
     size: ast.expr
 
     @staticmethod
-    def of(scope: Scope, call: Strict, type_: DataType, count: ast.expr) -> Making:
+    def of(scope: Scope, call: Strict, type_: DataType, count: ast.expr) -> NewArray:
         """type_: of the elements."""
         if type_.physical is Physical.BYTES:
             room = expr("C * WORDS * 8", C=count, WORDS=Word(arrays.PIECE_WORDS, "PIECE_WORDS"))
@@ -114,7 +114,7 @@ class Making:
             address = scope.let(expr("array_new(state, C, W)", C=count, W=_width(type_)), "array")
         no_memory(scope, call, expr("A == 0", A=address))
         size = scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size")
-        return Making(scope, call, type_, count, address, size)
+        return NewArray(scope, call, type_, count, address, size)
 
     def put(self, place: ast.expr, value: Val) -> None:
         """The element at a place, which none was put at."""
@@ -145,7 +145,7 @@ class Making:
 
 def array_of_values(scope: Scope, call: Strict, type_: DataType, values: tuple[Val, ...]) -> tuple[ast.expr, ast.expr]:
     """Address and length of the array of these values."""
-    making = Making.of(scope, call, type_, ast.Constant(len(values)))
+    making = NewArray.of(scope, call, type_, ast.Constant(len(values)))
     for place, value in enumerate(values):
         making.put(ast.Constant(place), value)
     return making.finish()
@@ -180,7 +180,7 @@ def _cast(scope: Scope, call: Strict) -> None:
     if cast_form(replace(call.node, arg=Column(source, True, 0), type=target)) in {"cast_same", "cast_widened"}:
         call.give(scope, *array.parts)
         return
-    making = Making.of(scope, call, target, count_of(scope, array))
+    making = NewArray.of(scope, call, target, count_of(scope, array))
     with each_element(scope, array) as (place, one):
         making.put(place, _cast_element(scope, call, target, one))
     call.give(scope, *making.finish())

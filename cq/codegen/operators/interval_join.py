@@ -24,7 +24,7 @@ from cq.codegen.flow import (
     function,
 )
 from cq.codegen.keeping import KeptTime, Side, alone, leave_unmatched
-from cq.codegen.matching import LEFT, RIGHT, Met, Others, meet, meet_or_leave, where_not_null
+from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, meet, meet_or_leave, where_not_null
 from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val
@@ -154,7 +154,7 @@ def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> N
 
 
 @contextmanager
-def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr) -> Iterator[Met]:
+def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr) -> Iterator[KeptMatch]:
     """Inside, the record at the reference is within the interval about a row of the port; the reference moves on.
 
     A record says its expiry: its time is that much earlier. Behind one that is so late that none after it can be within
@@ -170,7 +170,7 @@ def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
         flow.writer.set(reference, 0)
     with scope.when(expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)):
         then = expr("X - N", X=theirs, N=other.expiry_us + 1)
-        yield Met(other.side.load(scope, record, chunk), then, lambda: _has_match(flow, node, 1 - port, record))
+        yield KeptMatch(other.side.load(scope, record, chunk), then, lambda: _has_match(flow, node, 1 - port, record))
 
 
 def _lower(other: TimedSide) -> int:

@@ -11,7 +11,7 @@ from cq.codegen.prefetch import prefetch
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.aggregates import Accumulators
 from cq.codegen.state.hash_tables import (
-    Field,
+    EntryField,
     Keys,
     TableLocals,
     load_field,
@@ -151,7 +151,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     if call.offset > 1:
         place = scope.let(expr("srem(S, N)", S=seen, N=call.offset), "place")
     value = emit(scope, row, call.arg)
-    held = Field(call.arg.type, Word(1, "LAG_VALUE"), Word(0, "LAG_NULL"), 0)
+    held = EntryField(call.arg.type, Word(1, "LAG_VALUE"), Word(0, "LAG_NULL"), 0)
     values = beside(ring.word, 1, "VALUES")
     inside = expr("E + (W + P * STRIDE) * 8", E=entry.address, W=values, P=place, STRIDE=ring.stride)
     at = scope.let(inside, "lagged")

@@ -13,7 +13,7 @@ from cq.codegen.flow import DueWord, Flow, StageDraft, closes, consumes, due_by_
 from cq.codegen.sessions import Sessions, close_sessions, session_due_words, session_keys
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.hash_tables import (
-    Field,
+    EntryField,
     Keys,
     lay_out,
     load_field,
@@ -42,7 +42,7 @@ class SessionRowsLayout:
 
     keys: Keys
     list_word: int
-    fields: tuple[Field, ...]
+    fields: tuple[EntryField, ...]
     row_words: int
     shape: TableShape
 
@@ -122,7 +122,7 @@ def _keep(flow: Flow, layout: SessionRowsLayout, state: ast.expr, session: Entry
     store_nulls(scope, layout.fields, kept, values)
 
 
-def _is_text(f: Field) -> bool:
+def _is_text(f: EntryField) -> bool:
     return f.type.physical is Physical.BYTES
 
 

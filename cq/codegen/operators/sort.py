@@ -24,7 +24,7 @@ from cq.codegen.flow import (
 )
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import (
-    Field,
+    EntryField,
     Keys,
     TableLocals,
     as_words,
@@ -56,7 +56,7 @@ class SortLayout:
     in a record. compared: what the order compares, as RANKS_KEYS has it."""
 
     keys: Keys
-    fields: tuple[Field, ...]
+    fields: tuple[EntryField, ...]
     columns: int
     compared: tuple[int, ...]
     shapes: tuple[TableShape, TableShape]
@@ -74,7 +74,7 @@ def layout_of(node: Sort) -> SortLayout:
     computed = [(k.expr.type, False) for k in node.order if _is_text(k) and not isinstance(k.expr, Column)]
     first = Word(ranks.RANKED_ORDER + order_words, "RANKED_VALUES")
     fields, end = lay_out([*columns, *computed], first, "RANKED")
-    left, texts = iter(fields[len(columns) :]), list[Field | None]()
+    left, texts = iter(fields[len(columns) :]), list[EntryField | None]()
     for k in node.order:
         texts.append((fields[k.expr.index] if isinstance(k.expr, Column) else next(left)) if _is_text(k) else None)
     entry = TableShape(keys.next_word + ranks.RANK_WORDS, keys.next_word - ENTRY_FIRST, string_words(keys.fields))
@@ -97,7 +97,7 @@ def _is_text(key: OrderKey) -> bool:
     return key.expr.type.physical is Physical.BYTES
 
 
-def _compared(order: Sequence[OrderKey], texts: Sequence[Field | None]) -> list[int]:
+def _compared(order: Sequence[OrderKey], texts: Sequence[EntryField | None]) -> list[int]:
     """The words of a record that are compared one after the other, with how."""
     found: list[int] = []
     word = ranks.RANKED_ORDER + _leads(order)

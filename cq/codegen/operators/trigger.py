@@ -24,8 +24,7 @@ from cq.codegen.fetching import fetch_ahead
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
 from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, made_of
 from cq.codegen.matching import assign_all, where_not_null
-from cq.codegen.state.hash_tables import Births, TableLocals, outlives
-from cq.codegen.state.hash_tables import Field as LaidOut
+from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
 from cq.codegen.state.keyed_rows import KeyedLayout, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.state.undo import Undo
@@ -388,7 +387,7 @@ class Transaction:
             self.undoing[at.access.table].keep(at.entry)
         layout.store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
 
-    def changed(self, number: int, steps: Sequence[Step]) -> Sequence[LaidOut]:
+    def changed(self, number: int, steps: Sequence[Step]) -> Sequence[EntryField]:
         """The fields in which these steps may change a row that stays in a table: one that is inserted anew, in all."""
         table = self.node.tables[number]
         fields = KeyedLayout.of(table).fields

@@ -355,19 +355,19 @@ def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class EmittedGroups:
     """The groups that are emitted together, by first arrival. entry: writes what finds the one of a number."""
 
     count: str
     entry: Callable[[str], Entry]
 
 
-def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool) -> Groups:
+def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool) -> EmittedGroups:
     """Those of the table; apart: or of it and the tables of the panes beside it. first: the number to begin with."""
     writer, scope = flow.writer, flow.scope
     births = Births.of(writer, table)
     if not apart:
-        return Groups(
+        return EmittedGroups(
             births.count, lambda group: Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
         )
     abreast = writer.let(expr("panes_abreast(P, F)", P=state, F=first), "abreast")
@@ -391,7 +391,7 @@ def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool)
                 writer.set(name, expr("ld_i64(AT, W)", AT=place, W=which))
         return Entry(ast.Name(entry, ast.Load()), ast.Name(owner, ast.Load()))
 
-    return Groups(count, entry_of)
+    return EmittedGroups(count, entry_of)
 
 
 def _emit_groups(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str, table: str) -> None:
@@ -413,7 +413,7 @@ def _each_group(
     flow: Flow,
     node: WindowAggregate,
     layout: GroupLayout,
-    groups: Groups,
+    groups: EmittedGroups,
     first: ast.expr,
     before: Callable[[str], None],
 ) -> None:

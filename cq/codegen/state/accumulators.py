@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from cq.codegen.expressions.numbers import compare
 from cq.codegen.state.hash_tables import (
-    Field,
+    EntryField,
     lay_out,
     load_field,
     load_fields,
@@ -336,8 +336,8 @@ class Best(Accumulator):
         return (self.word,) if self.type.physical is Physical.BYTES else ()
 
     @property
-    def field(self) -> Field:
-        return Field(self.type, self._word(0))
+    def field(self) -> EntryField:
+        return EntryField(self.type, self._word(0))
 
     def start(self, scope: Scope, e: Entry) -> None:
         least = self.name == "less"
@@ -418,7 +418,7 @@ class Pick(Accumulator):
         return lay_out(self._columns, 1)[1]
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[EntryField, ...]:
         """Where the arguments are."""
         return lay_out(self._columns, self.word + 1, f"{self.owner}_PICK{self.number}_")[0]
 

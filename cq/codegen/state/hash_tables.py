@@ -43,7 +43,7 @@ MOST_FETCHED_BYTES = 256  # of an entry: the words behind them are fetched when 
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class EntryField:
     """A SQL value inside an entry: its first word, and the bit of the word that says it is NULL (-1: never)."""
 
     type: DataType
@@ -67,12 +67,12 @@ def words_of(type_: DataType) -> int:
 
 def lay_out(
     columns: Sequence[tuple[DataType, bool]], first_word: int, name: str = "VALUE"
-) -> tuple[tuple[Field, ...], int]:
+) -> tuple[tuple[EntryField, ...], int]:
     """Fields of (type, nullable) columns from `first_word` on, their null words behind them; the next free word.
 
     name: what generated code calls them, with their number.
     """
-    fields: list[Field] = []
+    fields: list[EntryField] = []
     word, nulls = first_word, 0
     first_null_word = first_word + sum(words_of(type_) for type_, _ in columns)
     for number, (type_, nullable) in enumerate(columns):
@@ -80,18 +80,18 @@ def lay_out(
         if nullable:
             n, bit = divmod(nulls, NULLS_A_WORD)
             null_word = Word(first_null_word + n, f"{name}_NULLS{n}")
-        fields.append(Field(type_, Word(word, f"{name}{number}"), null_word, bit))
+        fields.append(EntryField(type_, Word(word, f"{name}{number}"), null_word, bit))
         word += words_of(type_)
         nulls += nullable
     return tuple(fields), word + -(-nulls // NULLS_A_WORD)
 
 
-def null_words(fields: Sequence[Field]) -> tuple[int, ...]:
+def null_words(fields: Sequence[EntryField]) -> tuple[int, ...]:
     """The words that say which of the fields are NULL, in order."""
     return tuple(sorted({f.null_word for f in fields if f.null_bit >= 0}))
 
 
-def string_words(fields: Sequence[Field]) -> tuple[int, ...]:
+def string_words(fields: Sequence[EntryField]) -> tuple[int, ...]:
     """The words where strings begin."""
     return tuple(f.word for f in fields if f.type.physical is Physical.BYTES)
 
@@ -111,13 +111,13 @@ def as_words(scope: Scope, value: Val) -> list[ast.expr]:
     return [scope.let(word, "key") for word in words]
 
 
-def store_words(scope: Scope, record: Fill, f: Field, value: Val) -> None:
+def store_words(scope: Scope, record: Fill, f: EntryField, value: Val) -> None:
     """Write the words of a value that is no string and is kept rather than compared: doubles bit by bit."""
     for n, word in enumerate(value_words(value)):
         scope.writer.code("st_i64(R, W, V)", R=record, W=f.at(n), V=word)
 
 
-def null_bits(values: Sequence[Val], fields: Sequence[Field], word: int) -> ast.expr:
+def null_bits(values: Sequence[Val], fields: Sequence[EntryField], word: int) -> ast.expr:
     """What one of the null words of the fields holds."""
     total: ast.expr = ast.Constant(0)
     for value, f in zip(values, fields, strict=True):
@@ -126,19 +126,19 @@ def null_bits(values: Sequence[Val], fields: Sequence[Field], word: int) -> ast.
     return total
 
 
-def load_fields(scope: Scope, fields: Sequence[Field], entry: ast.expr, table: ast.expr | None) -> list[Val]:
+def load_fields(scope: Scope, fields: Sequence[EntryField], entry: ast.expr, table: ast.expr | None) -> list[Val]:
     """The SQL values of the fields of an entry. table: None where texts are addresses and lengths, not the table's."""
     nulls = {w: scope.let(expr("ld_i64(E, W)", E=entry, W=w), "nulls") for w in null_words(fields)}
     return [load_field(scope, f, entry, table, nulls.get(f.null_word)) for f in fields]
 
 
-def store_nulls(scope: Scope, fields: Sequence[Field], entry: Fill, values: Sequence[Val]) -> None:
+def store_nulls(scope: Scope, fields: Sequence[EntryField], entry: Fill, values: Sequence[Val]) -> None:
     """Write the null words of an entry."""
     for word in null_words(fields):
         scope.writer.code("st_i64(E, W, N)", E=entry, W=word, N=null_bits(values, fields, word))
 
 
-def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr | None, nulls: ast.expr | None) -> Val:
+def load_field(scope: Scope, f: EntryField, entry: ast.expr, table: ast.expr | None, nulls: ast.expr | None) -> Val:
     """The SQL value of a field of an entry. nulls: its null word, where it may be NULL.  table: as for
     `load_fields`."""
     word = expr("ld_i64(E, W)", E=entry, W=f.word)
@@ -161,7 +161,7 @@ def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr | None, 
     return Val(f.type, (low,), null)
 
 
-def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr | None, value: Val) -> None:
+def store_field(scope: Scope, f: EntryField, entry: ast.expr, table: ast.expr | None, value: Val) -> None:
     """Write the value's words (not its null bit) into an entry; the entry stays where it is. table: as for
     `load_fields`."""
     if f.type.physical is Physical.BYTES and table is not None:
@@ -282,7 +282,7 @@ class Keys:
     They begin at ENTRY_KEYS where the order of first arrivals matters, else at ENTRY_FIRST: entries are smaller then.
     """
 
-    fields: tuple[Field, ...]
+    fields: tuple[EntryField, ...]
     next_word: int
 
     @staticmethod

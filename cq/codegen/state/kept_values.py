@@ -9,7 +9,7 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.user import is_user_call
 from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.aggregates import Accumulators
-from cq.codegen.state.hash_tables import Field, lay_out, load_fields, store_field, store_nulls, string_words
+from cq.codegen.state.hash_tables import EntryField, lay_out, load_fields, store_field, store_nulls, string_words
 from cq.codegen.values import Row, Scope, Val, any_null, is_true
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr, walk
@@ -27,7 +27,7 @@ class KeptArguments:
     args: tuple[Expr, ...]
     filter: Expr | None
     keeps_null: bool
-    fields: tuple[Field, ...]
+    fields: tuple[EntryField, ...]
     flag: int
     accumulators: tuple[Accumulator, ...]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from cq.codegen.expressions.constants import array_bytes
 from cq.codegen.state.hash_tables import (
-    Field,
+    EntryField,
     Keys,
     TableLocals,
     lay_out,
@@ -35,7 +35,7 @@ class KeyedLayout:
     """An entry: the key, then the other columns, then their null words."""
 
     keys: Keys
-    fields: tuple[Field, ...]
+    fields: tuple[EntryField, ...]
     shape: TableShape
 
     @staticmethod
@@ -57,7 +57,7 @@ class KeyedLayout:
         entry: ast.expr,
         table: ast.expr | None,
         values: list[Val],
-        changed: Sequence[Field] | None = None,
+        changed: Sequence[EntryField] | None = None,
     ) -> None:
         """Write the columns that are no key into an entry. table: None where texts are addresses and lengths.
 

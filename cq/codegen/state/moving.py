@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from cq.codegen.state.hash_tables import Births, Field, Keys, load_fields
+from cq.codegen.state.hash_tables import Births, EntryField, Keys, load_fields
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Writer, expr
 from cq.planner.plan.node import LogicalNode
@@ -58,7 +58,7 @@ class Mover:
         self.rooms.remove(room)
         self.writer.code("release(R)", R=room)
 
-    def each_entry(self, table: str, take: Callable[[ast.expr], object], key: Sequence[Field]) -> None:
+    def each_entry(self, table: str, take: Callable[[ast.expr], object], key: Sequence[EntryField]) -> None:
         """Write a walk over the entries of a table whose key is in the lane, by birth."""
         births = Births.of(self.writer, table)
         number = self.writer.fresh("n")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cq.codegen.state.hash_tables import Field
+from cq.codegen.state.hash_tables import EntryField
 from cq.codegen.state.keyed_rows import KeyedLayout
 from cq.lang.types import Kind, Physical, to_arrow
 from cq.planner.plan.transactions import KeyedTable
@@ -60,7 +60,7 @@ class _Entries:
             words = self.words[first : first + rows]
             yield _Entries(self.content, words, self.start + first * self.words.shape[1] * 8, self.texts)
 
-    def column(self, f: Field) -> pa.Array:
+    def column(self, f: EntryField) -> pa.Array:
         """A column of the entries."""
         null: Flags | None = None
         if f.null_bit >= 0:
@@ -75,7 +75,7 @@ class _Entries:
             return pa.Array.from_buffers(type_, len(self.words), buffers)
         return lists_of_array(pa.Array.from_buffers(pa.binary(), len(self.words), buffers), type_)
 
-    def _values(self, f: Field, type_: pa.DataType) -> npt.NDArray[Any]:
+    def _values(self, f: EntryField, type_: pa.DataType) -> npt.NDArray[Any]:
         """The values of a column that is no text, as Arrow has them."""
         low = self.words[:, f.word]
         match f.type.kind:
@@ -88,7 +88,7 @@ class _Entries:
                 return np.stack((low, high), axis=1)
         return low.astype(f"i{type_.bit_width // 8}")
 
-    def _texts(self, f: Field, null: Flags | None) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    def _texts(self, f: EntryField, null: Flags | None) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
         """(offsets, bytes) of a column of texts or arrays."""
         lengths = self.words[:, f.word] & 0xFFFFFFFF
         if null is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from cq.codegen.state.hash_tables import Field, TableLocals, null_words, outlives
+from cq.codegen.state.hash_tables import EntryField, TableLocals, null_words, outlives
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
@@ -26,13 +26,13 @@ class Undo:
 
     scope: Scope
     table: TableLocals
-    fields: Sequence[Field]
+    fields: Sequence[EntryField]
     times: int
     first: str
     end: str
 
     @classmethod
-    def of(cls, scope: Scope, table: TableLocals, fields: Sequence[Field], times: int) -> Undo:
+    def of(cls, scope: Scope, table: TableLocals, fields: Sequence[EntryField], times: int) -> Undo:
         """With locals of its own, for a step that has changed nothing yet."""
         first, end = (scope.writer.let(ast.Constant(0), hint) for hint in ("undo", "undo_end"))
         return cls(scope, table, fields, times, first, end)
@@ -94,11 +94,11 @@ class Undo:
                 code("st_i64(E, F, ld_i64(R, W))", E=entry, F=word, R=record, W=n)
 
 
-def _words(f: Field) -> int:
+def _words(f: EntryField) -> int:
     return 2 if f.type.physical is Physical.BYTES else f.words
 
 
-def _places(fields: Sequence[Field]) -> Iterator[tuple[Field, int]]:
+def _places(fields: Sequence[EntryField]) -> Iterator[tuple[EntryField, int]]:
     """The columns, and where they begin in a record."""
     at = FIRST
     for f in fields:

@@ -16,7 +16,7 @@ BLOCK_BYTES = 1 << 20
 LINES = Dialect(b",", b"")  # nothing hides a line end, as in JSON
 
 
-class Reads(Protocol):
+class Readable(Protocol):
     """What the CSV reader needs of an open file."""
 
     def read(self, size: int, /) -> bytes:
@@ -25,7 +25,7 @@ class Reads(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TextBlock:
     """Whole rows of a file. first_line: the line its first byte is on, from 1.  last: nothing comes after it."""
 
     text: bytes
@@ -33,10 +33,10 @@ class Block:
     last: bool = True
 
 
-class Window:
+class UnreadRows:
     """The part of a file that was read and not taken yet; it begins where a row begins."""
 
-    def __init__(self, file: Reads, name: str, dialect: Dialect, blocks: int = 1, format_: str = "CSV") -> None:
+    def __init__(self, file: Readable, name: str, dialect: Dialect, blocks: int = 1, format_: str = "CSV") -> None:
         """blocks: how many are read at once, where there is so much.  format_: as it is called."""
         self.text = b""
         self.last = False
@@ -64,23 +64,23 @@ class Window:
             self.text = self.text.removeprefix(BYTE_ORDER_MARK)
         return bool(self.text)
 
-    def guesses(self) -> list[Block]:
+    def guesses(self) -> list[TextBlock]:
         """What are whole rows if no line end lies in quotes. For whoever can tell from the rows it finds.
 
         At least one, which may be empty; a block begins where a row begins when those before it are what they seem.
         """
-        blocks, start, line = list[Block](), 0, self._line
+        blocks, start, line = list[TextBlock](), 0, self._line
         while not blocks or start < len(self.text):
             end = self.text.rfind(b"\n", start, start + BLOCK_BYTES) + 1 or self.text.rfind(b"\n", start) + 1
             if blocks and end <= start:
                 break
-            blocks.append(Block(self.text[start:end], line, False))
+            blocks.append(TextBlock(self.text[start:end], line, False))
             start, line = end, line + count_line_feeds(blocks[-1].text)
         return blocks
 
-    def whole(self) -> Block:
+    def whole(self) -> TextBlock:
         """What are whole rows, whatever lies in quotes."""
-        return Block(self.text[: complete(self.text, self._dialect, self.last)], self._line, self.last)
+        return TextBlock(self.text[: complete(self.text, self._dialect, self.last)], self._line, self.last)
 
     def take(self, size: int, lines: int | None = None) -> None:
         """The first `size` bytes, whole rows, are done with. lines: how many lines end in them, if that is known."""

@@ -22,7 +22,7 @@ from pyarrow import csv
 from cq.connectors import cells
 from cq.connectors import compute as pc
 from cq.connectors.conversion import timestamps_as
-from cq.connectors.csv.blocks import Block, Reads, Window
+from cq.connectors.csv.blocks import Readable, TextBlock, UnreadRows
 from cq.connectors.csv.plain import MakePlainScan, Plain, PlainColumns, PlainReading
 from cq.connectors.csv.rows import (
     NEVER_CLOSED,
@@ -44,7 +44,7 @@ from cq.connectors.formats import CSV_OPTIONS
 from cq.connectors.parallel import Abreast, cores
 from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged, told_apart
-from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
+from cq.connectors.rules import FAR, RowFault, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, amount, did_you_mean, printable
 from cq.grammar import inline
 from cq.lang.schema import Field
@@ -98,7 +98,7 @@ class CsvOptions:
 
 
 def read_csv(
-    file: Reads, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None = None,
+    file: Readable, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None = None,
     may_be_blank: bool = False,
 ) -> Iterator[Piece]:  # fmt: skip
     """The rows of one file as pieces; declared columns by the names in its header, or by position without one.
@@ -107,7 +107,7 @@ def read_csv(
     where there should be one, is a file without rows.
     """
     threads = min(cores(), MAX_THREADS)
-    window = Window(file, name, options.dialect, threads)
+    window = UnreadRows(file, name, options.dialect, threads)
     with closing(Abreast(threads - 1)) as abreast:
         begun = yield from _pieces(window, name, options, rules, make_scan, abreast)
     if not begun and options.header and not may_be_blank:
@@ -115,7 +115,7 @@ def read_csv(
 
 
 def _pieces(
-    window: Window, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None, abreast: Abreast
+    window: UnreadRows, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None, abreast: Abreast
 ) -> Generator[Piece, None, bool]:
     """The rows; in the end, whether there was a first one, or a header."""
     column_map: ColumnMap | None = None
@@ -237,13 +237,13 @@ class ColumnMap:
             return found
         return None if self._is_far(found.columns[self.rules.ranged.column]) else found
 
-    def _plain_piece(self, block: Block) -> Piece | None:
+    def _plain_piece(self, block: TextBlock) -> Piece | None:
         found = self.columns(block.text)
         if found is None:
             return None
         return Piece(self.rules.deliver(found.columns, found.rows), Place(self.name, block.first_line))
 
-    def proven(self, block: Block) -> tuple[Piece | None, bool]:
+    def proven(self, block: TextBlock) -> tuple[Piece | None, bool]:
         """The rows of a block cut at a line end that may lie in quotes, if they prove that none does.
 
         They do when there are as many rows as line ends, and a row of NULLs put behind them is one more: an open quote
@@ -267,7 +267,7 @@ class ColumnMap:
             return None, True
         return self._piece(table, block, None), True
 
-    def read(self, block: Block) -> Iterator[Piece]:
+    def read(self, block: TextBlock) -> Iterator[Piece]:
         """The rows of a block."""
         piece = self._plain_piece(block)
         if piece is not None:
@@ -281,12 +281,12 @@ class ColumnMap:
             if table.num_rows or blank:
                 yield self._piece(table, block, lines, blank)
 
-    def _piece(self, table: pa.Table, block: Block, lines: Positions | None, blank: int = 0) -> Piece:
+    def _piece(self, table: pa.Table, block: TextBlock, lines: Positions | None, blank: int = 0) -> Piece:
         place = Place(self.name, block.first_line, None if lines is None else lines + block.first_line)
         columns = {i: one_array(table.column(i)) for i in self.rules.wanted}
         return Piece(self.rules.deliver(columns, table.num_rows), place, blank=blank)
 
-    def _text_behind_quotes(self, block: Block, lines_are_rows: bool = False) -> bool:
+    def _text_behind_quotes(self, block: TextBlock, lines_are_rows: bool = False) -> bool:
         dialect = self.options.dialect
         return (
             bool(dialect.quote)
@@ -294,7 +294,7 @@ class ColumnMap:
             and text_behind_quotes(block.text, dialect, lines_are_rows)
         )
 
-    def through_pyarrow(self, block: Block, behind: bytes = b"") -> pa.Table | None:
+    def through_pyarrow(self, block: TextBlock, behind: bytes = b"") -> pa.Table | None:
         """All declared columns; None when the block has to be read row by row. behind: a row to add and take away."""
         fields = self.rules.fields
         dialect = self.options.dialect
@@ -463,7 +463,7 @@ def _plain_decimals(column: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray
 class _ByRow:
     """One block read by the strict scanner."""
 
-    def __init__(self, column_map: ColumnMap, block: Block) -> None:
+    def __init__(self, column_map: ColumnMap, block: TextBlock) -> None:
         self.column_map, self.block = column_map, block
         self.rules = column_map.rules
         self.nulls = {text.encode() for text in column_map.options.nulls}
@@ -505,7 +505,7 @@ class _ByRow:
         for i in self.values:
             self.values[i].append(values[i])
 
-    def _shape_fault(self, row: Row, line: int) -> Fault | None:
+    def _shape_fault(self, row: Row, line: int) -> RowFault | None:
         swallowed = len(self.block.text[row.start : row.end].splitlines()) if row.fault == NEVER_CLOSED else 0
         if swallowed > 1:
             self.note = (
@@ -513,21 +513,25 @@ class _ByRow:
                 f"{swallowed:,} lines; quote = '' reads quotes as plain letters"
             )
             cause = f"{row.fault}: the record goes on to the end, over {swallowed:,} lines"
-            return Fault("CQ0710", cause, way=QUOTES_AS_LETTERS)
+            return RowFault("CQ0710", cause, way=QUOTES_AS_LETTERS)
         if row.fault:
-            return Fault("CQ0710", row.fault, way=QUOTES_AS_LETTERS)
+            return RowFault("CQ0710", row.fault, way=QUOTES_AS_LETTERS)
         if len(row.cells) != self.column_map.width:
-            return Fault("CQ0710", f"{amount(len(row.cells), 'field')} where there should be {self.column_map.width}")
+            return RowFault(
+                "CQ0710", f"{amount(len(row.cells), 'field')} where there should be {self.column_map.width}"
+            )
         return None
 
-    def _value(self, column: int, cell: Cell) -> tuple[Any, Fault | None]:
+    def _value(self, column: int, cell: Cell) -> tuple[Any, RowFault | None]:
         if cell.text in self.nulls and not cell.quoted:
-            return None, Fault(*self.rules.null(column), column) if self.rules.demands_value(column) else None
+            return None, RowFault(*self.rules.null(column), column) if self.rules.demands_value(column) else None
         try:
             value = self.scan[column](cell.text)
         except cells.Unreadable as e:
             wider = self.rules.wider(column, cell.text, partial(cells.is_one, cell.text))
-            return None, Fault(*self.rules.unreadable(column, shown(cell.text), str(e)), column, wider, not cell.text)
+            return None, RowFault(
+                *self.rules.unreadable(column, shown(cell.text), str(e)), column, wider, not cell.text
+            )
         if self.rules.out_of_range(column, value):
-            return None, Fault(*self.rules.unreadable(column, shown(cell.text), FAR), column)
+            return None, RowFault(*self.rules.unreadable(column, shown(cell.text), FAR), column)
         return value, None

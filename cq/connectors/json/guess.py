@@ -9,14 +9,14 @@ from enum import Enum, auto
 
 from cq.connectors.cells import Unreadable, names_a_zone, scanner
 from cq.connectors.csv.source import MAX_FILE_COLUMNS
-from cq.connectors.json.rows import ONE_LINE, NoObject, Value, elements, members
+from cq.connectors.json.rows import ONE_LINE, JsonValue, NoObject, elements, members
 from cq.connectors.protocol import damaged
 from cq.errors import DataError, Diagnostic
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, UTC_INSTANT, VARCHAR, DataType, array
 
 
-class Shape(Enum):
+class Look(Enum):
     """What a value looks like."""
 
     WORD = auto()  # true or false
@@ -33,53 +33,53 @@ class Shape(Enum):
 
 
 _TYPES = {
-    frozenset({Shape.WORD}): BOOLEAN,
-    frozenset({Shape.WHOLE}): BIGINT,
-    frozenset({Shape.DAY}): DATE,
-    frozenset({Shape.TIME}): TIMESTAMP,
-    frozenset({Shape.DAY, Shape.TIME}): TIMESTAMP,
-    frozenset({Shape.INSTANT}): UTC_INSTANT,
+    frozenset({Look.WORD}): BOOLEAN,
+    frozenset({Look.WHOLE}): BIGINT,
+    frozenset({Look.DAY}): DATE,
+    frozenset({Look.TIME}): TIMESTAMP,
+    frozenset({Look.DAY, Look.TIME}): TIMESTAMP,
+    frozenset({Look.INSTANT}): UTC_INSTANT,
     # where some have no zone, a zone is taken away: as a TIMESTAMP a time is that in UTC
-    frozenset({Shape.INSTANT, Shape.TIME}): TIMESTAMP,
-    frozenset({Shape.INSTANT, Shape.DAY}): TIMESTAMP,
-    frozenset({Shape.INSTANT, Shape.DAY, Shape.TIME}): TIMESTAMP,
+    frozenset({Look.INSTANT, Look.TIME}): TIMESTAMP,
+    frozenset({Look.INSTANT, Look.DAY}): TIMESTAMP,
+    frozenset({Look.INSTANT, Look.DAY, Look.TIME}): TIMESTAMP,
 }
-_NUMBERS = {Shape.WHOLE, Shape.LONG_WHOLE, Shape.FRACTION}
+_NUMBERS = {Look.WHOLE, Look.LONG_WHOLE, Look.FRACTION}
 
 
 MOST_KEYS = 200  # of one object: more are keys of a map, and each of them a column would help nobody
 MOST_LEVELS = 32  # of objects in objects whose fields are columns
 
 
-class Column:
+class GuessedColumn:
     """What the values of a field look like: of objects, the fields in them, too."""
 
     __slots__ = ("columns", "elements", "odd", "values")
 
     def __init__(self) -> None:
-        self.values: set[Shape] = set()
-        self.elements: set[Shape] = set()
-        self.columns: dict[str, Column] = {}
+        self.values: set[Look] = set()
+        self.elements: set[Look] = set()
+        self.columns: dict[str, GuessedColumn] = {}
         self.odd = False  # whether some object has a field that no path leads to
 
-    def see(self, value: Value, levels: int) -> None:
+    def see(self, value: JsonValue, levels: int) -> None:
         """Note one value that is not null. levels: of objects inside it that are looked into."""
         shape = _shape(value)
         self.values.add(shape)
-        if shape is Shape.LIST:
+        if shape is Look.LIST:
             inside = (_shape(e) for e in elements(value.json) if e is not None)
-            self.elements.update(Shape.NESTED if e in {Shape.LIST, Shape.OBJECT} else e for e in inside)
-        elif shape is Shape.OBJECT:
+            self.elements.update(Look.NESTED if e in {Look.LIST, Look.OBJECT} else e for e in inside)
+        elif shape is Look.OBJECT:
             self.odd = self.odd or levels == 0
             for name, field in members(value.json) if not self.odd else ():
                 self.odd = self.odd or not name or "." in name or len(self.columns) > MOST_KEYS
-                column = self.columns.setdefault(name, Column())
+                column = self.columns.setdefault(name, GuessedColumn())
                 if field is not None:
                     column.see(field, levels - 1)
 
     def fields(self, path: str) -> Iterator[Field]:
         """The columns that stand for it: one, or those of its fields."""
-        if self.columns and self.values == {Shape.OBJECT} and not self.odd:
+        if self.columns and self.values == {Look.OBJECT} and not self.odd:
             for name, column in self.columns.items():
                 yield from column.fields(f"{path}.{name}")
         else:
@@ -92,10 +92,10 @@ _NO_JSON = "if it is no JSON, leave format = 'json' out, or say which it is: cq 
 
 def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
     """The columns of lines, in the order in which their fields appear. Lines that are no objects say nothing."""
-    seen: dict[str, Column] = {}
+    seen: dict[str, GuessedColumn] = {}
     for line in _rows(text):
         for label, value in line:
-            column = seen.setdefault(label, Column())
+            column = seen.setdefault(label, GuessedColumn())
             if value is not None:
                 column.see(value, MOST_LEVELS)
         if len(seen) > MAX_FILE_COLUMNS:
@@ -122,7 +122,7 @@ def _too_wide(name: str) -> DataError:
     return DataError(Diagnostic("CQ0802", cause, severity="data error", place=name, help=help))
 
 
-def _rows(text: bytes) -> Iterable[list[tuple[str, Value | None]]]:
+def _rows(text: bytes) -> Iterable[list[tuple[str, JsonValue | None]]]:
     for line in text.split(b"\n"):
         try:
             line.decode()
@@ -131,23 +131,23 @@ def _rows(text: bytes) -> Iterable[list[tuple[str, Value | None]]]:
             continue
 
 
-def _shape(value: Value) -> Shape:
+def _shape(value: JsonValue) -> Look:
     if value.is_nested:
-        return Shape.LIST if value.json[:1] == b"[" else Shape.OBJECT
+        return Look.LIST if value.json[:1] == b"[" else Look.OBJECT
     if value.is_text:
-        found = next((shape for shape, type_ in _TIMES if _is(value, type_)), Shape.TEXT)
-        return Shape.INSTANT if found is Shape.TIME and names_a_zone(value.text) else found
+        found = next((shape for shape, type_ in _TIMES if _is(value, type_)), Look.TEXT)
+        return Look.INSTANT if found is Look.TIME and names_a_zone(value.text) else found
     if value.json in {b"true", b"false"}:
-        return Shape.WORD
+        return Look.WORD
     if value.json.lstrip(b"-").isdigit():
-        return Shape.WHOLE if _is(value, BIGINT) else Shape.LONG_WHOLE
-    return Shape.FRACTION
+        return Look.WHOLE if _is(value, BIGINT) else Look.LONG_WHOLE
+    return Look.FRACTION
 
 
-_TIMES = ((Shape.DAY, DATE), (Shape.TIME, TIMESTAMP))
+_TIMES = ((Look.DAY, DATE), (Look.TIME, TIMESTAMP))
 
 
-def _is(value: Value, type_: DataType) -> bool:
+def _is(value: JsonValue, type_: DataType) -> bool:
     try:
         scanner(type_)(value.text)
     except Unreadable:
@@ -155,15 +155,13 @@ def _is(value: Value, type_: DataType) -> bool:
     return True
 
 
-def _column_type(seen: Column) -> DataType:
+def _column_type(seen: GuessedColumn) -> DataType:
     element = _type(seen.elements)
-    alike = seen.elements and (
-        element != VARCHAR or seen.elements <= {Shape.TEXT, Shape.DAY, Shape.TIME, Shape.INSTANT}
-    )
-    return array(element) if alike and seen.values == {Shape.LIST} else _type(seen.values)
+    alike = seen.elements and (element != VARCHAR or seen.elements <= {Look.TEXT, Look.DAY, Look.TIME, Look.INSTANT})
+    return array(element) if alike and seen.values == {Look.LIST} else _type(seen.values)
 
 
-def _type(shapes: set[Shape]) -> DataType:
-    if Shape.FRACTION in shapes and shapes <= _NUMBERS:
+def _type(shapes: set[Look]) -> DataType:
+    if Look.FRACTION in shapes and shapes <= _NUMBERS:
         return DOUBLE
     return _TYPES.get(frozenset(shapes), VARCHAR)

@@ -49,7 +49,7 @@ class NoObject(Exception):
         self.way = way
 
 
-class Value(NamedTuple):
+class JsonValue(NamedTuple):
     """A value that is not null, as it is written."""
 
     json: bytes
@@ -68,7 +68,7 @@ class Value(NamedTuple):
         return _letters(self.json) if self.is_text else self.json
 
 
-class NoFields(Value):
+class NoFields(JsonValue):
     """What stands where the object should be that the field of a column is in."""
 
 
@@ -81,12 +81,12 @@ def _letters(quoted: bytes) -> bytes:
         raise Unreadable("half of a surrogate pair is no character") from None
 
 
-def values(line: bytes, levels: Sequence[Level], columns: int) -> list[Value | None]:
+def values(line: bytes, levels: Sequence[Level], columns: int) -> list[JsonValue | None]:
     """What each column takes from a line without its end; None where it is null, or nothing answers to the column.
 
     NoFields where its path leads through what is no object, and no column takes that, or what it is in, as a whole.
     """
-    taken: list[Value | None] = [None] * columns
+    taken: list[JsonValue | None] = [None] * columns
     answers = [NONE] * columns
 
     def take(fields: Iterable[Member], level: int, outer: int, held: bool) -> None:
@@ -108,15 +108,15 @@ def values(line: bytes, levels: Sequence[Level], columns: int) -> list[Value | N
     return taken
 
 
-def members(line: bytes) -> list[tuple[str, Value | None]]:
+def members(line: bytes) -> list[tuple[str, JsonValue | None]]:
     """The fields of a line, in order."""
     return [(text.decode("utf-8", "backslashreplace"), _value(written)) for text, written in _Line(line).row()]
 
 
-def elements(array: bytes) -> list[Value | None]:
+def elements(array: bytes) -> list[JsonValue | None]:
     """The elements of an array that is known to be one."""
     scan = _Line(array)
-    found: list[Value | None] = []
+    found: list[JsonValue | None] = []
     at = scan.past_blanks(1)
     while array[at : at + 1] != b"]":
         end = scan.past_value(at, 1)
@@ -125,8 +125,8 @@ def elements(array: bytes) -> list[Value | None]:
     return found
 
 
-def _value(written: bytes) -> Value | None:
-    return None if written == b"null" else Value(written)
+def _value(written: bytes) -> JsonValue | None:
+    return None if written == b"null" else JsonValue(written)
 
 
 def _name(quoted: bytes) -> bytes:
@@ -230,7 +230,7 @@ class _Line:
 
 
 @lru_cache(maxsize=256)
-def reader(type_: DataType, guessed: bool) -> Callable[[Value], Any]:
+def reader(type_: DataType, guessed: bool) -> Callable[[JsonValue], Any]:
     """What reads a value of a column of this type; it raises Unreadable.
 
     Texts, numbers and words are read as the same text in CSV is; a number must not become infinite.
@@ -247,7 +247,7 @@ def reader(type_: DataType, guessed: bool) -> Callable[[Value], Any]:
     return lambda value: scan(_plain(value))
 
 
-def _plain(value: Value) -> bytes:
+def _plain(value: JsonValue) -> bytes:
     if value.is_nested:
         raise Unreadable("it is an object" if value.json[:1] == b"{" else "it is an array")
     return value.text
@@ -260,7 +260,7 @@ def _finite(text: bytes, scan: Callable[[bytes], Any], type_: DataType) -> float
     return value
 
 
-def _array(value: Value, read_element: Callable[[Value], Any]) -> tuple[Any, ...]:
+def _array(value: JsonValue, read_element: Callable[[JsonValue], Any]) -> tuple[Any, ...]:
     if value.json[:1] != b"[":
         raise Unreadable("it is no array")
     return tuple(None if element is None else read_element(element) for element in elements(value.json))

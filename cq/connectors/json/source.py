@@ -18,16 +18,16 @@ import pyarrow as pa
 
 from cq.connectors import compute as pc
 from cq.connectors.cells import Unreadable
-from cq.connectors.csv.blocks import LINES, Block, Reads, Window
+from cq.connectors.csv.blocks import LINES, Readable, TextBlock, UnreadRows
 from cq.connectors.csv.plain import MakePlainScan
 from cq.connectors.csv.rows import Dialect, Positions, count_line_feeds, is_utf8
 from cq.connectors.csv.source import MAX_THREADS, ColumnMap, CsvOptions, one_array
 from cq.connectors.json.names import Level, levels_of
-from cq.connectors.json.rows import NoFields, NoObject, Value, reader, values
+from cq.connectors.json.rows import JsonValue, NoFields, NoObject, reader, values
 from cq.connectors.parallel import Abreast, cores
 from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, Piece, Place, damaged
-from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
+from cq.connectors.rules import FAR, RowFault, Rules, has_text_form, shown
 from cq.errors import Diagnostic, UsageError
 from cq.lang.schema import Field
 from cq.lang.types import VARCHAR, DataType, Kind
@@ -62,12 +62,12 @@ MakeScan = Callable[[tuple[Level, ...], tuple[bool, ...]], Scan]
 
 
 def read_json(
-    file: Reads, name: str, rules: Rules, make_scan: MakeScan | None = None, make_plain: MakePlainScan | None = None
+    file: Readable, name: str, rules: Rules, make_scan: MakeScan | None = None, make_plain: MakePlainScan | None = None
 ) -> Iterator[Piece]:
     """The rows of one file as pieces. make_scan, make_plain: the engine's own ways to find the cells, and to read them,
     if it has such."""
     threads = min(cores(), MAX_THREADS) if make_scan else 1
-    window = Window(file, name, LINES, threads, "JSON")
+    window = UnreadRows(file, name, LINES, threads, "JSON")
     reading = _Reading.of(name, rules, make_scan, make_plain)
     begun = False
     with closing(Abreast(threads - 1)) as abreast:
@@ -125,10 +125,10 @@ class _Reading:
         if found is not None:
             return found.columns
         column_map = self.quoted if b'"' in cells.text else self.bare
-        table = column_map.through_pyarrow(Block(cells.text, 1, last=False))
+        table = column_map.through_pyarrow(TextBlock(cells.text, 1, last=False))
         return None if table is None else {i: one_array(table.column(i)) for i in self.quoted.rules.wanted}
 
-    def pieces(self, block: Block) -> list[Piece]:
+    def pieces(self, block: TextBlock) -> list[Piece]:
         """The rows of a block. What is wrong in it is looked for by halves, so that few lines are read one by one."""
         if not block.text:
             return []
@@ -140,9 +140,9 @@ class _Reading:
             return [_ByLine(self, block).piece()]
         first, rest = block.text[:half], block.text[half:]
         between = block.first_line + count_line_feeds(first)
-        return self.pieces(Block(first, block.first_line)) + self.pieces(Block(rest, between))
+        return self.pieces(TextBlock(first, block.first_line)) + self.pieces(TextBlock(rest, between))
 
-    def _natively(self, block: Block) -> Piece | None:
+    def _natively(self, block: TextBlock) -> Piece | None:
         if self.scan is None or not is_utf8(block.text):
             return None
         cells = self.scan(block.text)
@@ -171,7 +171,7 @@ class _Reading:
             return read
         read_array = reader(type_, bool(self.rules.guessed_for))
         texts = read.cast(pa.binary()).to_pylist()
-        return array_of([None if text is None else read_array(Value(text)) for text in texts], type_)
+        return array_of([None if text is None else read_array(JsonValue(text)) for text in texts], type_)
 
 
 def _may_be_infinite(type_: DataType) -> bool:
@@ -185,7 +185,7 @@ def _has_form(type_: DataType) -> bool:
 class _ByLine:
     """One block read line by line."""
 
-    def __init__(self, reading: _Reading, block: Block) -> None:
+    def __init__(self, reading: _Reading, block: TextBlock) -> None:
         self._reading, self._block = reading, block
         self._rules = reading.rules
         self._readers = [reader(f.type, bool(self._rules.guessed_for)) for f in self._rules.fields]
@@ -215,14 +215,14 @@ class _ByLine:
         for i, taken in self._values.items():
             taken.append(row[i])
 
-    def _row(self, line: bytes) -> tuple[list[Any], Fault | None]:
+    def _row(self, line: bytes) -> tuple[list[Any], RowFault | None]:
         """The value of every column, or the first fault."""
         if not is_utf8(line):
-            return [], Fault("CQ0710", "the line is not UTF-8")
+            return [], RowFault("CQ0710", "the line is not UTF-8")
         try:
             found = values(line, self._reading.levels, len(self._readers))
         except NoObject as e:
-            return [], Fault("CQ0710", f"the line is no JSON object: {e}", way=e.way)
+            return [], RowFault("CQ0710", f"the line is no JSON object: {e}", way=e.way)
         row = []
         for i, value in enumerate(found):
             read, fault = self._value(i, value)
@@ -231,24 +231,24 @@ class _ByLine:
             row.append(read)
         return row, None
 
-    def _value(self, column: int, value: Value | None) -> tuple[Any, Fault | None]:
+    def _value(self, column: int, value: JsonValue | None) -> tuple[Any, RowFault | None]:
         if value is None:
-            return None, Fault(*self._rules.null(column), column) if self._rules.demands_value(column) else None
+            return None, RowFault(*self._rules.null(column), column) if self._rules.demands_value(column) else None
         if isinstance(value, NoFields):
             code, message = self._rules.unreadable(column, shown(value.json), "it is no object that has fields")
-            return None, Fault(code, message, column, no_fields=True)
+            return None, RowFault(code, message, column, no_fields=True)
         try:
             read = self._readers[column](value)
         except Unreadable as e:
             text = _as_shown(value)
             wider = self._rules.wider(column, text, partial(_holds, value))
-            return None, Fault(*self._rules.unreadable(column, shown(text), str(e)), column, wider, not text)
+            return None, RowFault(*self._rules.unreadable(column, shown(text), str(e)), column, wider, not text)
         if self._rules.out_of_range(column, read):
-            return None, Fault(*self._rules.unreadable(column, shown(_as_shown(value)), FAR), column)
+            return None, RowFault(*self._rules.unreadable(column, shown(_as_shown(value)), FAR), column)
         return read, None
 
 
-def _holds(value: Value, type_: DataType) -> bool:
+def _holds(value: JsonValue, type_: DataType) -> bool:
     try:
         reader(type_, guessed=True)(value)
     except Unreadable:
@@ -256,7 +256,7 @@ def _holds(value: Value, type_: DataType) -> bool:
     return True
 
 
-def _as_shown(value: Value) -> bytes:
+def _as_shown(value: JsonValue) -> bytes:
     try:
         return value.text
     except Unreadable:

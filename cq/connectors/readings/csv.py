@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from cq.connectors.csv.blocks import Reads
+from cq.connectors.csv.blocks import Readable
 from cq.connectors.csv.guess import guessed_schema
 from cq.connectors.csv.rows import NEVER_CLOSED, rows
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, read_csv
@@ -22,7 +22,7 @@ def _check(options: Options) -> None:
 
 
 def _read(
-    text: Reads, name: str, options: Options, rules: Rules, natives: Natives, may_be_blank: bool
+    text: Readable, name: str, options: Options, rules: Rules, natives: Natives, may_be_blank: bool
 ) -> Iterator[Piece]:
     return read_csv(text, name, CsvOptions.of(options), rules, natives.csv_scan, may_be_blank)
 

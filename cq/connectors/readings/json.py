@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cq.connectors.csv.blocks import BLOCK_BYTES, Reads, check_encoding
+from cq.connectors.csv.blocks import BLOCK_BYTES, Readable, check_encoding
 from cq.connectors.first_bytes import BYTE_ORDER_MARK, is_json, is_json_told
 from cq.connectors.json.guess import guessed_fields
 from cq.connectors.json.source import check_lines, read_json
@@ -21,7 +21,7 @@ def _check(options: Options) -> None:
 
 
 def _read(
-    text: Reads, name: str, options: Options, rules: Rules, natives: Natives, may_be_blank: bool
+    text: Readable, name: str, options: Options, rules: Rules, natives: Natives, may_be_blank: bool
 ) -> Iterator[Piece]:
     return read_json(text, name, rules, natives.json_scan, natives.csv_scan)
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from cq.connectors.csv.blocks import Reads
+from cq.connectors.csv.blocks import Readable
 from cq.connectors.formats import FORMATS, loaded
 from cq.connectors.natives import Natives
 from cq.connectors.once import Looked
@@ -36,7 +36,7 @@ class TextReading:
     """
 
     check: Callable[[Options], None]
-    read: Callable[[Reads, str, Options, Rules, Natives, bool], Iterator[Piece]]
+    read: Callable[[Readable, str, Options, Rules, Natives, bool], Iterator[Piece]]
     guess: Callable[[Looked, str, Options], pa.Schema | tuple[Field, ...]]
     header: Callable[[bytes, str, Options, bool], list[str] | None]
     ends: Callable[[bytes, Options], Iterator[int]]

@@ -14,7 +14,7 @@ from typing import Any
 from cq.lang.aggregates.registry import Aggregate, Keeps
 from cq.lang.functions.registry import Signature
 from cq.lang.functions.signatures import fixed
-from cq.lang.functions.user import USER_FAILURES, Slot, UserFunction
+from cq.lang.functions.user import USER_FAILURES, PassedType, UserFunction
 from cq.records import dataclass, field
 
 FORM = "user_aggregate"  # the kernel form
@@ -27,11 +27,11 @@ class UserFold:
         self,
         name: str,
         doc: str,
-        zero: tuple[tuple[Slot, ...], tuple[Any, ...]],
+        zero: tuple[tuple[PassedType, ...], tuple[Any, ...]],
         add: Callable[..., Any],
         result: Callable[..., Any],
-        parameters: tuple[Slot, ...],
-        returns: Slot,
+        parameters: tuple[PassedType, ...],
+        returns: PassedType,
     ) -> None:
         fields, self.zero = zero
         self.name, self.parameters, self.returns = name, parameters, returns

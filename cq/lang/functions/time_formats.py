@@ -33,7 +33,7 @@ _DIRECTIVES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class PatternField:
     """A letter of the pattern and how often it stands there; the letter `'` for text, which is then `text`."""
 
     letter: str
@@ -50,21 +50,21 @@ class BadPattern(Exception):
 
 
 @lru_cache(maxsize=256)
-def fields_of(pattern: str) -> tuple[Field, ...]:
+def fields_of(pattern: str) -> tuple[PatternField, ...]:
     """The fields of a pattern; `BadPattern` for letters that are none."""
-    out: list[Field] = []
+    out: list[PatternField] = []
     for run in re.finditer(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", pattern, re.DOTALL):
         text = run[0]
         if run[1] is not None:
-            out.append(Field("'", 0, run[1].replace("''", "'") or "'"))
+            out.append(PatternField("'", 0, run[1].replace("''", "'") or "'"))
         elif not run[2]:
             if text in _RESERVED or text == "'":
                 raise BadPattern(f"{text} at character {run.start() + 1} has no meaning here")
-            out.append(Field("'", 0, text))
+            out.append(PatternField("'", 0, text))
         elif len(text) not in LETTERS.get(text[0], ()):
             raise BadPattern(f"{text} at character {run.start() + 1} is no field")
         else:
-            out.append(Field(text[0], len(text)))
+            out.append(PatternField(text[0], len(text)))
     return tuple(out)
 
 
@@ -117,7 +117,7 @@ def minutes_for_months(pattern: str) -> bool:
     return {"y", "m", "d"} <= letters and not letters & set("MHh")
 
 
-def check_readable(fields: Sequence[Field]) -> None:
+def check_readable(fields: Sequence[PatternField]) -> None:
     """`BadPattern` when a text cannot be read by these fields: a part is missing, is there twice, or ends nowhere."""
     letters = [f.letter for f in fields if f.letter != "'"]
     for letter in letters:
@@ -138,7 +138,7 @@ def check_readable(fields: Sequence[Field]) -> None:
         raise BadPattern("a text is not ASCII")
 
 
-def reserved_digits(fields: Sequence[Field], at: int) -> int:
+def reserved_digits(fields: Sequence[PatternField], at: int) -> int:
     """How many digits right behind a field belong to the next ones."""
     count = 0
     for field in fields[at + 1 :]:
@@ -202,7 +202,7 @@ def date_format(x: int, pattern: str) -> str:
     return "".join(_written(field, days, micros) for field in fields_of(pattern))
 
 
-def _written(field: Field, days: int, micros: int) -> str:
+def _written(field: PatternField, days: int, micros: int) -> str:
     hour = micros // 3_600_000_000
     match field.letter:
         case "'":
@@ -241,7 +241,7 @@ TOO_MUCH = 10**6  # beyond every year: more digits make no difference
 _DEFAULTS = {"M": 1, "d": 1, "H": 0, "h": 12, "a": 0, "m": 0, "s": 0, "S": 0}
 
 
-def read_time(x: str, fields: Sequence[Field]) -> int | None:
+def read_time(x: str, fields: Sequence[PatternField]) -> int | None:
     """The time that the text is by the pattern; None when it is none."""
     found = dict(_DEFAULTS)
     at = 0
@@ -265,7 +265,7 @@ def read_time(x: str, fields: Sequence[Field]) -> int | None:
 _NOWHERE = (0, -1)
 
 
-def _read_field(x: str, at: int, field: Field, reserved: int) -> tuple[int, int]:
+def _read_field(x: str, at: int, field: PatternField, reserved: int) -> tuple[int, int]:
     """The field's value and where it ends; `_NOWHERE` when it does not stand there. ASCII letters count in any case."""
     match field.letter:
         case "'":

@@ -36,7 +36,7 @@ _EXACT = Context(prec=80, rounding=ROUND_HALF_UP)
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class PassedType:
     """A parameter or the result: its type, and whether it may be NULL (None)."""
 
     type: DataType
@@ -58,8 +58,8 @@ class UserFunction:
         self,
         function: Callable[..., Any],
         name: str,
-        parameters: tuple[Slot, ...],
-        returns: Slot,
+        parameters: tuple[PassedType, ...],
+        returns: PassedType,
         state: int = 0,
         moves: bool = False,
     ) -> None:
@@ -121,7 +121,7 @@ class UserFunction:
         except (OverflowError, ValueError):
             raise Failure("CQ0708", f"{self.name}() takes years from 1 to 9999: Python has no other dates") from None
 
-    def _returned(self, made: Any, slot: Slot) -> Any:
+    def _returned(self, made: Any, slot: PassedType) -> Any:
         if made is None:
             if slot.optional:
                 return None
@@ -147,7 +147,7 @@ class UserScalar(Scalar):
         return f"user:{self.name}:{self.made_of.identity}"
 
 
-def _identity(function: Callable[..., Any], parameters: tuple[Slot, ...], returns: Slot) -> str:
+def _identity(function: Callable[..., Any], parameters: tuple[PassedType, ...], returns: PassedType) -> str:
     """A hash of the function's source, or where there is none of its code, and of its types."""
     try:
         text = inspect.getsource(function)

@@ -30,7 +30,7 @@ FRACTION = 6  # digits of %f, as in C
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Placeholder:
     """One field: which argument it shows, counted from 0, and how.
 
     kind: a letter of printf; "" as the value is.  left: None, by the value: numbers stand on the right.
@@ -76,7 +76,7 @@ def _number(binder: Binder, node: ast.Call, args: Sequence[Expr]) -> Expr:
         way = f"write {node.name.upper()}(x, 2); times are written by DATE_FORMAT(ts, 'yyyy-MM-dd')"
         cause = f"{node.name.upper()} of a number takes how many digits, 0 to {MOST_DIGITS}, as a constant"
         raise compile_error("CQ0302", cause, node.span, help=way)
-    return _Writer(binder, node, args[:1]).text([Field(0, "f", digits=digits, grouped=True)])
+    return _Writer(binder, node, args[:1]).text([Placeholder(0, "f", digits=digits, grouped=True)])
 
 
 def _constant(node: ast.Call, form: Expr) -> str:
@@ -91,7 +91,7 @@ def _constant(node: ast.Call, form: Expr) -> str:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _pieces_of_percent(text: str, node: ast.Call, span: Span) -> Iterator[str | Field]:
+def _pieces_of_percent(text: str, node: ast.Call, span: Span) -> Iterator[str | Placeholder]:
     """Literal texts and fields, in order. CQ0302 for what is no field."""
     at, place = 0, 0
     while (found := text.find("%", at)) >= 0:
@@ -107,7 +107,7 @@ def _pieces_of_percent(text: str, node: ast.Call, span: Span) -> Iterator[str | 
         shown = int(match["place"]) - 1 if match["place"] else place
         place += match["place"] is None
         digits = int(match["digits"]) if match["digits"] else None
-        yield Field(
+        yield Placeholder(
             shown,
             match["kind"],
             int(match["width"] or 0),
@@ -120,7 +120,7 @@ def _pieces_of_percent(text: str, node: ast.Call, span: Span) -> Iterator[str | 
     yield text[at:]
 
 
-def _pieces_of_braces(text: str, node: ast.Call, span: Span) -> Iterator[str | Field]:
+def _pieces_of_braces(text: str, node: ast.Call, span: Span) -> Iterator[str | Placeholder]:
     """Literal texts and fields, in order. CQ0302 for what is no field."""
     at, place = 0, 0
     while (brace := re.compile(r"[{}]").search(text, at)) is not None:
@@ -139,7 +139,9 @@ def _pieces_of_braces(text: str, node: ast.Call, span: Span) -> Iterator[str | F
         digits = int(match["digits"]) if match["digits"] else None
         left = match["align"] == "<" if match["align"] or kind not in {"", "s"} else None
         width, zeros = int(match["width"] or 0), match["zero"] is not None
-        yield Field(shown, kind, width, digits, left, zeros, match["comma"] is not None, match["plus"] is not None)
+        yield Placeholder(
+            shown, kind, width, digits, left, zeros, match["comma"] is not None, match["plus"] is not None
+        )
     yield text[at:]
 
 
@@ -158,7 +160,7 @@ class _Writer:
         self.node = node
         self.values = values
 
-    def text(self, pieces: Iterator[str | Field] | list[Field]) -> Expr:
+    def text(self, pieces: Iterator[str | Placeholder] | list[Placeholder]) -> Expr:
         """The pieces, one after the other. CQ0302 where values and fields do not fit each other."""
         made, shown = [], set()
         for piece in pieces:
@@ -176,7 +178,7 @@ class _Writer:
             raise self._refused(f"{len(self.values)} values are given, and the format shows {len(shown)} of them")
         return made[0] if len(made) == 1 else self._call("concat", *made) if made else self._literal("")
 
-    def _field(self, field: Field, value: Expr) -> Expr:
+    def _field(self, field: Placeholder, value: Expr) -> Expr:
         if field.width > MOST_WIDTH or (field.digits or 0) > MOST_DIGITS:
             raise self._refused(
                 f"a field has at most {MOST_WIDTH} characters, and {MOST_DIGITS} digits behind the point"
@@ -200,7 +202,7 @@ class _Writer:
             text = self._call("left", text, self._whole(field.digits))
         return self._padded(field, None, text)
 
-    def _number(self, field: Field, value: Expr) -> tuple[Expr, Expr]:
+    def _number(self, field: Placeholder, value: Expr) -> tuple[Expr, Expr]:
         """The sign, and the digits behind it; a number that is rounded to 0 has none."""
         if field.kind == "f":
             self._demand(field, value.type.is_numeric, value, "a number")
@@ -226,7 +228,7 @@ class _Writer:
         fraction = self._call("regexp_extract", digits, self._literal(r"\..*"), self._whole(0))
         return self._call("concat", whole, fraction)
 
-    def _padded(self, field: Field, sign: Expr | None, text: Expr) -> Expr:
+    def _padded(self, field: Placeholder, sign: Expr | None, text: Expr) -> Expr:
         signed = text if sign is None else self._call("concat", sign, text)
         if not field.width:
             return signed
@@ -238,7 +240,7 @@ class _Writer:
             return self._call("concat", *([] if sign is None else [sign]), zeros, text)
         return self._call("concat", self._call("space", missing), signed)
 
-    def _demand(self, field: Field, fits: bool, value: Expr, what: str) -> None:
+    def _demand(self, field: Placeholder, fits: bool, value: Expr, what: str) -> None:
         if not fits:
             raise compile_error(
                 "CQ0302", f"a field with {field.kind} takes {what}, not {value.type}", value.span,

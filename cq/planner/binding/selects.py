@@ -39,7 +39,7 @@ from cq.planner.binding.sorting import ORDER_BY, Limited, ordered
 from cq.planner.binding.subqueries import (
     Above,
     Match,
-    Value,
+    ScalarSubquery,
     bind_match,
     bind_value,
     holds_query,
@@ -95,7 +95,7 @@ class Conditions:
         return any(e is not None and holes_of(e, Room.WINDOW) for e in (self.plain, self.valued))
 
 
-def _sub_query(queries: Queries, query: ast.Query, binder: ExprBinder) -> Value:
+def _sub_query(queries: Queries, query: ast.Query, binder: ExprBinder) -> ScalarSubquery:
     return bind_value(query, binder, queries)
 
 
@@ -195,7 +195,7 @@ class SelectBinder:
         for hole in (h for e in exprs for h in holes_of(e, Room.QUERY)):
             if hole.index not in values:
                 value = self.calls.values[hole.index]
-                assert isinstance(value, Value), "a hole for what is no sub-query"
+                assert isinstance(value, ScalarSubquery), "a hole for what is no sub-query"
                 node, values[hole.index] = value.beside(node, above)
 
         def fill(e: Expr) -> Expr:

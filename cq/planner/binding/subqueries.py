@@ -229,7 +229,7 @@ def _without_limit(query: ast.Query) -> ast.Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ScalarSubquery:
     """A sub-query as a value: the first column of its row. on: which row it is, as of `Match`.
 
     always: there is one.  nothing: the value where there is none, NULL if None; aggregates of no rows may have one.
@@ -267,13 +267,13 @@ class Value:
         return joined, value
 
 
-def bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value:
+def bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> ScalarSubquery:
     """The value of a query of which at most one row is known to come. CQ0502 where several may."""
     with naming(query, binder.relation):
         return _bind_value(query, binder, queries)
 
 
-def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value:
+def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> ScalarSubquery:
     outer = binder.relation
     inside = correlated(_first_of(query), outer, queries)
     found = _one_row(query, outer, queries) if inside is None else _of_group(query, inside, binder)
@@ -281,7 +281,7 @@ def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value
     return found
 
 
-def _one_row(query: ast.Query, outer: Relation, queries: Queries) -> Value:
+def _one_row(query: ast.Query, outer: Relation, queries: Queries) -> ScalarSubquery:
     rows = queries.nested(query)
     if len(rows.schema) != 1:
         raise _several_columns(len(rows.schema), query)
@@ -290,8 +290,8 @@ def _one_row(query: ast.Query, outer: Relation, queries: Queries) -> Value:
         given = replace(inner, columns=(replace(inner.columns[0], name="given"),))
         items = (_first(ast.ColumnRef("given"), ()), _how_many(query.span))
         counts = queries.select_from(ast.Select(items, span=query.span), given)
-        return Value(counts, (), len(outer.node.schema), True, None, query.span, counted=True)
-    return Value(rows, (), len(outer.node.schema), one_row(rows), None, query.span)
+        return ScalarSubquery(counts, (), len(outer.node.schema), True, None, query.span, counted=True)
+    return ScalarSubquery(rows, (), len(outer.node.schema), one_row(rows), None, query.span)
 
 
 def _limited_to_one(query: ast.Query) -> bool:
@@ -299,7 +299,7 @@ def _limited_to_one(query: ast.Query) -> bool:
     return isinstance(query.limit, ast.NumberLiteral) and query.limit.text in {"0", "1"}
 
 
-def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
+def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> ScalarSubquery:
     """Aggregates of the rows that equal a row of the query around in some columns: one row for each group."""
     select, relation, outer = inside.select, inside.relation, binder.relation
     _refuse_grouped(inside, query)
@@ -318,7 +318,7 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
     rows, on = by(replace(inside, select=replace(select, items=(ast.SelectItem(item, "value"), *last))), binder)
     known = folded(nothing)
     missing = None if isinstance(known, Literal) and known.value is None else nothing
-    return Value(rows, tuple(on), len(outer.node.schema), False, missing, query.span, counted=alone)
+    return ScalarSubquery(rows, tuple(on), len(outer.node.schema), False, missing, query.span, counted=alone)
 
 
 def _by_equality(inside: Inside, binder: ExprBinder) -> tuple[LogicalNode, list[Expr]]:

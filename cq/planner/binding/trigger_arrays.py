@@ -128,7 +128,7 @@ def each(body: Body, found: Elements, bind: Callable[[], Sequence[Step]]) -> tup
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ArraySource:
     """The FROM of a SELECT over an array: a table, the arrays, and the condition of a join."""
 
     table: ast.TableRef
@@ -136,7 +136,7 @@ class Source:
     on: ast.Expr | None
 
 
-def source(select: ast.Select) -> Source | None:
+def source(select: ast.Select) -> ArraySource | None:
     """`FROM t, UNNEST(a)`, in any order, or `FROM UNNEST(a) JOIN t ON …`; None for any other."""
     relations: Sequence[ast.Relation] = select.relations
     on = None
@@ -145,14 +145,14 @@ def source(select: ast.Select) -> Source | None:
             relations, on = (join.left, join.right), join.on
     match relations:
         case (ast.Unnest() as arrays, ast.TableRef(as_of=None, columns=()) as table):
-            return Source(table, arrays, on)
+            return ArraySource(table, arrays, on)
         case (ast.TableRef(as_of=None, columns=()) as table, ast.Unnest() as arrays):
-            return Source(table, arrays, on)
+            return ArraySource(table, arrays, on)
     return None
 
 
 def gather(
-    body: Body, select: ast.Select, of: Source, items: Sequence[ast.Expr], outer: Relation, span: Span
+    body: Body, select: ast.Select, of: ArraySource, items: Sequence[ast.Expr], outer: Relation, span: Span
 ) -> tuple[Expr, ...]:
     """The values of a SELECT that aggregates the rows that elements name; the steps that gather them are pending."""
     found = elements(body, of.arrays, outer)

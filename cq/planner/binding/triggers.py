@@ -33,7 +33,7 @@ from cq.planner.binding.row_keys import keyed
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
 from cq.planner.binding.several_keys import Key, row_by_row
 from cq.planner.binding.tables import Declared, places_of, stored
-from cq.planner.binding.trigger_arrays import SEVERAL, Placed, Source, each, elements, gather, source
+from cq.planner.binding.trigger_arrays import SEVERAL, ArraySource, Placed, each, elements, gather, source
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
@@ -289,7 +289,7 @@ class BodyBinder:
             return value
         return Case(value.type, True, ((row.there, value),), Literal(value.type, True, None), span=node.span)
 
-    def gathered(self, select: ast.Select, of: Source, outer: Relation, span: Span) -> Expr:
+    def gathered(self, select: ast.Select, of: ArraySource, outer: Relation, span: Span) -> Expr:
         """A value that is gathered from the rows that elements of arrays name."""
         items = [i.expr for i in select.items if isinstance(i, ast.SelectItem)]
         if len(items) != 1 or len(select.items) != 1:

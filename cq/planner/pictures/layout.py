@@ -47,7 +47,7 @@ class PlacedBoxes:
 
 
 @dataclass(slots=True)
-class Graph:
+class LayeredGraph:
     """Boxes and bends, by number, in layers. above, below: the neighbours of each in the layers beside its own.
 
     layer_of: of the boxes.
@@ -91,11 +91,11 @@ def _layers(boxes: Sequence[Box]) -> list[int]:
     return [first_reader[n] - 1 if not box.inputs and n in first_reader else found[n] for n, box in enumerate(boxes)]
 
 
-def _graph(boxes: Sequence[Box], layer_of: Sequence[int]) -> Graph:
+def _graph(boxes: Sequence[Box], layer_of: Sequence[int]) -> LayeredGraph:
     layers: list[list[int]] = [[] for _ in range(1 + max(layer_of, default=-1))]
     for number, layer in enumerate(layer_of):
         layers[layer].append(number)
-    graph = Graph(layers, layer_of, [b.width for b in boxes], [[] for _ in boxes], [[] for _ in boxes])
+    graph = LayeredGraph(layers, layer_of, [b.width for b in boxes], [[] for _ in boxes], [[] for _ in boxes])
     for target, box in enumerate(boxes):
         for number, source in enumerate(box.inputs):
             last = source
@@ -112,12 +112,12 @@ def _graph(boxes: Sequence[Box], layer_of: Sequence[int]) -> Graph:
     return graph
 
 
-def _join(graph: Graph, upper: int, lower: int) -> None:
+def _join(graph: LayeredGraph, upper: int, lower: int) -> None:
     graph.below[upper].append(lower)
     graph.above[lower].append(upper)
 
 
-def _order(graph: Graph) -> None:
+def _order(graph: LayeredGraph) -> None:
     """The layers are in the order with the fewest crossings that was seen."""
     best, fewest = [list(at) for at in graph.layers], _crossings(graph)
     for turn in range(ORDERINGS):
@@ -132,7 +132,7 @@ def _order(graph: Graph) -> None:
     graph.layers[:] = best
 
 
-def _crossings(graph: Graph) -> int:
+def _crossings(graph: LayeredGraph) -> int:
     found = 0
     for upper, lower in zip(graph.layers, graph.layers[1:], strict=False):
         rank = {i: place for place, i in enumerate(lower)}
@@ -141,7 +141,7 @@ def _crossings(graph: Graph) -> int:
     return found
 
 
-def _places(graph: Graph) -> list[float]:
+def _places(graph: LayeredGraph) -> list[float]:
     """The centre of every box and bend."""
     centres = [0.0] * len(graph.widths)
     for at in graph.layers:
@@ -154,7 +154,7 @@ def _places(graph: Graph) -> list[float]:
     return centres
 
 
-def _settle(graph: Graph, at: Sequence[int], centres: list[float], wanted: Sequence[float]) -> None:
+def _settle(graph: LayeredGraph, at: Sequence[int], centres: list[float], wanted: Sequence[float]) -> None:
     """The boxes of a layer are as near to where they are wanted as they can without overlap: isotonic regression.
 
     Without its distance from the first, a box must not be left of the one before; where it would be, both are one
@@ -182,7 +182,7 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 def _line(
     boxes: Sequence[Box],
-    graph: Graph,
+    graph: LayeredGraph,
     rows: Sequence[tuple[float, float]],
     centres: Sequence[float],
     target: int,

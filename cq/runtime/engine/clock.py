@@ -21,7 +21,7 @@ from cq.runtime.layout.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TimeFault:
     """Why the time of a row cannot be computed.
 
     site: index into the first stage's sites.  said: as in `EngineFailure`.
@@ -38,7 +38,7 @@ class ComputedTimes:
     """Microseconds, int64, one a row, NULL for rows that have none; `faults` say of which the computation failed."""
 
     values: pa.Array
-    faults: tuple[Fault, ...]
+    faults: tuple[TimeFault, ...]
 
 
 class SourceClock:
@@ -60,7 +60,7 @@ class SourceClock:
         if rows == 0:
             return ComputedTimes(pa.array([], pa.int64()), ())
         loan = lend(host, batch, self._storages)
-        faults: list[Fault] = []
+        faults: list[TimeFault] = []
         try:
             made(host.function("clock_show")(self._clock, self._source, loan), "event times")
             first = self._run(0)
@@ -79,12 +79,14 @@ class SourceClock:
         stopped = self._host.function("clock_run")(self._clock, self._entry, self._state, self._constants, first)
         return int(stopped)
 
-    def _fault(self, row: int) -> Fault:
+    def _fault(self, row: int) -> TimeFault:
         code = ErrorCode(self._host.word(self._state, STATE_ERROR_CODE))
         self._host.set_word(self._state, STATE_ERROR_CODE, 0)
         if code is ErrorCode.NO_MEMORY:
             made(0, "event times")
-        return Fault(row, code, self._host.word(self._state, STATE_ERROR_SITE), self._host.said.get(self._state, ""))
+        return TimeFault(
+            row, code, self._host.word(self._state, STATE_ERROR_SITE), self._host.said.get(self._state, "")
+        )
 
     def close(self) -> None:
         """Free everything; may be called twice."""
