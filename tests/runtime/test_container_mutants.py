@@ -42,6 +42,11 @@ def in_ranks(old: str, new: str, file: str = "ranks") -> Mutant:
     return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_ranks.py",), "sorting or saved")
 
 
+def in_selecting(old: str, new: str) -> Mutant:
+    """A mutant of the search for a place in a list that its comparison with sorted lists should see."""
+    return Mutant("cq.runtime.containers.selecting", old, new, ("test_selecting.py",), "")
+
+
 def in_sliding(old: str, new: str) -> Mutant:
     """A mutant of the sums of panes that long windows should see."""
     return Mutant(f"cq.{SLIDING}", old, new, ("test_sliding.py",), "grid or delay")
@@ -219,6 +224,16 @@ MUTANTS = {
         "        root = _merged(ranks, rest, number)", "        root = rest if rest != 0 else number"
     ),
     "a partition that stays leaves": in_ranks("            if closes <= instant:", "            if closes <= NEVER:"),
+    "a place is sought among the words that are less": in_selecting(
+        "        if place < at:\n            end = at", "        if place <= at:\n            end = at"
+    ),
+    "the word behind a place is any": in_selecting("    if least < count:", "    if least > count:"),
+    "words equal to the least are sought among the others": in_selecting("pivot + 1) if", "pivot) if"),
+    "of the words behind a place the greatest is next to it": in_selecting(
+        "ld_i64(items, n) < ld_i64(items, least), n", "ld_i64(items, n) > ld_i64(items, least), n"
+    ),
+    "a list that is read again is not sorted": in_selecting("    st_i64(slot, LIST_ORDERED, READ_ONCE)\n", ""),
+    "there is no end of turns": in_selecting("        turns -= 1\n        pivot", "        pivot"),
     "partitions that were taken keep another order": in_ranks(
         "return table_sort_births(ld_i64(ranks, RANKS_TABLE))", "return 1", "ranks_saving"
     ),

@@ -465,8 +465,9 @@ RECIPES["first"], RECIPES["last"], RECIPES["any_value"] = _pick(First), _pick(La
 RECIPES["arg_min"], RECIPES["arg_max"] = _pick(AtLeast), _pick(AtGreatest)
 
 
-def collected(template: str) -> Recipe:
-    """template: of the result, from the table T, the list L and the option F: a DOUBLE where the name says between."""
+def collected(ready: str, template: str) -> Recipe:
+    """ready, template: what prepares the list, and the result: from the table T, the list L and the option F. It is a
+    DOUBLE where the name says between."""
 
     def collected_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
         values = accumulators.take(Values(call.args, call.filter, call.distinct))
@@ -474,7 +475,7 @@ def collected(template: str) -> Recipe:
 
         def result(scope: Scope, e: Entry) -> Val:
             where = {"T": e.table, "L": values.list(e), "F": call.options[0] if call.options else 0.5}
-            values.needs(scope, expr("list_sort(T, L)", T=e.table, L=where["L"]))
+            values.needs(scope, expr(ready, **where))
             found = expr(template, **where)
             between = template.startswith("list_between")
             parts_ = (scope.let(found, "value"),) if between else values.value(scope, found)
@@ -486,7 +487,7 @@ def collected(template: str) -> Recipe:
     return collected_recipe
 
 
-RECIPES["median"] = RECIPES["quantile_cont"] = collected("list_between(T, L, F)")
+RECIPES["median"] = RECIPES["quantile_cont"] = collected("list_seek_between(T, L, F)", "list_between(T, L, F)")
 
 
 @recipe("string_agg")

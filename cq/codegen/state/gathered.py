@@ -103,5 +103,7 @@ def histogram_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
     return _gathered(accumulators, call, counted)
 
 
-RECIPES["quantile_disc"] = _or_gathered(collected("list_reaching(T, L, F)"), _quantile_disc)
-RECIPES["mode"] = _or_gathered(collected("list_commonest(T, L)"), _mode)
+RECIPES["quantile_disc"] = _or_gathered(
+    collected("list_seek_reaching(T, L, F)", "list_reaching(T, L, F)"), _quantile_disc
+)
+RECIPES["mode"] = _or_gathered(collected("list_sort(T, L)", "list_commonest(T, L)"), _mode)

@@ -13,15 +13,9 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
     alloc,
-    bits_f64,
     copy,
-    f64_ceil,
-    f64_floor,
-    f64_to_i64,
     fill,
-    i64_to_f64,
     ld_i64,
-    max_i64,
     min_i64,
     move,
     pick,
@@ -37,13 +31,14 @@ _list = Struct("LIST")
 LIST_ROOM = _list.word()  # a string: its length, and where it is in the arena
 LIST_PLACE = _list.word()
 LIST_USED = _list.word()  # bytes
-LIST_ORDERED = _list.word()  # words in ascending order, from the first on
+LIST_ORDERED = _list.word()  # words in ascending order, from the first on, or READ_ONCE
 LIST_WORDS = _list.size()
 
 FIRST_ROOM_BYTES = 64  # more than a string within an entry has
 MOST_ROOM_BYTES = 1 << 31  # of one list; the length of a string has 32 bits
 FEW_NEW = 8  # so many words behind those in order are put into their places one by one
 RUN = 16  # words that are sorted by putting each in its place
+READ_ONCE = -1  # words are in no order, and were sought in it before (selecting.py)
 SIGN_FREE = (1 << 63) - 1
 
 name_words(globals())
@@ -140,13 +135,20 @@ def list_sort(table: int, slot: int) -> int:
     if ordered > 0 and count - ordered <= FEW_NEW:
         for n in range(ordered, count):
             _put_in_place(items, n)
-    else:
-        spare = alloc(count * 8)
-        if spare == 0:
-            return 0
-        _merge_sort(items, spare, count)
-        release(spare)
+    elif sort_words(items, count) == 0:
+        return 0
     st_i64(slot, LIST_ORDERED, count)
+    return 1
+
+
+@native("i64(i64, i64)")
+def sort_words(items: int, count: int) -> int:
+    """1 and the words are in ascending order; 0 without memory."""
+    spare = alloc(count * 8)
+    if spare == 0:
+        return 0
+    _merge_sort(items, spare, count)
+    release(spare)
     return 1
 
 
@@ -171,7 +173,7 @@ def _merge_sort(items: int, spare: int, count: int) -> None:
     """The words are in ascending order: short runs sorted in place, then merged from one room into the other."""
     start = 0
     while start < count:
-        _sort_run(items, start, min_i64(start + RUN, count))
+        sort_run(items, start, min_i64(start + RUN, count))
         start += RUN
     source = items
     target = spare
@@ -188,7 +190,7 @@ def _merge_sort(items: int, spare: int, count: int) -> None:
 
 
 @native("void(i64, i64, i64)", inline=True)
-def _sort_run(items: int, start: int, end: int) -> None:
+def sort_run(items: int, start: int, end: int) -> None:
     """The words from `start` to `end` are in ascending order: each is put among those before it."""
     for n in range(start + 1, end):
         word = ld_i64(items, n)
@@ -218,32 +220,6 @@ def _merge_runs(source: int, target: int, start: int, middle: int, end: int) -> 
         place += 1
     copy(target + place * 8, source + left * 8, (middle - left) * 8)
     copy(target + (place + middle - left) * 8, source + right * 8, (end - right) * 8)
-
-
-@native("f64(i64, i64, f64)", export=True)
-def list_between(table: int, slot: int, fraction: float) -> float:
-    """`cq.lang.aggregates.collected.between` of a list of doubles in order; 0.0 of none."""
-    count = shr_u(ld_i64(slot, LIST_USED), 3)
-    if count == 0:
-        return 0.0
-    items = list_items(table, slot)
-    place = fraction * i64_to_f64(count - 1)
-    low = f64_to_i64(f64_floor(place))
-    below = bits_f64(ordered_bits(ld_i64(items, low)))
-    above = bits_f64(ordered_bits(ld_i64(items, min_i64(low + 1, count - 1))))
-    if below == above or place == i64_to_f64(low):
-        return below
-    return (i64_to_f64(low + 1) - place) * below + (place - i64_to_f64(low)) * above
-
-
-@native("i64(i64, i64, f64)", export=True)
-def list_reaching(table: int, slot: int, fraction: float) -> int:
-    """The first word, in order, up to which there is this fraction of the list; 0 of none."""
-    count = shr_u(ld_i64(slot, LIST_USED), 3)
-    if count == 0:
-        return 0
-    place = f64_to_i64(f64_ceil(fraction * i64_to_f64(count)))
-    return ld_i64(list_items(table, slot), max_i64(place - 1, 0))
 
 
 @native("i64(i64, i64)", export=True)
