@@ -56,7 +56,7 @@ class Track(Generic[T]):
         return self.ready[0][0] if self.ready else self.coming
 
 
-class Lockstep(Generic[T]):
+class ColumnTracks(Generic[T]):
     """Iterates over steps: the items of each, by their places. An error of a track comes out at its step.
 
     Of several errors at one step the one of the first place comes out: the order of threads decides nothing.

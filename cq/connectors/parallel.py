@@ -19,7 +19,7 @@ def cores() -> int:
     return usable_cpus()
 
 
-class Abreast:
+class Parallel:
     """The calling thread and as many helpers, which are there when there is more than one thing to do."""
 
     def __init__(self, helpers: int) -> None:

@@ -183,7 +183,7 @@ def _comment_in_a_comment(fault: SyntaxFault) -> Diagnostic | None:
     return None
 
 
-HABITS: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
+FOREIGN_SYNTAX: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
     _turned_comparison,
     _half_a_condition,
     _null_without_is,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from cq.errors import Diagnostic, Label
 from cq.grammar.fault import COMPARING, SyntaxFault, shown
-from cq.grammar.foreign_syntax import HABITS, cast_by_another_name
+from cq.grammar.foreign_syntax import FOREIGN_SYNTAX, cast_by_another_name
 from cq.grammar.lexer import RESERVED
 from cq.grammar.unsupported import CLAUSES, STATEMENTS, Phrase
 
@@ -72,7 +72,7 @@ def explain(fault: SyntaxFault) -> Diagnostic:
         _reserved,
         _string_as_name,
         _time_of_a_query,
-        *HABITS,
+        *FOREIGN_SYNTAX,
         _missing_and,
         _missing_comma,
         _join_without_condition,

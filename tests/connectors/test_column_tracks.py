@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cq.connectors.column_tracks import MOST_AHEAD, MOST_APART, STEPS_AHEAD, Lockstep, Track
+from cq.connectors.column_tracks import MOST_AHEAD, MOST_APART, STEPS_AHEAD, ColumnTracks, Track
 
 
 class Watched:
@@ -45,7 +45,7 @@ def tracks(watched: list[Watched]) -> list[Track[int]]:
 @pytest.mark.parametrize("helpers", [0, 1, 3])
 def test_tracks_stay_in_step(helpers: int) -> None:
     watched = [Watched(500) for _ in range(5)]
-    steps = list(Lockstep(tracks(watched), helpers, "t"))
+    steps = list(ColumnTracks(tracks(watched), helpers, "t"))
     assert steps == [[n] * 5 for n in range(1, 501)]
     assert not any(w.shared for w in watched)
 
@@ -57,7 +57,7 @@ def test_tracks_that_take_turns_give_every_step_once(helpers: int, stretch: int)
     turns = [[s for s in steps if s // stretch % 2 == turn] for turn in (0, 1)]
     watched = [Watched(300), *(Watched(len(mine)) for mine in turns)]
     mine = [Track(1, iter(t), map([-1, *t].__getitem__, w)) for t, w in zip(turns, watched[1:], strict=True)]
-    found = list(Lockstep([*mine, Track(0, iter(steps), iter(watched[0]))], helpers, "t"))
+    found = list(ColumnTracks([*mine, Track(0, iter(steps), iter(watched[0]))], helpers, "t"))
     assert found == [[s + 1, s] for s in steps]
     assert not any(w.shared for w in watched)
 
@@ -65,7 +65,7 @@ def test_tracks_that_take_turns_give_every_step_once(helpers: int, stretch: int)
 def test_track_of_a_later_stretch() -> None:
     first, later, other = Watched(18), Watched(18), Watched(36)
     steps = iter(
-        Lockstep([Track(0, iter(range(18)), iter(first)), Track(0, iter(range(18, 36)), iter(later)),
+        ColumnTracks([Track(0, iter(range(18)), iter(first)), Track(0, iter(range(18, 36)), iter(later)),
                   Track(1, iter(range(36)), iter(other))], 1, "t")
     )  # fmt: skip
     for taken in range(1, 37):
@@ -77,7 +77,7 @@ def test_track_of_a_later_stretch() -> None:
 
 def test_no_track_runs_away() -> None:
     watched = [Watched(100) for _ in range(3)]
-    steps = iter(Lockstep(tracks(watched), 2, "t"))
+    steps = iter(ColumnTracks(tracks(watched), 2, "t"))
     for taken in range(1, 101):
         next(steps)
         assert all(taken <= w.made <= taken + STEPS_AHEAD for w in watched)
@@ -87,14 +87,14 @@ def test_no_track_runs_away() -> None:
 @pytest.mark.parametrize("helpers", [0, 2])
 def test_error_comes_out_at_its_step_and_the_first_place_decides(helpers: int) -> None:
     watched = [Watched(50), Watched(50, "second", 20), Watched(50, "third", 20), Watched(50, "fourth", 21)]
-    steps = iter(Lockstep(tracks(watched), helpers, "t"))
+    steps = iter(ColumnTracks(tracks(watched), helpers, "t"))
     assert [next(steps) for _ in range(20)] == [[n] * 4 for n in range(1, 21)]
     with pytest.raises(ValueError, match="second"):
         next(steps)
 
 
 def test_helpers_have_ended_when_the_reader_stops_early() -> None:
-    steps = iter(Lockstep(tracks([Watched(1_000_000) for _ in range(4)]), 3, "early"))
+    steps = iter(ColumnTracks(tracks([Watched(1_000_000) for _ in range(4)]), 3, "early"))
     next(steps)
     steps.close()
     assert not [t for t in threading.enumerate() if t.name == "cq-decode-early"]
@@ -102,7 +102,7 @@ def test_helpers_have_ended_when_the_reader_stops_early() -> None:
 
 def test_nothing_is_advanced_before_the_first_step_is_asked_for() -> None:
     watched = Watched(10)
-    lockstep = Lockstep(tracks([watched]), 2, "idle")
+    steps = ColumnTracks(tracks([watched]), 2, "idle")
     assert watched.made == 0
     assert not [t for t in threading.enumerate() if t.name == "cq-decode-idle"]
-    assert len(list(lockstep)) == 10
+    assert len(list(steps)) == 10

@@ -15,12 +15,12 @@ CAPACITY = 4
 
 @pytest.fixture(autouse=True)
 def few_places(monkeypatch):
-    """On the shelf: each place that is looked at is a point where another thread may run."""
+    """On the free list: each place that is looked at is a point where another thread may run."""
     monkeypatch.setattr(p, "IDLE_PARCELS", 2)
 
 
 def depot_with(idle: int, out: int):
-    """Sets up a depot of columnless parcels, so many of them on its shelf and so many under way."""
+    """Sets up a depot of columnless parcels, so many of them on its free list and so many under way."""
 
     def setup() -> list[int]:
         specs = zalloc(8)

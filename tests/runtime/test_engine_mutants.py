@@ -326,25 +326,25 @@ MUTANTS = {
         "    at_store(depot + DEPOT_CLOSED * 8, 1)\n    _leave(depot)\n    _empty(depot)\n",
         DEPOTS,
     ),
-    "a parcel is cleared when it is on the shelf": Mutant(
+    "a parcel is cleared when it is on the free list": Mutant(
         PARCEL,
         """    parcel_clear(parcel)
     at_add(depot + DEPOT_USERS * 8, 1)  # this call looks at the depot after the parcel may be gone
-    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+    if free_list_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
 """,
         """    at_add(depot + DEPOT_USERS * 8, 1)
-    put = shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel)
+    put = free_list_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel)
     parcel_clear(parcel)
     if put == 0:
 """,
         DEPOTS,
     ),
-    "who returns a parcel uses the depot when the parcel is on the shelf": Mutant(
+    "who returns a parcel uses the depot when the parcel is on the free list": Mutant(
         PARCEL,
         """    at_add(depot + DEPOT_USERS * 8, 1)  # this call looks at the depot after the parcel may be gone
-    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+    if free_list_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
 """,
-        """    put = shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel)
+        """    put = free_list_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel)
     at_add(depot + DEPOT_USERS * 8, 1)
     if put == 0:
 """,
@@ -352,12 +352,12 @@ MUTANTS = {
     ),
     "who returns a parcel looks for a closed depot before it puts it": Mutant(
         PARCEL,
-        """    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+        """    if free_list_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
         parcel_free(parcel)
     elif at_load(depot + DEPOT_CLOSED * 8) == 1:
 """,
         """    closed = at_load(depot + DEPOT_CLOSED * 8)
-    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+    if free_list_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
         parcel_free(parcel)
     elif closed == 1:
 """,

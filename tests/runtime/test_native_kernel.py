@@ -79,7 +79,7 @@ def test_interpreted_errors_show_the_generated_line():
 
 def test_generated_source_sees_ops_and_exports_and_nothing_else():
     scope = stage_scope()
-    assert {"ld_i64", "block_new", "shelf_take", "range"} <= scope.keys()
+    assert {"ld_i64", "block_new", "free_list_take", "range"} <= scope.keys()
     assert not {"open", "__import__", "print", "_keep", "eval"} & scope.keys()
     functions = interpret_stage("def f():\n    return open('/etc/passwd')\n")
     with pytest.raises(NameError):

@@ -13,7 +13,7 @@ from cq.runtime.base.ops import KEPT_WORDS, at_load, at_store_rel, at_xchg, fill
 from cq.runtime.base.simulation import Memory, MemoryFault
 from cq.runtime.containers import blocks
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
-from cq.runtime.queues.free_list import shelf_put, shelf_take, shelf_take_at
+from cq.runtime.queues.free_list import free_list_put, free_list_take, free_list_take_at
 
 K = 1024
 SIZES = (1, 100, 40 * K, 300 * K, 1500 * K, 5000 * K)
@@ -133,16 +133,16 @@ def test_a_block_below_the_kept_sizes_shows_stale_addresses(keeping):
         ld_i64(block, 0)
 
 
-def test_every_size_is_on_a_shelf_that_has_room_for_it(keeping):
+def test_every_size_is_in_a_class_that_has_room_for_it(keeping):
     for power in range(15, 30):
         for size in (1 << power, (1 << power) + blocks.EXTRA_BYTES, (1 << power) + blocks.EXTRA_BYTES + 1):
-            number = blocks.shelf_number(size)
-            assert blocks.shelf_room(number) >= size
-            assert number == 0 or blocks.shelf_room(number - 1) < size
+            number = blocks.size_class(size)
+            assert blocks.class_room(number) >= size
+            assert number == 0 or blocks.class_room(number - 1) < size
 
 
 def test_no_more_is_kept_than_the_most_that_may_be(keeping, monkeypatch):
-    monkeypatch.setattr(blocks, "MOST_KEPT_BYTES", 2 * blocks.shelf_room(0))
+    monkeypatch.setattr(blocks, "MOST_KEPT_BYTES", 2 * blocks.class_room(0))
     taken = [block_new(33_000, 0) for _ in range(3)]
     for block in taken:
         block_drop(block)
@@ -152,8 +152,8 @@ def test_no_more_is_kept_than_the_most_that_may_be(keeping, monkeypatch):
     assert ld_i64(blocks.kept_words(), blocks.KEPT_BYTES) == 0
 
 
-def test_a_full_shelf_keeps_no_more(keeping, monkeypatch):
-    monkeypatch.setattr(blocks, "SHELF_PLACES", 1)
+def test_a_full_free_list_keeps_no_more(keeping, monkeypatch):
+    monkeypatch.setattr(blocks, "LIST_PLACES", 1)
     first, second = block_new(32 * K, 0), block_new(32 * K, 0)
     block_drop(first)
     block_drop(second)
@@ -182,7 +182,7 @@ def test_a_kept_block_has_one_owner_in_every_schedule(monkeypatch):
     def one_kept() -> list[int]:
         words = zalloc(KEPT_WORDS * 8)
         monkeypatch.setattr(blocks, "kept_words", lambda: words)
-        monkeypatch.setattr(blocks, "SHELF_PLACES", 3)
+        monkeypatch.setattr(blocks, "LIST_PLACES", 3)
         kept, *held = [block_new(32 * K, 0) for _ in range(3)]
         block_drop(kept)
         return held
@@ -194,9 +194,9 @@ def test_a_kept_block_has_one_owner_in_every_schedule(monkeypatch):
         return lambda held: block_drop(held[number])
 
     def check(held: list[int], results: list[int | None]) -> None:
-        st_i64(blocks._shelf(0), 0, 3)  # threads may have left it too low: then what is above waits for more
-        on_shelf = ld_i64(blocks.kept_words(), blocks.KEPT_BYTES) // blocks.shelf_room(0)
-        again = [block_new(32 * K, 0) for _ in range(on_shelf)]
+        st_i64(blocks._free_list(0), 0, 3)  # threads may have left it too low: then what is above waits for more
+        on_list = ld_i64(blocks.kept_words(), blocks.KEPT_BYTES) // blocks.class_room(0)
+        again = [block_new(32 * K, 0) for _ in range(on_list)]
         assert ld_i64(blocks.kept_words(), blocks.KEPT_BYTES) == 0
         owned = [block for block in results if block] + again
         assert len(set(owned)) == len(owned)
@@ -206,28 +206,28 @@ def test_a_kept_block_has_one_owner_in_every_schedule(monkeypatch):
 
 
 @pytest.mark.parametrize("level", range(4))
-def test_a_shelf_with_a_wrong_level_gives_each_thing_once(level):
+def test_a_free_list_with_a_wrong_level_gives_each_thing_once(level):
     places = 3
     with Memory():
-        shelf = zalloc((1 + places) * 8)
-        assert [shelf_put(shelf, places, thing) for thing in (11, 12, 13, 14)] == [1, 1, 1, 0]
-        st_i64(shelf, 0, level)
-        taken = [shelf_take(shelf) for _ in range(level + 1)]
+        free = zalloc((1 + places) * 8)
+        assert [free_list_put(free, places, thing) for thing in (11, 12, 13, 14)] == [1, 1, 1, 0]
+        st_i64(free, 0, level)
+        taken = [free_list_take(free) for _ in range(level + 1)]
         assert taken == [*(11, 12, 13)[:level][::-1], 0]
-        assert [shelf_put(shelf, places, thing) for thing in (*taken[:level], 14)] == [1] * level + [0]
-        assert sorted(shelf_take(shelf) for _ in range(places)) == [
+        assert [free_list_put(free, places, thing) for thing in (*taken[:level], 14)] == [1] * level + [0]
+        assert sorted(free_list_take(free) for _ in range(places)) == [
             11,
             12,
             13,
-        ]  # a shelf that is full has the top level
+        ]  # a free list that is full has the top level
 
 
-def test_every_place_of_a_shelf_can_be_emptied_whatever_its_level():
+def test_every_place_of_a_free_list_can_be_emptied_whatever_its_level():
     with Memory():
-        shelf = zalloc(3 * 8)
-        assert [shelf_put(shelf, 2, thing) for thing in (11, 12)] == [1, 1]
-        st_i64(shelf, 0, 0)
-        assert [shelf_take_at(shelf, number) for number in (1, 2, 2)] == [11, 12, 0]
+        free = zalloc(3 * 8)
+        assert [free_list_put(free, 2, thing) for thing in (11, 12)] == [1, 1]
+        st_i64(free, 0, 0)
+        assert [free_list_take_at(free, number) for number in (1, 2, 2)] == [11, 12, 0]
 
 
 def test_blocks_dropped_by_other_threads_are_intact_under_stress():

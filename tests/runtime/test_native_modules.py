@@ -93,7 +93,7 @@ def test_a_shipped_object_is_used_and_nothing_compiled(shipped, monkeypatch):
     monkeypatch.setattr(kernel, "object_cache", lambda: pytest.fail("the cache was asked"))
     with small_library():
         assert kernel.library().function("avg_i128")(0, 7, 2) == 3.5
-        assert kernel.library().function("block_new")(4096, 1)  # which takes from a shelf of another module
+        assert kernel.library().function("block_new")(4096, 1)  # which takes from a free list of another module
 
 
 @NEEDS_TARGET

@@ -55,8 +55,8 @@ MUTANTS = {
     "a kept block is not zeroed": Mutant(
         "cq.runtime.containers.blocks", "            if zero == 1:", "            if zero == 2:", MEMORY, "zero"
     ),
-    "a shelf is too small by one byte": Mutant(
-        "cq.runtime.containers.blocks", "clz(size - EXTRA_BYTES - 1)", "clz(size - EXTRA_BYTES - 2)", MEMORY, "shelf"
+    "a size class is too small by one byte": Mutant(
+        "cq.runtime.containers.blocks", "clz(size - EXTRA_BYTES - 1)", "clz(size - EXTRA_BYTES - 2)", MEMORY, "a_class"
     ),
     "a moved block keeps the words of the one it was": Mutant(
         "cq.runtime.containers.blocks", "    st_i64(to, BLOCK_MAPPED, mapped)\n", "", MEMORY, "resized"

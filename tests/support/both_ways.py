@@ -25,7 +25,7 @@ from cq.runtime.base.simulation import Memory, function_address
 
 @contextmanager
 def small_library() -> Iterator[None]:
-    """The runtime library is shelves, memory and 128-bit arithmetic only: tests of compilation need no more."""
+    """The runtime library is free lists, memory and 128-bit arithmetic only: tests of compilation need no more."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (interpret, kernel):
             patch.setattr(module, "LIBRARY", interpret.LIBRARY[:3])

@@ -15,6 +15,7 @@ from types import FunctionType
 
 from cq.codegen.expressions import (
     arrays,
+    int128_casts,
     integers,
     json_text,
     numbers,
@@ -24,7 +25,6 @@ from cq.codegen.expressions import (
     text_building,
     times,
     user,
-    wide_casts,
 )
 from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.constants import literal
@@ -49,7 +49,7 @@ _REGISTERED = (
     text_building,
     times,
     user,
-    wide_casts,
+    int128_casts,
 )  # imported for the kernel forms they register
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 
-from cq.codegen.expressions import wide
+from cq.codegen.expressions import int128
 from cq.codegen.expressions.forms import Strict, form, pure, stored_parts
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
@@ -38,8 +38,8 @@ def _settle(call: Strict, value: ast.expr) -> ast.expr:
 
 def _arithmetic(scope: Scope, call: Strict, op: str) -> None:
     """a op b for + - *: checked integers, plain floats, decimals that fit by their type."""
-    if wide.is_wide(call.type):
-        wide.arithmetic(scope, call, op)
+    if int128.is_int128(call.type):
+        int128.arithmetic(scope, call, op)
         return
     a, b = (v.it for v in call.args)
     if call.type.is_float:
@@ -70,8 +70,8 @@ def _multiply(scope: Scope, call: Strict) -> None:
 
 
 def _is_zero(value: Val) -> ast.expr:
-    if wide.is_wide(value.type):
-        return wide.is_zero(value)
+    if int128.is_int128(value.type):
+        return int128.is_zero(value)
     return expr("B == ZERO", B=value.it, ZERO=0.0 if value.type.is_float else 0)
 
 
@@ -83,8 +83,8 @@ def zero_divisor(scope: Scope, call: Strict, divisor: Val) -> None:
 
 def _quotient(scope: Scope, call: Strict) -> None:
     """a / b where b is not zero."""
-    if wide.is_wide(call.type):
-        wide.give_checked(scope, call, wide.quotient_status(call))
+    if int128.is_int128(call.type):
+        int128.give_checked(scope, call, int128.quotient_status(call))
         return
     a, b = (v.it for v in call.args)
     if call.type.is_float:
@@ -132,18 +132,18 @@ def _try_divide(scope: Scope, call: Strict) -> None:
     if (too_large := _too_large(call)) is not None:
         possible = expr("POSSIBLE and not LARGE", POSSIBLE=possible, LARGE=too_large)
     with scope.when(possible):
-        if not wide.is_wide(call.type):
+        if not int128.is_int128(call.type):
             _quotient(scope, call)
             return
-        with scope.when(expr("S == 0", S=scope.let(wide.quotient_status(call), "status"))):
+        with scope.when(expr("S == 0", S=scope.let(int128.quotient_status(call), "status"))):
             call.give(scope, *stored_parts(scope, call.type))
 
 
 @form("modulo")
 def _modulo(scope: Scope, call: Strict) -> None:
     zero_divisor(scope, call, call.args[1])
-    if wide.is_wide(*(v.type for v in call.args)):
-        wide.remainder(scope, call)
+    if int128.is_int128(*(v.type for v in call.args)):
+        int128.remainder(scope, call)
         return
     a, b = (v.it for v in call.args)
     if call.type.is_float:
@@ -157,8 +157,8 @@ def _modulo(scope: Scope, call: Strict) -> None:
 
 @form("negate")
 def _negate(scope: Scope, call: Strict) -> None:
-    if wide.is_wide(call.type):
-        wide.negate(scope, call)
+    if int128.is_int128(call.type):
+        int128.negate(scope, call)
         return
     (a,) = (v.it for v in call.args)
     if call.type.is_float:
@@ -174,8 +174,8 @@ def _negate(scope: Scope, call: Strict) -> None:
 
 @form("abs")
 def _abs(scope: Scope, call: Strict) -> None:
-    if wide.is_wide(call.type):
-        wide.absolute(scope, call)
+    if int128.is_int128(call.type):
+        int128.absolute(scope, call)
         return
     (a,) = (v.it for v in call.args)
     if call.type.is_float:
@@ -210,7 +210,7 @@ def compare(scope: Scope, a: Val, b: Val, name: str) -> ast.expr:
         case Physical.F64:
             return expr(_float_comparison(name), A=a.it, B=b.it)
         case Physical.I128:
-            return expr(wide.COMPARISONS[name], **wide.holes(a, b))
+            return expr(int128.COMPARISONS[name], **int128.holes(a, b))
         case _:
             return expr(f"A {sign} B", A=a.it, B=b.it)
 

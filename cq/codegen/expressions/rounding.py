@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from cq.codegen.expressions import wide
+from cq.codegen.expressions import int128
 from cq.codegen.expressions.forms import Strict, form, result_of
 from cq.codegen.expressions.numbers import check_range, overflow
 from cq.codegen.values import Scope
@@ -32,8 +32,8 @@ def _whole(name: str, of_decimal: str, way: int) -> None:
     @form(name)
     def rounded(scope: Scope, call: Strict) -> None:
         (value,) = call.args
-        if wide.is_wide(value.type):
-            wide.whole(scope, call, way)
+        if int128.is_int128(value.type):
+            int128.whole(scope, call, way)
         elif value.type.kind is Kind.DECIMAL:
             unit = power_of_ten(value.type.scale)
             call.give(scope, scope.let(expr(of_decimal, A=value.it, UNIT=unit)))
@@ -80,8 +80,8 @@ def _round_decimal(scope: Scope, call: Strict) -> None:
     digits = _literal_digits(call)
     value = call.args[0]
     cut = value.type.scale - digits
-    if wide.is_wide(value.type, call.type):
-        wide.cut_at(scope, call, digits, rounded=True)
+    if int128.is_int128(value.type, call.type):
+        int128.cut_at(scope, call, digits, rounded=True)
     elif cut <= 0:
         call.give(scope, value.it)
     elif cut > 18:  # more digits than there are
@@ -101,8 +101,8 @@ def _trunc(scope: Scope, call: Strict) -> None:
         return
     digits = _literal_digits(call)
     cut = value.type.scale - digits
-    if wide.is_wide(value.type):
-        wide.cut_at(scope, call, digits, rounded=False)
+    if int128.is_int128(value.type):
+        int128.cut_at(scope, call, digits, rounded=False)
     elif cut <= 0:
         call.give(scope, value.it)
     elif cut > 18:

@@ -370,16 +370,16 @@ def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool)
         return EmittedGroups(
             births.count, lambda group: Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
         )
-    abreast = writer.let(expr("panes_abreast(P, F)", P=state, F=first), "abreast")
-    with scope.when(expr("N < 0", N=abreast)):
+    found = writer.let(expr("groups_apart(P, F)", P=state, F=first), "apart")
+    with scope.when(expr("N < 0", N=found)):
         flow.no_memory("ordering groups")
-    count = writer.let(expr("max(A, N)", A=abreast, N=births.count), "groups")
+    count = writer.let(expr("max(A, N)", A=found, N=births.count), "groups")
     rounds = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_ROUNDS), "rounds")
     owner = writer.let(ast.Name(table, ast.Load()), "owner")
 
     def entry_of(group: str) -> Entry:
         entry = writer.let(ast.Constant(0), "entry")
-        with writer.if_(expr("A == 0", A=abreast)):
+        with writer.if_(expr("A == 0", A=found)):
             writer.set(entry, births.entry(group))
         with writer.otherwise():
             writer.code("if G & (ROUND - 1) == 0:\n    panes_round(P)", G=group, ROUND=apart_words.ROUND, P=state)

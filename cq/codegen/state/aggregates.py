@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from cq.codegen.expressions.arrays import order_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.forms import stored_parts
+from cq.codegen.expressions.int128 import is_int128
 from cq.codegen.expressions.user import is_user_call, user_values
-from cq.codegen.expressions.wide import is_wide
 from cq.codegen.state.accumulators import (
     Accumulator,
     AllBits,
@@ -229,7 +229,7 @@ def count_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
 
 def _total(accumulators: Accumulators, call: AggregateCall) -> Accumulator:
     type_ = call.args[0].type
-    kind = FloatTotal if type_.is_float else WideTotal if is_wide(type_) else Total
+    kind = FloatTotal if type_.is_float else WideTotal if is_int128(type_) else Total
     return accumulators.take(kind(call.args, call.filter, call.distinct))
 
 
@@ -245,7 +245,7 @@ def sum_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
             if call.type.kind is Kind.REAL:
                 value = scope.let(expr("f32_round(V)", V=value), "sum")
             return Val(call.type, (value,), null)
-        if is_wide(call.type):
+        if is_int128(call.type):
             return Val(call.type, _wide_mean(scope, call, total, e, ast.Constant(1), "sum"), null)
         lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
         wrong = expr("fits_64(HI, LO) == 0", HI=hi, LO=lo)
@@ -270,7 +270,7 @@ def avg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
         if isinstance(total, FloatTotal):
             mean = scope.let(expr("f64_div(S, i64_to_f64(C))", S=total.at_float(e), C=many), "mean")
             return Val(call.type, (mean,), null)
-        if is_wide(call.type):
+        if is_int128(call.type):
             return Val(call.type, _wide_mean(scope, call, total, e, many, "average"), null)
         lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
         if call.type.is_float:

@@ -22,7 +22,7 @@ from cq.runtime.layout.abi import ErrorCode
 class Gathered(Listed):
     """All values of the argument, of which the order does not matter: as of Listed, without NULLs."""
 
-    names = ("BAG", "BAG_PLACE", "BAG_BYTES", "BAG_ORDERED")
+    names = ("GATHERED", "GATHERED_PLACE", "GATHERED_BYTES", "GATHERED_ORDERED")
     keeps_null = False
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:

@@ -41,7 +41,7 @@ from cq.connectors.csv.rows import (
     text_behind_quotes,
 )
 from cq.connectors.formats import CSV_OPTIONS
-from cq.connectors.parallel import Abreast, cores
+from cq.connectors.parallel import Parallel, cores
 from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged, told_apart
 from cq.connectors.rules import FAR, RowFault, Rules, has_text_form, shown
@@ -108,14 +108,19 @@ def read_csv(
     """
     threads = min(cores(), MAX_THREADS)
     window = UnreadRows(file, name, options.dialect, threads)
-    with closing(Abreast(threads - 1)) as abreast:
-        begun = yield from _pieces(window, name, options, rules, make_scan, abreast)
+    with closing(Parallel(threads - 1)) as parallel:
+        begun = yield from _pieces(window, name, options, rules, make_scan, parallel)
     if not begun and options.header and not may_be_blank:
         raise damaged(name, "the file is empty, not even a header line", "say header = false if it has none")
 
 
 def _pieces(
-    window: UnreadRows, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None, abreast: Abreast
+    window: UnreadRows,
+    name: str,
+    options: CsvOptions,
+    rules: Rules,
+    make_scan: MakePlainScan | None,
+    parallel: Parallel,
 ) -> Generator[Piece, None, bool]:
     """The rows; in the end, whether there was a first one, or a header."""
     column_map: ColumnMap | None = None
@@ -132,7 +137,7 @@ def _pieces(
                 window.take(next_row(block.text, first))
         if may_guess and not window.last:
             guesses = window.guesses()
-            for guess, (piece, again) in zip(guesses, abreast.map(column_map.proven, guesses), strict=True):
+            for guess, (piece, again) in zip(guesses, parallel.map(column_map.proven, guesses), strict=True):
                 may_guess = again
                 if piece is None:
                     break

@@ -24,7 +24,7 @@ from cq.connectors.csv.rows import Dialect, Positions, count_line_feeds, is_utf8
 from cq.connectors.csv.source import MAX_THREADS, ColumnMap, CsvOptions, one_array
 from cq.connectors.json.names import Level, levels_of
 from cq.connectors.json.rows import JsonValue, NoFields, NoObject, reader, values
-from cq.connectors.parallel import Abreast, cores
+from cq.connectors.parallel import Parallel, cores
 from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, Piece, Place, damaged
 from cq.connectors.rules import FAR, RowFault, Rules, has_text_form, shown
@@ -70,11 +70,11 @@ def read_json(
     window = UnreadRows(file, name, LINES, threads, "JSON")
     reading = _Reading.of(name, rules, make_scan, make_plain)
     begun = False
-    with closing(Abreast(threads - 1)) as abreast:
+    with closing(Parallel(threads - 1)) as parallel:
         while window.fill():
             begun = begun or check_lines(window.text, name)
             blocks = [window.whole()] if window.last else window.guesses()
-            for block, pieces in zip(blocks, abreast.map(reading.pieces, blocks), strict=True):
+            for block, pieces in zip(blocks, parallel.map(reading.pieces, blocks), strict=True):
                 window.take(len(block.text))
                 yield from pieces
 

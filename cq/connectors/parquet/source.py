@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.types as t
 from pyarrow import parquet
 
-from cq.connectors.column_tracks import Lockstep, Track
+from cq.connectors.column_tracks import ColumnTracks, Track
 from cq.connectors.conversion import conversion, match_columns, never_fails, sound
 from cq.connectors.nested import flat_batch, flat_schema
 from cq.connectors.parallel import cores
@@ -115,8 +115,8 @@ def _columns(
     several = cores() > 1 and metadata.num_rows > READ_ROWS
     streams = _shared_out(metadata, names) if several else [_Stream(tuple(names), 1)]
     tracks = list(_tracks(file, opened, streams, coded))
-    lockstep = Lockstep(tracks, min(cores(), len(tracks)) - 1, name)
-    with closing(iter(lockstep)) as steps:
+    together = ColumnTracks(tracks, min(cores(), len(tracks)) - 1, name)
+    with closing(iter(together)) as steps:
         for step in steps:
             for parts in _cut(step):
                 arrays = {n: part.column(n) for part, stream in zip(parts, streams, strict=True) for n in stream.names}

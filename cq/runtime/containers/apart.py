@@ -132,7 +132,7 @@ def _advance(head: int, number: int) -> None:
 
 
 @native("i64(i64, i64)", export=True)
-def panes_abreast(panes: int, number: int) -> int:
+def groups_apart(panes: int, number: int) -> int:
     """How many groups the panes of the first time have that are apart, ready to be gone through from group `number` on,
     which is 0 or where it was stopped. 0: there is only one pane. -1 without memory.
     """

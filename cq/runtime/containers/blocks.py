@@ -3,19 +3,19 @@
 Block     begins on a cache line, so that an entry of 64 bytes lies in one; its words are in the line before it.
 Large     from LARGE_FROM_BYTES on it has pages of its own, large ones where the system gives them: 128 MiB of fresh
           small pages cost 65 ms of faults, of large ones 7 ms, zeroing them again 2 ms (measured).
-Kept      a released block from KEPT_FROM_BYTES on waits on the shelf of its size for the next request of any thread.
-          The C library would keep most of what the main thread releases and give back what a worker does, so that each
-          run of an engine with workers paid for its tables and parcels again, tables of a million groups a third of
-          their time. The pages of a large block that waits are the system's if it needs them.
+Kept      a released block from KEPT_FROM_BYTES on waits on the free list of its size class for any thread's next
+          request. The C library would keep most of what the main thread releases and give back what a worker does, so
+          that each run of an engine with workers paid for its tables and parcels again, tables of a million groups a
+          third of their time. The pages of a large block that waits are the system's if it needs them.
 
 Roles     any thread requests and releases; a block has one owner.
-Shared    KEPT_BYTES, the shelves (cq/runtime/queues/free_list.py).
-I1        a block is in one place: with its owner, on a shelf, or with the system.
+Shared    KEPT_BYTES, the free lists (cq/runtime/queues/free_list.py).
+I1        a block is in one place: with its owner, on a free list, or with the system.
                                                               tests: test_a_kept_block_has_one_owner_in_every_schedule
-I2        blocks on shelves hold at most MOST_KEPT_BYTES.                          tests: test_no_more_is_kept_than_*
-Order     what an owner did to a block comes before the CAS that puts it on a shelf, and the next owner's work after the
-          exchange that takes it (free_list.py). KEPT_BYTES is added to before a block is put and after one is taken
-          (seq_cst), so it never counts less than the shelves hold; nobody reads memory by what it says.
+I2        blocks on free lists hold at most MOST_KEPT_BYTES.                          tests: test_no_more_is_kept_than_*
+Order     what an owner did to a block comes before the CAS that puts it on a free list, and the next owner's work after
+          the exchange that takes it (free_list.py). KEPT_BYTES is added to before a block is put and after one is taken
+          (seq_cst), so it never counts less than the free lists hold; nobody reads memory by what it says.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.layout.words import WORDS_A_LINE, Struct
-from cq.runtime.queues.free_list import shelf_put, shelf_take
+from cq.runtime.queues.free_list import free_list_put, free_list_take
 
 LINE_BYTES = WORDS_A_LINE * 8
 
@@ -50,18 +50,18 @@ LINE_BYTES = WORDS_A_LINE * 8
 _block = Struct("BLOCK", after=-WORDS_A_LINE)
 BLOCK_BASE = _block.word()  # where its memory begins
 BLOCK_SIZE = _block.word()  # bytes asked for
-BLOCK_SHELF = _block.word()  # the number of its shelf; -1: it is not kept
+BLOCK_CLASS = _block.word()  # its size class; -1: it is not kept
 BLOCK_MAPPED = _block.word()  # bytes of its own mapping; 0: the C library has it
 
 _kept = Struct("KEPT")
-KEPT_BYTES = _kept.line()  # on the shelves
-KEPT_SHELVES = _kept.rest()
-SHELF_PLACES = 2048  # of one size: the columns of a result of 10 M rows, which is dropped before the next one is made
-FIRST_SHELF_LOG = 15
-SHELVES = (KEPT_WORDS - KEPT_SHELVES) // (1 + SHELF_PLACES)
+KEPT_BYTES = _kept.line()  # on the free lists
+KEPT_LISTS = _kept.rest()
+LIST_PLACES = 2048  # of one class: the columns of a result of 10 M rows, which is dropped before the next one is made
+FIRST_CLASS_LOG = 15
+SIZE_CLASSES = (KEPT_WORDS - KEPT_LISTS) // (1 + LIST_PLACES)
 EXTRA_BYTES = 2048  # above the power of two: 65 values of 16 bytes past the last row of a ticket, slack behind strings
 
-KEPT_FROM_BYTES = 1 << FIRST_SHELF_LOG  # smaller ones the C library keeps
+KEPT_FROM_BYTES = 1 << FIRST_CLASS_LOG  # smaller ones the C library keeps
 MOST_KEPT_BYTES = 256 << 20  # a table of a million groups with the smaller ones it has outgrown
 LARGE_BYTES = 2 << 20  # a large page here and on most machines
 LARGE_FROM_BYTES = 1 << 20  # one large page costs 0.1 ms to get, as many small ones 0.5 ms
@@ -69,33 +69,33 @@ PAGE_BYTES = 4096
 
 
 @native("i64(i64)")
-def shelf_number(size: int) -> int:
-    """The number of the first shelf whose blocks have room for `size` bytes; -1 when such a block is not kept."""
-    if size < KEPT_FROM_BYTES or size > shl(1, FIRST_SHELF_LOG + SHELVES - 1) or kept_words() == 0:
+def size_class(size: int) -> int:
+    """The first class whose blocks have room for `size` bytes; -1 when such a block is not kept."""
+    if size < KEPT_FROM_BYTES or size > shl(1, FIRST_CLASS_LOG + SIZE_CLASSES - 1) or kept_words() == 0:
         return -1
-    return 64 - clz(size - EXTRA_BYTES - 1) - FIRST_SHELF_LOG
+    return 64 - clz(size - EXTRA_BYTES - 1) - FIRST_CLASS_LOG
 
 
 @native("i64(i64)")
-def shelf_room(number: int) -> int:
-    """The bytes a block of a shelf has room for."""
-    return shl(1, FIRST_SHELF_LOG + number) + EXTRA_BYTES
+def class_room(number: int) -> int:
+    """The bytes that a block of this class has room for."""
+    return shl(1, FIRST_CLASS_LOG + number) + EXTRA_BYTES
 
 
 @native("i64(i64)")
-def _shelf(number: int) -> int:
-    """A shelf: its level and its places."""
-    return kept_words() + (KEPT_SHELVES + number * (1 + SHELF_PLACES)) * 8
+def _free_list(number: int) -> int:
+    """The free list of a size class: its level and its places."""
+    return kept_words() + (KEPT_LISTS + number * (1 + LIST_PLACES)) * 8
 
 
 @native("i64(i64, i64)", export=True)
 def block_new(size: int, zero: int) -> int:
     """The address of `size` > 0 bytes, all of them 0 if `zero` is 1; 0 without memory."""
-    number = shelf_number(size)
+    number = size_class(size)
     room = size
     if number >= 0:
-        room = shelf_room(number)
-        block = shelf_take(_shelf(number))
+        room = class_room(number)
+        block = free_list_take(_free_list(number))
         if block != 0:
             at_add(kept_words(), -room)
             if zero == 1:
@@ -117,7 +117,7 @@ def block_new(size: int, zero: int) -> int:
     block = start + LINE_BYTES
     st_i64(block, BLOCK_BASE, base)
     st_i64(block, BLOCK_SIZE, size)
-    st_i64(block, BLOCK_SHELF, number)
+    st_i64(block, BLOCK_CLASS, number)
     st_i64(block, BLOCK_MAPPED, mapped)
     return block
 
@@ -136,15 +136,15 @@ def block_drop(block: int) -> None:
 
 @native("i64(i64)")
 def _keep(block: int) -> int:
-    """1 and the block is on its shelf; 0 when it is not of a shelf's size or there is no place for it."""
-    number = ld_i64(block, BLOCK_SHELF)
+    """1 and the block is on the free list of its class; 0 when it has no class or there is no place for it."""
+    number = ld_i64(block, BLOCK_CLASS)
     if number < 0:
         return 0
-    room = shelf_room(number)
+    room = class_room(number)
     if at_add(kept_words(), room) + room <= MOST_KEPT_BYTES:
         if room >= 2 * LARGE_BYTES:
             spare_pages(block - LINE_BYTES + LARGE_BYTES, (room & ~(LARGE_BYTES - 1)) - LARGE_BYTES)
-        if shelf_put(_shelf(number), SHELF_PLACES, block) == 1:
+        if free_list_put(_free_list(number), LIST_PLACES, block) == 1:
             return 1
     at_add(kept_words(), -room)
     return 0
@@ -159,10 +159,10 @@ def block_resize(block: int, size: int) -> int:
     if block == 0:
         return block_new(size, 0)
     held = ld_i64(block, BLOCK_SIZE)
-    number = ld_i64(block, BLOCK_SHELF)
+    number = ld_i64(block, BLOCK_CLASS)
     room = held
     if number >= 0:
-        room = shelf_room(number)
+        room = class_room(number)
     if size <= room:
         st_i64(block, BLOCK_SIZE, size)
         return block
@@ -180,13 +180,13 @@ def _move(block: int, to: int) -> int:
     """1 and the second block has the pages of the first, which is no more; 0 and it can be copied."""
     base = ld_i64(to, BLOCK_BASE)
     size = ld_i64(to, BLOCK_SIZE)
-    number = ld_i64(to, BLOCK_SHELF)
+    number = ld_i64(to, BLOCK_CLASS)
     mapped = ld_i64(to, BLOCK_MAPPED)
     pages = (ld_i64(block, BLOCK_SIZE) + LINE_BYTES + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)
     old = ld_i64(block, BLOCK_BASE)
     moved = move_pages(old, ld_i64(block, BLOCK_MAPPED), block - LINE_BYTES, pages, to - LINE_BYTES)
     st_i64(to, BLOCK_BASE, base)
     st_i64(to, BLOCK_SIZE, size)
-    st_i64(to, BLOCK_SHELF, number)
+    st_i64(to, BLOCK_CLASS, number)
     st_i64(to, BLOCK_MAPPED, mapped)
     return moved

@@ -5,13 +5,13 @@ parcel goes with them, as the next stage's batch or as an Arrow record batch, an
 where the parcels of one port come from and return to: fresh buffers of this size would cost more than filling them.
 
 Roles     a parcel has one owner. Parcels lent to Arrow come back from any thread (parcel_arrow_release).
-Shared    DEPOT_FREE  shelf of idle parcels.  DEPOT_USERS  parcels that exist, plus one for the engine.
+Shared    DEPOT_FREE  free list of idle parcels.  DEPOT_USERS  parcels that exist, plus one for the engine.
           DEPOT_CLOSED  1 when the engine is gone.  DEPOT_BYTES  held by parcels that are not with Arrow.
 I1        a parcel is with its owner or idle in its depot, never both.  tests: test_a_parcel_that_came_back_is_taken_*
 I2        after the engine is gone, the last parcel takes the depot with it.
                                                             tests: test_a_parcel_that_comes_back_while_its_depot_*
-Order     return: the parcel is cleared, the depot has a user more (seq_cst), the shelf has the parcel (CAS), then a
-          look at CLOSED. close: CLOSED = 1, then the shelf is emptied, then the depot has a user less. Putting and
+Order     return: the parcel is cleared, the depot has a user more (seq_cst), the free list has the parcel (CAS), then a
+          look at CLOSED. close: CLOSED = 1, then the free list is emptied, then the depot has a user less. Putting and
           looking are a store and a load of two words, as closing and emptying are, so none may be weaker than seq_cst:
           whoever comes second frees the parcel. Nobody touches a depot after leaving it: the last one releases it.
 """
@@ -85,7 +85,7 @@ from cq.runtime.layout.abi import (
     STRING_SLACK_BYTES,
 )
 from cq.runtime.layout.words import Struct
-from cq.runtime.queues.free_list import shelf_put, shelf_take, shelf_take_at
+from cq.runtime.queues.free_list import free_list_put, free_list_take, free_list_take_at
 
 IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many under way; fresh ones cost a page fault a page
 
@@ -102,7 +102,7 @@ DEPOT_SEGMENTED = _depot.word()  # 1: parcels carry segments for a next stage
 DEPOT_POSITIONED = _depot.word()  # 1: parcels carry positions
 DEPOT_MARKED = _depot.word()  # 1: parcels carry the watermarks of their rows
 DEPOT_CAUSED = _depot.word()  # 1: parcels carry what has caused their rows
-DEPOT_FREE = _depot.words(1 + IDLE_PARCELS)  # shelf of idle parcels
+DEPOT_FREE = _depot.words(1 + IDLE_PARCELS)  # free list of idle parcels
 DEPOT_WORDS = _depot.size()
 
 _parcel = Struct("PARCEL", after=ITEM_WORDS)
@@ -157,7 +157,7 @@ def depot_close(depot: int) -> None:
 def _empty(depot: int) -> None:
     """Idle parcels are freed."""
     for number in range(IDLE_PARCELS):
-        parcel = shelf_take_at(depot + DEPOT_FREE * 8, 1 + number)
+        parcel = free_list_take_at(depot + DEPOT_FREE * 8, 1 + number)
         if parcel != 0:
             parcel_free(parcel)
 
@@ -298,7 +298,7 @@ def port_make_bytes_room(out: int, size: int) -> int:
 @native("i64(i64)")
 def parcel_get(depot: int) -> int:
     """An empty parcel, an idle one if there is one; 0 without memory."""
-    parcel = shelf_take(depot + DEPOT_FREE * 8)
+    parcel = free_list_take(depot + DEPOT_FREE * 8)
     if parcel != 0:
         return parcel
     return parcel_new(depot, ld_i64(depot, DEPOT_CAPACITY))
@@ -356,7 +356,7 @@ def parcel_return(parcel: int) -> None:
         return
     parcel_clear(parcel)
     at_add(depot + DEPOT_USERS * 8, 1)  # this call looks at the depot after the parcel may be gone
-    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+    if free_list_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
         parcel_free(parcel)
     elif at_load(depot + DEPOT_CLOSED * 8) == 1:
         _empty(depot)

@@ -15,7 +15,7 @@ from cq.runtime.values.decimals import CUT
 WIDEST = decimal(MAX_DECIMAL_DIGITS, 0)
 
 
-def is_wide(*types: DataType) -> bool:
+def is_int128(*types: DataType) -> bool:
     """Whether one of these is a DECIMAL of two words."""
     return any(t.physical is Physical.I128 for t in types)
 
@@ -75,7 +75,7 @@ def arithmetic(scope: Scope, call: Strict, op: str) -> None:
         _sum(scope, call, op)
         return
     a, b = call.args
-    if not is_wide(a.type, b.type):
+    if not is_int128(a.type, b.type):
         give_words(scope, call, expr("wmul(A, B)", A=a.it, B=b.it), expr("smulhi(A, B)", A=a.it, B=b.it))
         return
     cut = a.type.scale + b.type.scale - call.type.scale

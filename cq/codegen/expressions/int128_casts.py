@@ -6,8 +6,8 @@ import ast
 
 from cq.codegen.expressions.casts import give_read, settled, unless
 from cq.codegen.expressions.forms import Strict, form, give_text, pure
+from cq.codegen.expressions.int128 import COMPARISONS, give_words, holes, is_zero
 from cq.codegen.expressions.rounding import power_of_ten
-from cq.codegen.expressions.wide import COMPARISONS, give_words, holes, is_zero
 from cq.codegen.values import Scope, Val, words_of_value
 from cq.codegen.writer import expr
 from cq.lang.types import BIGINT, REAL, WORD_DIGITS, Physical, as_decimal_digits, decimal, integer_range
