@@ -90,6 +90,12 @@ BODIES = {
         ("t has a row with this key",),
         {1: 11, 2: 7, 3: MOST},
     ),
+    "a row whose sub-query needs the row itself": Hostile(
+        "UPDATE t SET n = (SELECT o.n FROM t AS o WHERE o.k = t.n - 8) WHERE k = new.a;",
+        ((1, None, None, None), (3, None, None, None), (2, None, None, None)),  # row 2's 20; no row; row 12, no row
+        ("t.n cannot be NULL", "t.n cannot be NULL"),
+        {1: 20, 2: 20, 3: MOST},
+    ),
 }
 WAYS = [(scheme, workers) for scheme in SCHEMES if scheme != UNCHECKED for workers in (1, 2)]
 

@@ -329,6 +329,8 @@ OVER_AND_JOINS = {
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a WHERE k = auction;\nSELECT * FROM a_changes;",
     "trigger_updates_from_table": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = b.n FROM account AS b WHERE account.card = item;",
+    "trigger_key_by_its_row": BID + "CREATE TABLE a (x BIGINT PRIMARY KEY, y BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = 1 WHERE x = (SELECT o.y FROM a AS o WHERE o.x = a.y);",
     "trigger_of_many_rows": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
     + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(33))

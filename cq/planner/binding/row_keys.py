@@ -43,7 +43,7 @@ def keyed(table: KeyedTable, start: int, condition: Expr | None, span: Span) -> 
             rest.append(part)
     if len(found) < len(table.key):
         missing = [c for c in table.key if c not in found]
-        raise _no_key(table, missing, [_inexact(p, start + 1 + missing[0]) for p in parts], span)
+        raise no_key(table, span, missing, [_inexact(p, start + 1 + missing[0]) for p in parts])
     return tuple(found[c] for c in table.key), conjunction(rest) if rest else None
 
 
@@ -77,11 +77,15 @@ def _inexact(part: Expr, column: int) -> tuple[Expr, Expr] | None:
     return None
 
 
-def _no_key(
-    table: KeyedTable, missing: Sequence[int], near: Sequence[tuple[Expr, Expr] | None], span: Span
+def no_key(
+    table: KeyedTable,
+    span: Span,
+    missing: Sequence[int] | None = None,
+    near: Sequence[tuple[Expr, Expr] | None] = (),
 ) -> CompileError:
-    """CQ0411: a WHERE does not name a row. near: what `_inexact` found in its parts."""
-    names = [table.fields[c].name for c in missing]
+    """CQ0411: a WHERE does not name a row. missing: columns of the key without a value.  near: what `_inexact` found in
+    its parts."""
+    names = [table.fields[c].name for c in (table.key if missing is None else missing)]
     cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
     found = next((n for n in near if n is not None), None)
     if found is None:

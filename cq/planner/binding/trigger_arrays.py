@@ -61,7 +61,7 @@ class Body(Protocol):
 
     def fresh(self, table: str, span: Span) -> int: ...
 
-    def settle(self, start: int, table: str, key: tuple[Expr, ...]) -> Placed: ...
+    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> Placed: ...
 
     def local(self, type_: DataType) -> Column: ...
 
@@ -172,7 +172,7 @@ def gather(
         conditions = [body.binder(relation).condition(w, "the condition of WHERE") for w in written]
         met = conjunction(conditions) if conditions else None
         key, rest = keyed(body.declared[table].table, start, met, written[0].span if written else span)
-        placed = body.settle(start, table, key)
+        placed = body.settle(start, table, key, written[0].span if written else span)
         values.extend(map(placed.over, bound))
         there: Expr = Column(BOOLEAN, False, placed.start, "found")
         sets = [_gathered(body, placed, call, resets, finals) for call in aggregates]

@@ -27,9 +27,10 @@ from cq.lang.types import BOOLEAN, VARCHAR, DataType, common_type
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import convert, settled
+from cq.planner.binding.correlated import in_order
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.row_keys import keyed
+from cq.planner.binding.row_keys import keyed, no_key
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
 from cq.planner.binding.several_keys import Key, row_by_row
 from cq.planner.binding.tables import Declared, places_of, stored
@@ -218,10 +219,11 @@ class BodyBinder:
         number = max(n for n, at in enumerate(self.starts()) if at <= column)
         return self.of_event(number)
 
-    def settle(self, start: int, table: str, key: tuple[Expr, ...]) -> Placed:
-        """The access made last but for those of sub-queries has this key and is read.
+    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> Placed:
+        """The access made last but for those of sub-queries has this key and is read, before those that need its row.
 
-        Where an earlier one is the same row, whatever the tables hold, it is that one.
+        Where an earlier one is the same row, whatever the tables hold, it is that one. CQ0411 where its row has to be
+        read before its key is known.
         """
         number = next(n for n, at in enumerate(self.starts()) if at == start)
         access = Access(self.used.index(table), key)
@@ -234,8 +236,21 @@ class BodyBinder:
                     self.pending.append(Read(n))
                     return Placed(n, at, start)
         self.accesses[number] = access
-        self.pending.append(Read(number))
+        before, behind, late = in_order(self.pending, self.place(number), self.key_of, self.place)
+        if late & columns_of(*key):
+            raise no_key(self.declared[table].table, span)
+        again = (Read(number),) if behind else ()  # what has been read may be this very row
+        self.pending = [*before, Read(number), *behind, *again]
         return Placed(number, start, start)
+
+    def key_of(self, number: int) -> tuple[Expr, ...]:
+        access = self.accesses[number]
+        return access.key if isinstance(access, Access) else ()
+
+    def place(self, number: int) -> range:
+        """Where an access or a local is in the frame."""
+        starts = (*self.starts(), self.end)
+        return range(starts[number], starts[number + 1])
 
     def starts(self) -> tuple[int, ...]:
         """Where the accesses begin in the frame."""
@@ -250,7 +265,7 @@ class BodyBinder:
         made = [settled(binder.bind(v)) for v in values]
         condition = binder.condition(where, "the condition of WHERE") if where is not None else None
         key, rest = keyed(self.declared[table].table, start, condition, where.span if where is not None else span)
-        placed = self.settle(start, table, key)
+        placed = self.settle(start, table, key, where.span if where is not None else span)
         rest = None if rest is None else placed.over(rest)
         return Row(placed.access, placed.start, tuple(map(placed.over, made)), rest)
 
@@ -359,7 +374,10 @@ class BodyBinder:
         for where in ways:
             own = change(table, where)
             reads = self.taken()
-            if len(ways) > 1 and sum(self.is_read(s, table) for s in every(reads)) > 1:
+            if (
+                len(ways) > 1
+                and len({s.access for s in every(reads) if isinstance(s, Read) and self.is_read(s, table)}) > 1
+            ):
                 raise compile_error(
                     "CQ0501", f'a statement that names several rows of "{table}" cannot read others of it', node.span,
                     help="write a statement for each key: WHERE k = new.a, and the next one WHERE k = new.b",
@@ -438,7 +456,7 @@ class BodyBinder:
         for column, value in zip(order, written, strict=True):
             values[column] = stored(binder, binder.bind(value), fields[column])
         start = self.fresh(table, node.span)
-        placed = self.settle(start, table, tuple(values[c] for c in declared.table.key))
+        placed = self.settle(start, table, tuple(values[c] for c in declared.table.key), node.span)
         return Insert(placed.access, tuple(values), self.conflict(node, table, placed, values))
 
     def conflict(self, node: ast.Insert, table: str, placed: Placed, values: Sequence[Expr]) -> tuple[Step, ...] | None:
