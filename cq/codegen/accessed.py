@@ -18,6 +18,7 @@ from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.transactions import (
     Access,
     Choose,
+    Delete,
     Each,
     Insert,
     KeyedTable,
@@ -136,6 +137,13 @@ def passing(node: Trigger, steps: Sequence[Step]) -> frozenset[int]:
     return frozenset(n for n in reads if any(c >= node.width for c in columns_of(*node.access(n).key)))
 
 
+def moving(node: Trigger, steps: Sequence[Step]) -> frozenset[int]:
+    """The tables of which these steps make or delete rows for elements of arrays, so that entries move meanwhile."""
+    loops = [i for s in every(steps) if isinstance(s, Each) for i in every(s.steps)]
+    moved = {i.access for i in loops if isinstance(i, Insert | Delete)}
+    return frozenset(node.access(n).table for n in moved & passing(node, steps))
+
+
 def undone(node: Trigger, program: Program) -> dict[int, bool]:
     """The loops over arrays, by their first local, behind whose changes the program may reject an event; and whether it
     may where their arrays are whole: all of one length, with no NULL.
@@ -156,7 +164,7 @@ def _undone(node: Trigger, steps: Sequence[Step], behind: bool, found: dict[int,
                 _undone(node, conflict, behind, found)
             case Each(local=local, steps=inside):
                 whole, anyhow = (any(_rejects(node, s, w) for s in every(inside)) for w in (_elements(node, step), ()))
-                if (behind or anyhow) and any(isinstance(s, Update) for s in every(inside)):
+                if (behind or anyhow) and any(isinstance(s, Update | Insert | Delete) for s in every(inside)):
                     found[local] = behind or whole
                 behind = behind or anyhow
             case _:
@@ -173,14 +181,17 @@ def _elements(node: Trigger, each: Each) -> range:
 
 def _rejects(node: Trigger, step: Step, known: Collection[int]) -> bool:
     """Whether a step, without those inside it, may reject an event. known: columns of the frame that are not NULL."""
-    if isinstance(step, Reject | Insert) or any(can_fail(e) for e in own_expressions(step)):
+    if isinstance(step, Reject) or any(can_fail(e) for e in own_expressions(step)):
         return True
     if isinstance(step, Read):
         return any(can_fail(e) for e in node.access(step.access).key)
-    if not isinstance(step, Update):
+    if not isinstance(step, Update | Insert):
         return False
+    if isinstance(step, Insert) and step.conflict is None:
+        return True
     table = node.tables[node.access(step.access).table]
-    return bool(table.conditions_on(step.columns)) or any(
+    columns = step.columns if isinstance(step, Update) else range(len(step.values))
+    return bool(table.conditions_on(columns)) or any(
         v.nullable and not table.fields[c].nullable and not (isinstance(v, Column) and v.index in known)
-        for c, v in zip(step.columns, step.values, strict=True)
+        for c, v in zip(columns, step.values, strict=True)
     )

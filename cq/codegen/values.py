@@ -95,6 +95,18 @@ def value_words(value: Val) -> list[ast.expr]:
     return list(value.parts)
 
 
+def kept_parts(at: ast.expr, word: int, type_: DataType) -> list[ast.expr]:
+    """The parts of a value whose words are in memory from this one on."""
+    match type_.physical:
+        case Physical.F64:
+            return [expr("ld_f64(A, W)", A=at, W=word)]
+        case Physical.I64:
+            template = "ld_i64(A, W) != 0" if type_.kind is Kind.BOOLEAN else "ld_i64(A, W)"
+            return [expr(template, A=at, W=word)]
+        case _:
+            return [expr("ld_i64(A, W)", A=at, W=word + half) for half in (0, 1)]
+
+
 def any_null(values: Sequence[Val]) -> ast.expr | None:
     """TRUE when one of the values is NULL; None when none can be."""
     nulls = [v.null for v in values if v.null is not None]

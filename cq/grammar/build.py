@@ -213,9 +213,12 @@ class Builder(ForeignBuilder):
         place = self._span(table)
         return ast.Update(table.value, assignments, relations or (), where, name, span=at, table_span=place)
 
-    def delete(self, at: Span, table: Token, alias: Token | None, where: Any) -> ast.Delete:
+    def delete(self, at: Span, table: Token, alias: Token | None, relations: Any, where: Any) -> ast.Delete:
         name = alias.value if alias is not None else None
-        return ast.Delete(table.value, where, name, span=at, table_span=self._span(table))
+        return ast.Delete(table.value, relations or (), where, name, span=at, table_span=self._span(table))
+
+    def using_clause(self, at: Span, *relations: Any) -> tuple[Any, ...]:
+        return relations
 
     def assignments(self, at: Span, *assignments: Any) -> tuple[Any, ...]:
         return assignments

@@ -12,7 +12,7 @@ from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.records import dataclass, replace
 
-_ROWS, _VALUE = "$rows", "$value"  # names that hide none of the query around
+ROWS, _VALUE = "$rows", "$value"  # names that hide none of the query around
 OF_ROWS = frozenset(["=", "<>", "<", "<=", ">", ">="])
 _LEAST_OF_ANY = {">": "MIN", ">=": "MIN", "<": "MAX", "<=": "MAX"}
 _OTHER = {"MIN": "MAX", "MAX": "MIN"}
@@ -78,8 +78,8 @@ def row_among_rows(row: RowOfValues, query: ast.Query, negated: bool, at: Span) 
             help="write NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y = a.y)",
         )
     names = tuple(f"{_VALUE}{i}" for i, _ in enumerate(row.items, 1))
-    there = RowOfValues(tuple(ast.ColumnRef(n, _ROWS, span=at) for n in names), at)
-    rows = ast.DerivedTable(query, alias=_ROWS, columns=names, span=query.span)
+    there = RowOfValues(tuple(ast.ColumnRef(n, ROWS, span=at) for n in names), at)
+    rows = ast.DerivedTable(query, alias=ROWS, columns=names, span=query.span)
     one = ast.SelectItem(ast.NumberLiteral("1", span=at), span=at)
     return ast.Exists(ast.Query(ast.Select((one,), (rows,), rows_equal(there, row, at), span=at), span=at), span=at)
 
@@ -138,7 +138,7 @@ def aggregate_of(query: ast.Query, name: str, star: bool, at: Span) -> ast.Expr:
         return ast.ScalarQuery(ast.Query(replace(select, items=(ast.SelectItem(call, span=at),)), span=at), span=at)
     value = ast.ColumnRef(_VALUE, span=at)
     call = ast.Call(name.lower(), () if star else (value,), star=star, span=at, name_span=at)
-    rows = ast.DerivedTable(query, alias=_ROWS, columns=(_VALUE,), span=query.span)
+    rows = ast.DerivedTable(query, alias=ROWS, columns=(_VALUE,), span=query.span)
     return ast.ScalarQuery(ast.Query(ast.Select((ast.SelectItem(call, span=at),), (rows,), span=at), span=at), span=at)
 
 
@@ -157,7 +157,7 @@ def among_as_value(node: ast.InQuery) -> ast.Expr:
     """[NOT] IN where it is no condition of its own: NULL where a NULL, sought or given, leaves it open."""
     at = node.span
     there = ast.Binary("=", ast.ColumnRef(_VALUE, span=at), node.operand, span=at, op_span=at)
-    rows = ast.DerivedTable(node.query, alias=_ROWS, columns=(_VALUE,), span=node.query.span)
+    rows = ast.DerivedTable(node.query, alias=ROWS, columns=(_VALUE,), span=node.query.span)
     found, given = _among(rows, there, at), (_among(rows, None, at), aggregate_of(node.query, "COUNT", False, at))
     zero = ast.NumberLiteral("0", span=at)
     open_ = (ast.IsTest(node.operand, "NULL", span=at), ast.Binary("<>", *given, span=at, op_span=at))

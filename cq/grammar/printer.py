@@ -302,9 +302,8 @@ class StatementRows:
                 self._insert(node, indent)
             case ast.Update():
                 self._update(node, indent)
-            case ast.Delete(table, where, alias):
-                head = f"DELETE FROM {inline.name(table)}{f' AS {inline.name(alias)}' if alias else ''}"
-                self._row(indent, f"{head} WHERE {inline.expr(where)}" if where is not None else head, node.span)
+            case ast.Delete():
+                self._delete(node, indent)
             case ast.If(branches, otherwise):
                 for branch in branches:
                     word = "IF" if branch is branches[0] else "ELSIF"
@@ -333,6 +332,18 @@ class StatementRows:
         self._list(indent + 1, "SET ", _items(node.assignments, (_assignment(a) for a in node.assignments)))
         if node.relations:
             self._relations(node.relations, indent + 1)
+        if node.where is not None:
+            self._condition(indent + 1, "WHERE ", node.where)
+
+    def _delete(self, node: ast.Delete, indent: int) -> None:
+        parts = [f"DELETE FROM {inline.name(node.table)}{f' AS {inline.name(node.alias)}' if node.alias else ''}"]
+        parts.extend([f"USING {', '.join(inline.relation(r) for r in node.relations)}"] if node.relations else [])
+        parts.extend([f"WHERE {inline.expr(node.where)}"] if node.where is not None else [])
+        if not node.relations or self._fits(indent, " ".join(parts), node.span, node.span):
+            self._row(indent, " ".join(parts), node.span)
+            return
+        self._row(indent, parts[0], node.table_span)
+        self._relations(node.relations, indent + 1, "USING")
         if node.where is not None:
             self._condition(indent + 1, "WHERE ", node.where)
 
@@ -409,17 +420,17 @@ class StatementRows:
         if node.qualify is not None:
             self._condition(indent, "QUALIFY ", node.qualify)
 
-    def _relations(self, relations: Sequence[ast.Relation], indent: int) -> None:
-        """FROM with its comma list. Joins and long derived tables are always rows of their own."""
+    def _relations(self, relations: Sequence[ast.Relation], indent: int, word: str = "FROM") -> None:
+        """FROM, or USING, with its comma list. Joins and long derived tables are always rows of their own."""
         texts = [inline.relation(r) for r in relations]
         if len(relations) == 1:
-            self._one_relation("FROM ", relations[0], indent, "")
+            self._one_relation(f"{word} ", relations[0], indent, "")
             return
         plain = not any(isinstance(r, ast.Join) for r in relations)
-        if plain and self._fits(indent, "FROM " + ", ".join(texts), relations[0].span, relations[-1].span):
-            self._row(indent, "FROM " + ", ".join(texts), relations[0].span.to(relations[-1].span))
+        if plain and self._fits(indent, f"{word} {', '.join(texts)}", relations[0].span, relations[-1].span):
+            self._row(indent, f"{word} {', '.join(texts)}", relations[0].span.to(relations[-1].span))
             return
-        self._row(indent, "FROM")
+        self._row(indent, word)
         for relation in relations:
             self._one_relation("", relation, indent + 1, "," if relation is not relations[-1] else "")
 

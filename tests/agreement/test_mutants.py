@@ -539,8 +539,17 @@ MUTANTS = {
     "of what a loop changes the last column is not put back": seen_by(
         "triggers",
         TRIGGER,
-        "Undo.of(self.scope, self.tables[table], fields, times)",
-        "Undo.of(self.scope, self.tables[table], fields[:-1], times)",
+        "self.tables[table], layout, fields, times, by_key",
+        "self.tables[table], layout, fields[:-1], times, by_key",
+    ),
+    "what loops have made stays after a rejection": seen_by(
+        "triggers", "codegen.state.undo", "delete_row(scope, self.table, self.layout, key)", "pass"
+    ),
+    "a row is written where it stood before a loop has moved it": seen_by(
+        "triggers",
+        TRIGGER,
+        "self.flow.writer.set(at.entry, KeyedLayout.of(at.table).keys.find(local, at.key))",
+        "pass",
     ),
     "what loops change is put back first to last": seen_by(
         "triggers", TRIGGER, "in reversed(self.undos.values())", "in self.undos.values()"
@@ -556,7 +565,10 @@ MUTANTS = {
     ),
     "texts of rows are not copied": seen_by("triggers", TRIGGER, "outlives(self.scope, values[c])", "values[c]"),
     "a deleted row stays": seen_by(
-        "triggers", TRIGGER, 'writer.code("table_delete(T, E)", T=local.table, E=entry)', "pass"
+        "triggers",
+        "codegen.state.keyed_rows",
+        'scope.writer.code("table_delete(T, E)", T=table.table, E=entry)',
+        "pass",
     ),
 }
 

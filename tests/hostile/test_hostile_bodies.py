@@ -90,6 +90,42 @@ BODIES = {
         ("t has a row with this key",),
         {1: 11, 2: 7, 3: MOST},
     ),
+    "keys that an array inserts twice, after changes": Hostile(
+        f"{TOUCH} DELETE FROM t USING UNNEST(new.d) AS u(k) WHERE t.k = u.k AND k > 1;"
+        " INSERT INTO t SELECT u.k, new.x FROM UNNEST(new.d) AS u(k) WHERE u.k > 1;",
+        ((None, None, 5, [4, 2]), (None, None, 6, [5, 2, 5]), (None, None, 7, [1, 1]), (None, None, 8, [6, 4])),
+        ("t has a row with this key",),
+        {1: 13, 2: 5, 3: MOST, 4: 8, 6: 8},
+    ),
+    "a CHECK that the third element breaks": Hostile(
+        "INSERT INTO t SELECT u.k, 10 - u.k FROM UNNEST(new.d) AS u(k) ON CONFLICT (k) DO UPDATE SET n = t.n - 4;"
+        f" {TOUCH}",
+        ((None, None, None, [7, 8, 11]), (None, None, None, [1, 1, 1]), (None, None, None, [1, 4, 1])),
+        (CHECKED, CHECKED),
+        {1: 3, 2: 20, 3: MOST, 4: 6},
+    ),
+    "a key that one body inserts and deletes": Hostile(
+        "INSERT INTO t SELECT u.k, 1 FROM UNNEST(new.d) AS u(k) ON CONFLICT DO NOTHING;"
+        " DELETE FROM t WHERE k = ANY (new.d) AND k > 3;"
+        " INSERT INTO t SELECT u.k, u.k FROM UNNEST(new.d) AS u(k) WHERE u.k = new.a;"
+        " IF new.b / new.x > 0 THEN DELETE FROM t USING UNNEST(new.d) AS u(k) WHERE t.k = u.k AND t.n = 1; END IF;",
+        ((9, 1, 1, [8, 9]), (8, 1, 0, [9, 8, 2]), (7, 1, 1, [9, 7]), (9, 0, 1, [9, 1]), (2, 1, 1, [2])),
+        ("division by zero", "t has a row with this key"),
+        {1: 10, 2: 20, 3: MOST, 7: 7, 9: 9},
+    ),
+    "an overflow at the last element": Hostile(
+        "DELETE FROM t USING UNNEST(new.d) AS u(k) WHERE t.k = u.k AND t.k < 3;"
+        " INSERT INTO t SELECT u.k, u.k + new.x FROM UNNEST(new.d) AS u(k) WHERE u.k <> 3;",
+        ((None, None, MOST - 4, [1, 2, 4]), (None, None, MOST - 4, [1, 2, 5]), (None, None, 0, [1])),
+        ("a number is out of range",),
+        {1: 1, 2: MOST - 2, 3: MOST, 4: MOST},
+    ),
+    "NULL, empty and short arrays of keys": Hostile(
+        f"{TOUCH} INSERT INTO t SELECT u.k, u.n FROM UNNEST(new.d, ARRAY[new.a, new.b]) AS u(k, n);",
+        ((1, 2, None, None), (1, 2, None, []), (1, 2, None, [4, None]), (1, 2, None, [4, 5, 6]), (8, 9, None, [4, 5])),
+        ("t.k cannot be NULL", "t.k cannot be NULL", "t.k cannot be NULL", "t.n cannot be NULL"),
+        {1: 11, 2: 20, 3: MOST, 4: 8, 5: 9},
+    ),
     "a row whose sub-query needs the row itself": Hostile(
         "UPDATE t SET n = (SELECT o.n FROM t AS o WHERE o.k = t.n - 8) WHERE k = new.a;",
         ((1, None, None, None), (3, None, None, None), (2, None, None, None)),  # row 2's 20; no row; row 12, no row
@@ -97,7 +133,7 @@ BODIES = {
         {1: 20, 2: 20, 3: MOST},
     ),
 }
-WAYS = [(scheme, workers) for scheme in SCHEMES if scheme != UNCHECKED for workers in (1, 2)]
+WAYS = [(scheme, workers) for scheme in SCHEMES if scheme != UNCHECKED for workers in (1, 2, 4)]
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -122,6 +158,10 @@ def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
     [
         ("UPDATE t SET n = n + 1 WHERE n > new.x;", "CQ0411"),  # a loop over all rows
         ("DELETE FROM t WHERE k > new.a;", "CQ0411"),
+        ("DELETE FROM t;", "CQ0411"),
+        ("DELETE FROM t USING UNNEST(new.d) AS u(k) WHERE t.n = u.k;", "CQ0411"),
+        ("INSERT INTO t SELECT k + 100, n FROM t;", "CQ0502"),
+        ("DELETE FROM t WHERE k IN (SELECT o.k FROM t AS o);", "CQ0501"),
         ("WHILE new.x > 0 DO UPDATE t SET n = 1 WHERE k = 1; END WHILE;", "CQ0501"),
     ],
 )

@@ -33,6 +33,9 @@ def parts(text: str, scheme: str = "chains", workers: int = 2) -> tuple[Physical
         ("UPDATE named SET n = n + 1 WHERE k = new.w;", None),
         ("UPDATE t SET n = n + e.j FROM UNNEST(new.d) AS e(j) WHERE k = e.j;", None),
         ("SELECT (SELECT SUM(n) FROM t, UNNEST(new.d) AS e(j) WHERE t.k = e.j AND n > new.a);", None),
+        ("DELETE FROM t USING UNNEST(new.d) AS e(j) WHERE k = e.j;", None),
+        ("DELETE FROM t WHERE k = ANY (new.d) AND n > new.a;", None),
+        ("INSERT INTO t SELECT e.j, new.a, 0.5 FROM UNNEST(new.d) AS e(j) ON CONFLICT DO NOTHING;", None),
         (
             "UPDATE t SET n = n + e.j FROM UNNEST(new.d) AS e(j) WHERE k = e.j + new.a;",
             "the key of t in g may have no value",

@@ -402,7 +402,8 @@ class Trees:
                 self.pick(TABLES), assignments, relations, self.maybe(self.expr, depth), self.maybe(self.name)
             )
         if kind == 1:
-            return ast.Delete(self.pick(TABLES), self.maybe(self.expr, depth), self.maybe(self.name))
+            relations = self.some(self.relation, depth, least=0, most=2)
+            return ast.Delete(self.pick(TABLES), relations, self.maybe(self.expr, depth), self.maybe(self.name))
         if kind == 2:
             return ast.Signal("45000", self.maybe(self.expr, depth))
         if kind == 3:

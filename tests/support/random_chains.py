@@ -90,10 +90,10 @@ class _Drawn:
                 sets = self.sets(table)
                 keys = self.key(table) if "(SELECT" in sets else self.keys(table)
                 return f"UPDATE {table} SET {sets} WHERE {keys}{self.more()};"
+            case "several" if self.r.random() < 0.4:
+                return self.by_array(table)
             case "several":
-                arrays = self.r.choice(
-                    ("new.d) AS u(i)", "new.d, new.e) AS u(i, j)", "new.e) WITH ORDINALITY AS u(i, j)")
-                )
+                arrays = self.arrays()
                 sets = self.r.choice(("n = n + u.i", "m = u.i", "x = COALESCE(x, 1) / 2, n = n + new.a", "y = n > u.i"))
                 if "u(i, j)" in arrays and self.r.random() < 0.5:
                     sets = self.r.choice(("n = u.j", "m = m * 2 + u.j", f"m = {self.single()}"))
@@ -117,6 +117,32 @@ class _Drawn:
                 other = f" ELSE {self.statement(depth + 1)}" if self.r.random() < 0.5 else ""
                 return f"IF {self.condition(rows=True)} THEN {self.statement(depth + 1)}{other} END IF;"
         return f"IF {self.condition(rows=True)} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF;"
+
+    def arrays(self) -> str:
+        return self.r.choice(("new.d) AS u(i)", "new.d, new.e) AS u(i, j)", "new.e) WITH ORDINALITY AS u(i, j)"))
+
+    def by_array(self, table: str) -> str:
+        """Rows that come or go for elements."""
+        arrays, two = self.arrays(), self.two_keys[table]
+        second = f" AND {table}.l = {self.second()}" if two else ""
+        pick = self.r.random()
+        if pick < 0.3:
+            return f"DELETE FROM {table} USING UNNEST({arrays} WHERE {table}.k = u.i{second}{self.more()};"
+        if pick < 0.5:
+            more = self.r.choice(("", " WHERE u.i > 1"))
+            return f"DELETE FROM {table} WHERE k IN (SELECT u.i FROM UNNEST({arrays}{more}){second}{self.more()};"
+        said = f"INSERT INTO {table} ({'k, l, n' if two else 'k, n'}) SELECT u.i, {self.second() + ', ' if two else ''}"
+        value = self.r.choice((self.value(), "u.j" if "j)" in arrays else "u.i", "new.a"))
+        more = self.r.choice(("", f" WHERE u.i >= {self.event()}", f" WHERE {self.condition(rows=True)}"))
+        key = "k, l" if two else "k"
+        then = (
+            "NOTHING",
+            "NOTHING",
+            f"UPDATE SET n = {table}.n + excluded.n, y = TRUE",
+            f"UPDATE SET m = {self.value()}",
+        )
+        on = self.r.choice(("", *(f" ON CONFLICT ({key}) DO {t}" for t in then)))
+        return f"{said}{value} FROM UNNEST({arrays}{more}{on};"
 
     def sets(self, table: str) -> str:
         some = (f"n = n + {self.value()}", f"m = {self.value()}", "x = (COALESCE(x, new.f) + new.f) / 2", "y = n > m")

@@ -54,15 +54,20 @@ class Sql:
 
 @dataclass(frozen=True)
 class ForEach:
-    """An UPDATE of the rows that elements name. arrays: of each the elements, or `new.d`; they are e.j and e.x."""
+    """A statement for each element. arrays: of each the elements, or `new.d`; they are e.j and e.x.
+
+    word: what stands before the arrays, FROM or USING.
+    """
 
     text: str
-    where: str
+    word: str
     arrays: tuple[tuple[str, ...] | str, ...]
+    where: str
 
     def __str__(self) -> str:
         arrays = (a if isinstance(a, str) else f"ARRAY[{', '.join(a)}]" for a in self.arrays)
-        return f"{self.text} FROM UNNEST({', '.join(arrays)}) AS e({', '.join('jx'[: len(self.arrays)])}) {self.where}"
+        given = f"UNNEST({', '.join(arrays)}) AS e({', '.join('jx'[: len(self.arrays)])})"
+        return f"{self.text} {self.word} {given} {self.where}"
 
 
 @dataclass(frozen=True)
@@ -144,10 +149,8 @@ class Case:
     def logged(self) -> list[Table]:
         """The tables that triggers write, and not by arrays."""
         steps = [s for t in self.triggers for s in _inside(t.body)]
-        written = {_written(s.text) for s in steps if isinstance(s, Sql)}
-        return [
-            t for t in self.tables if t.name in written - {_written(s.text) for s in steps if isinstance(s, ForEach)}
-        ]
+        by_arrays = {_written(s.text) for s in steps if isinstance(s, ForEach)}
+        return [t for t in self.tables if t.name in {_written(s.text) for s in steps if isinstance(s, Sql)} - by_arrays]
 
     def inputs(self) -> dict[str, list[tuple[object, ...]]]:
         """The rows of the streams; their times give the order in which they are merged."""
@@ -226,8 +229,12 @@ class _Body:
                 sets = self.sets(table, "")
                 keys = self.key(table) if "(SELECT" in sets else self.keys(table)
                 return Sql(f"UPDATE {table.name} SET {sets} WHERE {keys}{self.more(table)}")
+            case "insert" if self.loop(0.3):
+                return self.insert_each(table)
             case "insert":
                 return self.insert(table)
+            case "delete" if self.loop(0.5):
+                return self.delete_each(table)
             case "delete":
                 return Sql(f"DELETE FROM {table.name} WHERE {self.keys(table)}{self.more(table)}")
             case "show":
@@ -243,23 +250,43 @@ class _Body:
                 return If(self.condition(0), self.statements(depth + 1), other)
         return If(self.condition(0), (Signal("'no ' || new.s"),), ())
 
-    def each(self, table: Table) -> Statement:
+    def arrays(self) -> tuple[tuple[str, ...] | str, ...]:
         listed = tuple(self.number(0) for _ in range(self.r.randint(1, 3)))
-        arrays = self.r.choice((("new.d",), (listed,), ("new.d", listed), (listed, "new.d")))
+        return self.r.choice((("new.d",), (listed,), ("new.d", listed), (listed, "new.d")))
+
+    def each(self, table: Table) -> Statement:
+        arrays = self.arrays()
         more = self.r.choice(("n = n + 1", "m = e.x", "n = n + e.x")) if len(arrays) > 1 else "n = n + e.j"
         sets = self.r.choice((more, f"{more}, w = {self.text()}", self.sets(table, "")))
         where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}"
-        return ForEach(f"UPDATE {table.name} SET {sets}", where, arrays)
+        return ForEach(f"UPDATE {table.name} SET {sets}", "FROM", arrays, where)
+
+    def delete_each(self, table: Table) -> Statement:
+        if self.r.random() < 0.5:
+            where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}"
+            return ForEach(f"DELETE FROM {table.name}", "USING", self.arrays(), where)
+        more = self.r.choice(("", " WHERE u.j < new.b"))
+        text = f" AND {table.name}.kk = {self.text()}" * (table.keys == 2)
+        said = f"DELETE FROM {table.name} WHERE {table.name}.k IN (SELECT u.j FROM {ARRAY}{more}){text}"
+        return Sql(said + self.more(table))
+
+    def insert_each(self, table: Table) -> Statement:
+        arrays = self.arrays()
+        key = ", ".join(("e.j", self.text())[: table.keys])
+        value = self.r.choice(("e.x" if len(arrays) > 1 else "e.j", self.number(1)))
+        said = f"INSERT INTO {table.name} SELECT {key}, {value}, {self.number(1)}, {self.text()}"
+        where = self.r.choice(("WHERE TRUE", "WHERE e.j > 1", f"WHERE {self.condition(0)}"))
+        return ForEach(said, "FROM", arrays, where + self.on_conflict(table))
 
     def insert(self, table: Table) -> Statement:
         key = ", ".join((self.number(0), self.text())[: table.keys])
         values = f"{key}, {self.number(1)}, {self.number(1)}, {self.text()}"
-        conflict = self.r.choice(("", " DO NOTHING", " DO UPDATE"))
-        said = f"INSERT INTO {table.name} VALUES ({values})"
-        if not conflict:
-            return Sql(said)
-        on = f"{said} ON CONFLICT ({', '.join(KEYS[: table.keys])}){conflict}"
-        return Sql(on if conflict == " DO NOTHING" else f"{on} SET {self.sets(table, 'excluded.')}")
+        return Sql(f"INSERT INTO {table.name} VALUES ({values}){self.on_conflict(table)}")
+
+    def on_conflict(self, table: Table) -> str:
+        then = self.r.choice(("", "DO NOTHING", "DO UPDATE"))
+        said = f" ON CONFLICT ({', '.join(KEYS[: table.keys])}) {then}" if then else ""
+        return said if then != "DO UPDATE" else f"{said} SET {self.sets(table, 'excluded.')}"
 
     def sets(self, table: Table, other: str) -> str:
         extra = f" + {other}n" if other else ""
@@ -385,7 +412,7 @@ def _run(
         match statement:
             case Sql(text):
                 db.execute(_bound(text), given)
-            case ForEach(text, where, arrays):
+            case ForEach(text=text, where=where, arrays=arrays):
                 for j, *x in zip_longest(*(_elements(db, a, given) for a in arrays)):
                     said = _bound(f"{text} {where}").replace("e.j", ":j").replace("e.x", ":x")
                     db.execute(said, {**given, "j": j, "x": x[0] if x else None})

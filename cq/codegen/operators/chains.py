@@ -11,7 +11,8 @@ Where transactions take their place as they run (cq/runtime/engine/ways/requests
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from cq.codegen.accessed import Accessed, undone
@@ -29,14 +30,14 @@ from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, mad
 from cq.codegen.matching import assign_all
 from cq.codegen.operators.trigger import Transaction, prepare, tables_of
 from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
-from cq.codegen.state.keyed_rows import KeyedLayout
-from cq.codegen.values import Row, Val, value_words
+from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
+from cq.codegen.values import Row, Val, kept_parts, value_words
 from cq.codegen.writer import expr
-from cq.lang.types import VARCHAR, DataType, Kind, Physical
+from cq.lang.types import VARCHAR, DataType, Physical
 from cq.planner.operators import Trigger
 from cq.planner.physical.transactions import transactions_of
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.transactions import Delete, Insert, Program, every
+from cq.planner.plan.transactions import Delete, Insert, Program, Step, every
 from cq.records import dataclass, field
 from cq.runtime.layout import chains as c
 from cq.runtime.layout.pipeline import Chains
@@ -84,13 +85,13 @@ def events_word(stage: StageDraft) -> int:
     return stage.scratch[key]
 
 
-def moves(stage: StageDraft) -> bool:
-    """Whether rows come or go."""
-    return any(_moves(p) for n in transactions_of(stage.plan) for p in n.programs)
+def moves(stage: StageDraft, *steps: type[Step]) -> bool:
+    """Whether rows come or go: by such steps."""
+    return any(_moves(p, *steps) for n in transactions_of(stage.plan) for p in n.programs)
 
 
-def _moves(program: Program) -> bool:
-    return any(isinstance(s, Insert | Delete) for s in every(program.steps))
+def _moves(program: Program, *steps: type[Step]) -> bool:
+    return any(isinstance(s, steps or (Insert, Delete)) for s in every(program.steps))
 
 
 def kernel_writes(stage: StageDraft) -> bool:
@@ -106,25 +107,39 @@ def _tables(flow: Flow) -> list[TableLocals]:
     return [t for n in transactions_of(flow.stage.plan) for t in tables_of(flow, n)]
 
 
-def _for_each_access(flow: Flow, every_one: Collected) -> tuple[str, str]:
-    """Locals of a loop that is to be written: the access, and how many there are."""
-    access = flow.writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_ACCESSES), "access")
-    return access, flow.writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_COUNT), "count")
+@contextmanager
+def _each_access(flow: Flow, every_one: Collected) -> Iterator[str]:
+    """Inside, for each access of the transaction: a local that leads to it."""
+    writer = flow.writer
+    access = writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_ACCESSES), "access")
+    count = writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_COUNT), "count")
+    with writer.for_(writer.fresh("n"), 0, count), flow.scope.block():
+        yield access
+        writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
 
 
-def _find(
-    flow: Flow, every_one: Collected, access: str, entry: str, then: Callable[[TableLocals, KeyedLayout], None]
-) -> None:
-    """The local `entry` is where the row of an access is in its table, or 0. then: writes what is done where it is."""
+def _of_table(flow: Flow, every_one: Collected, access: str, then: Callable[[TableLocals, KeyedLayout], None]) -> None:
+    """then: writes what is done with the row that an access names, by its table."""
     tables = _tables(flow)
     number = flow.writer.let(
         expr("ld_i64(A, W) >> SHIFT", A=access, W=c.ACCESS_PLACE, SHIFT=c.PLACE_TABLE_SHIFT), "number"
     )
     for n, (table, layout) in enumerate(zip(tables, every_one.shapes, strict=True)):
         with flow.scope.when(ast.Constant(True) if len(tables) == 1 else expr("N == T", N=number, T=n)):
-            flow.writer.set(entry, layout.keys.find(table, _keys(flow, layout, access)))
-            with flow.scope.when(expr("E != 0", E=entry)):
-                then(table, layout)
+            then(table, layout)
+
+
+def _find(
+    flow: Flow, every_one: Collected, access: str, entry: str, then: Callable[[TableLocals, KeyedLayout], None]
+) -> None:
+    """The local `entry` is where the row of an access is in its table, or 0. then: writes what is done where it is."""
+
+    def sought(table: TableLocals, layout: KeyedLayout) -> None:
+        flow.writer.set(entry, layout.keys.find(table, _keys(flow, layout, access)))
+        with flow.scope.when(expr("E != 0", E=entry)):
+            then(table, layout)
+
+    _of_table(flow, every_one, access, sought)
 
 
 def _copy_in(flow: Flow, access: str, entry: str, table: TableLocals, layout: KeyedLayout) -> None:
@@ -151,8 +166,7 @@ def _copy_out(flow: Flow, access: str, entry: ast.expr | str, table: TableLocals
 def _write_bring(flow: Flow, every_one: Collected) -> None:
     """The rows of a transaction are in its accesses as those before it have left them."""
     writer, scope = flow.writer, flow.scope
-    access, count = _for_each_access(flow, every_one)
-    with writer.for_(writer.fresh("n"), 0, count), scope.block():
+    with _each_access(flow, every_one) as access:
         state = writer.let(expr("ld_i64(A, W)", A=access, W=c.ACCESS_STATE), "state_")
         with scope.when(expr("S & REPEATED == 0", S=state, REPEATED=c.REPEATED)):
             writer.set(state, expr("S & LATEST", S=state, LATEST=c.LATEST))
@@ -170,22 +184,39 @@ def _write_bring(flow: Flow, every_one: Collected) -> None:
                     writer.set(state, expr("S | FOUND", S=state, FOUND=c.FOUND))
             writer.code("st_i64(A, W, E)", A=access, W=c.ACCESS_ENTRY, E=entry)
             writer.code("st_i64(A, W, S)", A=access, W=c.ACCESS_STATE, S=state)
-        writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
     writer.code("return 1")
 
 
 def _write_store(flow: Flow, every_one: Collected) -> None:
-    """Rows that are left to the kernel and that no later transaction names are in their tables, if still there."""
+    """Rows of a transaction that are left to the kernel are in their tables: first those that are there and that no
+    later transaction names, then those that go, then new ones, as the serial loop does."""
     writer, scope = flow.writer, flow.scope
-    access, count = _for_each_access(flow, every_one)
     wanted = c.LATEST | c.FOUND | c.CHANGED
-    with writer.for_(writer.fresh("n"), 0, count), scope.block():
+    with _each_access(flow, every_one) as access:
         state = expr("ld_i64(A, W) & WANTED == WANTED", A=access, W=c.ACCESS_STATE, WANTED=wanted)
         with scope.when(state), scope.when(expr("workers_write(A) == 0", A=access)):
             entry = writer.let(ast.Constant(0), "entry")
             _find(flow, every_one, access, entry, partial(_copy_out, flow, access, entry))
-        writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
+    for step, left, write in ((Delete, c.TURNED, _remove), (Insert, c.TURNED | c.FOUND, _make)):
+        if moves(flow.stage, step):
+            with _each_access(flow, every_one) as access:
+                bits = c.TURNED | c.FOUND
+                state = expr("ld_i64(A, W) & BITS == LEFT", A=access, W=c.ACCESS_STATE, BITS=bits, LEFT=left)
+                with scope.when(state):
+                    row = writer.let(expr("access_of_row(A)", A=access), "row")
+                    _of_table(flow, every_one, row, partial(write, flow, row))
     writer.code("return 1")
+
+
+def _remove(flow: Flow, access: str, table: TableLocals, layout: KeyedLayout) -> None:
+    """The row is not in its table. Without locks another one may have deleted it."""
+    delete_row(flow.scope, table, layout, _keys(flow, layout, access))
+
+
+def _make(flow: Flow, access: str, table: TableLocals, layout: KeyedLayout) -> None:
+    """The row is in its table."""
+    entry = layout.keys.probe(table, _keys(flow, layout, access), ast.Constant(0), lambda _: None)
+    _copy_out(flow, access, entry, table, layout)
 
 
 def _entry_of(access: ast.expr | str) -> ast.expr:
@@ -197,7 +228,7 @@ def _keys(flow: Flow, layout: KeyedLayout, access: str) -> list[Val]:
     """The key of the row that an access names."""
     found = []
     for f in layout.keys.fields:
-        parts = _parts(ast.Name(access, ast.Load()), image(f.word), f.type)
+        parts = kept_parts(ast.Name(access, ast.Load()), image(f.word), f.type)
         found.append(Val(f.type, tuple(flow.scope.let(p, "key") for p in parts)))
     return found
 
@@ -329,11 +360,30 @@ class _Evaluated(Transaction):
             values = layout.load(scope, at.table, expr("E", E=at.entry), None)
             assign_all(self.flow, at.others, [values[n] for n in at.table.others])
 
-    def put_row(self, at: Accessed) -> None:
+    def put_row(self, at: Accessed, others: bool) -> None:
         """A row that an element names is in its access as it is now."""
-        access = self.flow.writer.let(expr("E - N", E=at.entry, N=8 * c.ACCESS_IMAGE), "access")
+        writer = self.flow.writer
+        access = writer.let(expr("E - N", E=at.entry, N=8 * c.ACCESS_IMAGE), "access")
         KeyedLayout.of(at.table).store(self.scope, expr("E", E=at.entry), None, at.others)
-        self.flow.writer.code("st_i64(A, W, ld_i64(A, W) | CHANGED)", A=access, W=c.ACCESS_STATE, CHANGED=c.CHANGED)
+        if at.access.table not in self.moving:
+            writer.code("st_i64(A, W, ld_i64(A, W) | CHANGED)", A=access, W=c.ACCESS_STATE, CHANGED=c.CHANGED)
+            return
+        was, now = self.state_now(at, access)
+        with self.scope.when(expr("S & FOUND != N", S=was, FOUND=c.FOUND, N=now)):
+            writer.code("st_i64(A, W, 0)", A=access, W=c.ACCESS_ENTRY)
+            turned = expr("ld_i64(A, W) | TURNED", A=access, W=c.ACCESS_STATE, TURNED=c.TURNED)
+            writer.code("st_i64(A, W, S)", A=access, W=c.ACCESS_STATE, S=turned)
+
+    def state_now(self, at: Accessed, row: str) -> tuple[str, str]:
+        """The state of the access that has the row says that it is changed and whether it is there: as it was, and
+        FOUND or 0. What elements have made or deleted stays TURNED."""
+        writer = self.flow.writer
+        now = writer.let(expr("pick(F, FOUND, 0)", F=at.found, FOUND=c.FOUND), "now")
+        was = writer.let(expr("ld_i64(A, W)", A=row, W=c.ACCESS_STATE), "was")
+        kept = c.LATEST | c.TURNED
+        state = expr("S & KEPT | CHANGED | N", S=was, KEPT=kept, CHANGED=c.CHANGED, N=now)
+        writer.code("st_i64(A, W, S)", A=row, W=c.ACCESS_STATE, S=state)
+        return was, now
 
     def leave_row(self, at: Accessed) -> None:
         """The row is in its access as the transaction has left it. If it came or went, that is noted where the serial
@@ -342,10 +392,7 @@ class _Evaluated(Transaction):
         with scope.when(expr("D == 1", D=at.dirty)):
             row = writer.let(expr("E - N", E=at.entry, N=8 * c.ACCESS_IMAGE), "access")
             KeyedLayout.of(at.table).store(scope, expr("E", E=at.entry), None, at.others)
-            now = writer.let(expr("pick(F, FOUND, 0)", F=at.found, FOUND=c.FOUND), "now")
-            was = writer.let(expr("ld_i64(A, W)", A=row, W=c.ACCESS_STATE), "was")
-            state = expr("S & LATEST | CHANGED | N", S=was, LATEST=c.LATEST, CHANGED=c.CHANGED, N=now)
-            writer.code("st_i64(A, W, S)", A=row, W=c.ACCESS_STATE, S=state)
+            was, now = self.state_now(at, row)
             with scope.when(expr("S & FOUND != N", S=was, FOUND=c.FOUND, N=now)):
                 writer.code("st_i64(A, W, 0)", A=row, W=c.ACCESS_ENTRY)
                 mine = self.access(at.number)
@@ -366,19 +413,7 @@ def _store(flow: Flow, transaction: str, word: int, value: Val) -> None:
 
 def _loaded(transaction: str, word: int, type_: DataType) -> Val:
     at = ast.Name(transaction, ast.Load())
-    return Val(type_, tuple(_parts(at, word + 1, type_)), expr("ld_i64(T, W) != 0", T=at, W=word))
-
-
-def _parts(at: ast.expr, word: int, type_: DataType) -> list[ast.expr]:
-    """The parts of a value whose words are in memory from this one on."""
-    match type_.physical:
-        case Physical.F64:
-            return [expr("ld_f64(A, W)", A=at, W=word)]
-        case Physical.I64:
-            template = "ld_i64(A, W) != 0" if type_.kind is Kind.BOOLEAN else "ld_i64(A, W)"
-            return [expr(template, A=at, W=word)]
-        case _:
-            return [expr("ld_i64(A, W)", A=at, W=word + half) for half in (0, 1)]
+    return Val(type_, tuple(kept_parts(at, word + 1, type_)), expr("ld_i64(T, W) != 0", T=at, W=word))
 
 
 # -- the kernel ------------------------------------------------------------------------------------------------------
@@ -402,8 +437,10 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         outcome = writer.let(expr("ld_i64(T, W)", T=transaction, W=c.TRANSACTION_OUTCOME), "outcome")
         if kernel_writes(flow.stage):
             left = expr("ld_i64(T, W) != 0", T=transaction, W=c.TRANSACTION_LEFT)
-            with scope.when(expr("O != UNFIRED", O=outcome, UNFIRED=c.UNFIRED)), scope.when(left):
-                _write_tables(flow, node, every_one, transaction, p)
+            stored = expr("chains_store(state, T, constants) == 0", T=transaction)
+            fired = expr("O != UNFIRED", O=outcome, UNFIRED=c.UNFIRED)
+            with scope.when(fired), scope.when(left), scope.when(stored):
+                flow.no_memory("rows of a table")
         emitted = []
         for at in p.emitted:
             there = expr("ld_i64(E, W) == 1", E=event, W=at[0])
@@ -423,32 +460,3 @@ def _write_fetch_moved(flow: Flow, every_one: Collected, event: str, p: Placed) 
     access = writer.let(expr("ld_i64(E + N, W)", E=event, N=ahead, W=c.TRANSACTION_ACCESSES), "later")
     for number in range(min(len(p.single), FETCHED)):
         writer.code("prefetch(A + N)", A=access, N=number * every_one.access_bytes)
-
-
-def _write_tables(flow: Flow, node: Trigger, every_one: Collected, transaction: str, p: Placed) -> None:
-    """First rows that are there, then those that go, then new ones, as the serial loop does."""
-    writer, scope = flow.writer, flow.scope
-    tables = tables_of(flow, node)
-    with scope.when(expr("chains_store(state, T, constants) == 0", T=transaction)):
-        flow.no_memory("rows of a table")
-    for there in (False, True):
-        for number, word in p.single.items():
-            table, layout = tables[node.access(number).table], KeyedLayout.of(node.tables[node.access(number).table])
-            access = writer.let(expr("ld_i64(T, W)", T=transaction, W=p.at(word)), "access")
-            with scope.when(expr("A != 0", A=access)):
-                left = c.TURNED | (c.FOUND if there else 0)
-                state = expr(
-                    "ld_i64(A, W) & BITS == LEFT", A=access, W=c.ACCESS_STATE, BITS=c.TURNED | c.FOUND, LEFT=left
-                )
-                with scope.when(state):
-                    writer.set(access, expr("access_of_row(A)", A=access))
-                    if there:
-                        entry = layout.keys.probe(table, _keys(flow, layout, access), flow.serial, lambda _: None)
-                        _copy_out(flow, access, entry, table, layout)
-                    else:
-                        with scope.when(expr("table_make_dense(T) == 0", T=table.table)):
-                            flow.no_memory("rows of a table")
-                        table.reload()
-                        entry = layout.keys.find(table, _keys(flow, layout, access))
-                        with scope.when(expr("E != 0", E=entry)):  # without locks another one may have deleted it
-                            writer.code("table_delete(T, E)", T=table.table, E=entry)

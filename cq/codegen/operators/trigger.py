@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import tee
 
-from cq.codegen.accessed import Accessed, for_leaf, hand_over, passing, take_over, undone
+from cq.codegen.accessed import Accessed, for_leaf, hand_over, moving, passing, take_over, undone
 from cq.codegen.elements import Arrays
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
@@ -25,7 +25,7 @@ from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consu
 from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, made_of
 from cq.codegen.matching import assign_all, where_not_null
 from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
-from cq.codegen.state.keyed_rows import KeyedLayout, write_initial_rows
+from cq.codegen.state.keyed_rows import KeyedLayout, delete_row, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
@@ -138,6 +138,7 @@ class Transaction:
     repeated: Sequence[Step] = ()  # for each of these elements
     element: ast.expr | None = None  # the place of the one at hand, from 0
     passing: frozenset[int] = frozenset()
+    moving: frozenset[int] = frozenset()  # tables whose entries move before the end
     reason: Val = field(default_factory=lambda: null_of(VARCHAR))
 
     @property
@@ -165,6 +166,7 @@ class Transaction:
                 for n in (step.local,) if isinstance(step, Set) else step.locals:
                     self.declare_local(n)
         self.passing = passing(self.node, self.program.steps)
+        self.moving = moving(self.node, self.program.steps)
         self.note_changes()
         first = sum(len(p.outputs) for p in self.node.programs[:number])
         turns, most = turns_of_emits(self.program.steps)
@@ -187,8 +189,13 @@ class Transaction:
         for loop in (s for s in loops if s.local in undone(self.node, self.program)):
             named = Counter(self.node.access(n).table for n in passing(self.node, (loop,)))
             for table, times in sorted(named.items()):
-                if fields := self.changed(table, loop.steps):
-                    self.undos[loop.local, table] = Undo.of(self.scope, self.tables[table], fields, times)
+                layout, moved = KeyedLayout.of(self.node.tables[table]), table in moving(self.node, (loop,))
+                fields = layout.fields if moved else self.changed(table, loop.steps)
+                if moved or fields:
+                    by_key = table in self.moving
+                    self.undos[loop.local, table] = Undo.of(
+                        self.scope, self.tables[table], layout, fields, times, by_key
+                    )
         inner = {s.local for loop in loops for s in every(loop.steps) if isinstance(s, Each)}
         assert not any(local in inner for local, _ in self.undos), "a loop that changes rows inside a loop"
 
@@ -375,17 +382,30 @@ class Transaction:
                         with scope.when(expr("S == N", S=at.source, N=1 + other.number)):
                             hand_over(self.flow, at, other)
                 with scope.when(expr("L == 1 and D == 1", L=at.live, D=at.dirty)):
-                    self.put_row(at)
+                    others = sum(self.node.access(n).table == at.access.table for n in numbers) > 1
+                    self.put_row(at, others)
                 for name in (at.live, at.dirty, at.source):
                     writer.set(name, 0)
 
-    def put_row(self, at: Accessed) -> None:
-        """A row that an element names is in its entry as it is now."""
-        local, layout = self.tables[at.access.table], KeyedLayout.of(at.table)
-        fields = self.changed(at.access.table, self.repeated)
-        if at.access.table in self.undoing:
-            self.undoing[at.access.table].keep(at.entry)
-        layout.store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
+    def put_row(self, at: Accessed, others: bool) -> None:
+        """A row that an element names is in the table as it is now. others: the element may have moved its entry by
+        rows of other accesses."""
+        scope, writer, number = self.scope, self.flow.writer, at.access.table
+        local, layout = self.tables[number], KeyedLayout.of(at.table)
+        if number in self.moving and others:
+            writer.set(at.entry, layout.keys.find(local, at.key))
+        if number in self.undoing:
+            self.undoing[number].keep(at.entry, at.key)
+        fields = self.changed(number, self.repeated)
+        if number not in self.moving:
+            layout.store(scope, expr("E", E=at.entry), local.address, at.others, fields)
+            return
+        with scope.when(expr("not F", F=at.found)):
+            delete_row(scope, local, layout, at.key)
+        with scope.otherwise():
+            with scope.when(expr("E == 0", E=at.entry)):
+                writer.set(at.entry, layout.keys.probe(local, at.key, self.flow.serial, lambda _: None))
+            layout.store(scope, expr("E", E=at.entry), local.address, at.others, fields)
 
     def changed(self, number: int, steps: Sequence[Step]) -> Sequence[EntryField]:
         """The fields in which these steps may change a row that stays in a table: one that is inserted anew, in all."""
@@ -472,6 +492,8 @@ class Transaction:
         for at in self.accessed.values():
             with self.scope.when(expr("D == 1 and F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
                 local = self.tables[at.access.table]
+                if at.access.table in self.moving:
+                    self.flow.writer.set(at.entry, KeyedLayout.of(at.table).keys.find(local, at.key))
                 fields = self.changed(at.access.table, self.program.steps)
                 KeyedLayout.of(at.table).store(self.scope, expr("E", E=at.entry), local.address, at.others, fields)
         deleted = {s.access for s in steps if isinstance(s, Delete)}
@@ -484,13 +506,8 @@ class Transaction:
 
     def remove(self, at: Accessed) -> None:
         """Delete the entry, if the row is gone."""
-        scope, writer, local = self.scope, self.flow.writer, self.tables[at.access.table]
-        with scope.when(expr("D == 1 and not F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
-            with scope.when(expr("table_make_dense(T) == 0", T=local.table)):
-                self.flow.no_memory("rows of a table")
-            local.reload()
-            entry = KeyedLayout.of(at.table).keys.find(local, at.key)
-            writer.code("table_delete(T, E)", T=local.table, E=entry)
+        with self.scope.when(expr("D == 1 and not F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
+            delete_row(self.scope, self.tables[at.access.table], KeyedLayout.of(at.table), at.key)
 
     def make(self, at: Accessed) -> None:
         """Make an entry, if the row is new."""

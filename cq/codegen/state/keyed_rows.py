@@ -21,10 +21,12 @@ from cq.codegen.state.hash_tables import (
 )
 from cq.codegen.values import Scope, Val, words_of_value
 from cq.codegen.writer import expr
+from cq.errors import NOWHERE
 from cq.lang.types import DataType, Kind, Physical
 from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass
 from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.pipeline import TableShape
 
 WORD = 8
@@ -76,6 +78,16 @@ class KeyedLayout:
         others = load_fields(scope, self.fields, entry, address)
         by_column = dict(zip((*table.key, *table.others), (*key, *others), strict=True))
         return [by_column[c] for c in range(len(table.fields))]
+
+
+def delete_row(scope: Scope, table: TableLocals, layout: KeyedLayout, key: Sequence[Val]) -> None:
+    """Write what deletes the entry with this key, if there is one. Other entries may move."""
+    with scope.when(expr("table_make_dense(T) == 0", T=table.table)):
+        scope.fail(ErrorCode.NO_MEMORY, "rows of a table", NOWHERE)
+    table.reload()
+    entry = layout.keys.find(table, key)
+    with scope.when(expr("E != 0", E=entry)):
+        scope.writer.code("table_delete(T, E)", T=table.table, E=entry)
 
 
 def write_initial_rows(scope: Scope, table: KeyedTable, layout: KeyedLayout, local: TableLocals) -> None:

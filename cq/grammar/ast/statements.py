@@ -162,9 +162,10 @@ class Update(Node):
 
 @node
 class Delete(Node):
-    """`DELETE FROM table [AS alias] [WHERE …]`."""
+    """`DELETE FROM table [AS alias] [USING relations] [WHERE …]`."""
 
     table: str
+    relations: tuple[Relation, ...] = ()
     where: Expr | None = None
     alias: str | None = None
     table_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)

@@ -13,6 +13,7 @@ from cq.records import dataclass
 
 BY_KEY = "the row that a trigger reads or writes is named by its key"
 MORE_ROWS = "WHERE key IN (new.a, new.b), or of an array UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
+MORE_GONE = "DELETE FROM t USING UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
 DOUBLE_BITS = 53  # of the integers that a DOUBLE tells apart
 
 
@@ -89,7 +90,7 @@ def no_key(
     cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
     found = next((n for n in near if n is not None), None)
     if found is None:
-        ways = (f"write WHERE {inline.name(names[0])} = new.column", f"several rows: {MORE_ROWS}")
+        ways = (f"write WHERE {inline.name(names[0])} = new.column", f"several rows: {MORE_ROWS}", f"or {MORE_GONE}")
         return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
     column, value = found
     key = f'{names[0]}, the key of "{table.name}"'

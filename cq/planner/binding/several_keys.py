@@ -1,4 +1,4 @@
-"""WHERE k IN (…) in a trigger: a statement for each of the rows that it names."""
+"""WHERE k IN (…) in a trigger: a statement for each of the rows that it names, or for each element of an array."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from math import prod
 from typing import TypeAlias
 
 from cq.grammar import ast
+from cq.grammar.comparing import ROWS
+from cq.planner.binding.trigger_queries import plain
 from cq.records import dataclass
 
 Choice: TypeAlias = tuple[ast.Expr, ...]  # conditions that one row meets together
+_ELEMENT = "$element"  # a name that hides none of the statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,56 @@ def row_by_row(where: ast.Expr | None, key: Key, most: int) -> tuple[ast.Expr | 
         earlier = (ast.IsTest(_all(w, where), "TRUE", True, span=where.span) for w in ways[:n])
         found.append(_all((*way, *earlier, *rest), where))
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """A WHERE of which one part says that columns are among what a SELECT gives of each element of arrays.
+
+    query: that SELECT, its items as many as the columns.  rest: the other parts.
+    """
+
+    columns: tuple[ast.Expr, ...]
+    arrays: ast.Unnest
+    query: ast.Select
+    rest: tuple[ast.Expr, ...]
+
+
+def among(where: ast.Expr | None, key: Key) -> Among | None:
+    """`k IN (SELECT … FROM UNNEST(…))` or `k = ANY (array)` in a WHERE, of parts of the key that nothing else gives."""
+    parts = () if where is None else _parts(where)
+    others = (p for part in parts for choice in ((part,), *_choices(part, key)) for p in choice)
+    fixed = {key.given(p) for p in others}
+    for n, part in enumerate(parts):
+        found = _member(part)
+        if found is None or {key.column(c) for c in found[0]} <= {None, *fixed}:
+            continue
+        columns, query = found
+        match query.relations:
+            case (ast.Unnest() as arrays,):
+                return Among(columns, arrays, query, (*parts[:n], *parts[n + 1 :]))
+    return None
+
+
+def _member(part: ast.Expr) -> tuple[tuple[ast.Expr, ...], ast.Select] | None:
+    """The columns that a condition compares with what a SELECT over arrays gives of each element."""
+    columns: tuple[ast.Expr, ...] = ()
+    query: ast.Query | None = None
+    match part:
+        case ast.InQuery(operand, query, negated=False):
+            columns = (operand,)
+        case ast.Exists(ast.Query(body=ast.Select(relations=(ast.DerivedTable(query, rows),), where=compared))):
+            if rows == ROWS and isinstance(compared, ast.Logical):
+                columns = tuple(p.right for p in compared.operands if isinstance(p, ast.Binary))
+        case ast.Call("array_contains", (array, operand)) if not isinstance(operand, ast.NamedArgument):
+            if isinstance(array, ast.NamedArgument):
+                return None
+            items = (ast.SelectItem(ast.ColumnRef(_ELEMENT, span=part.span), span=part.span),)
+            arrays = ast.Unnest((array,), columns=(_ELEMENT,), span=array.span)
+            return (operand,), ast.Select(items, (arrays,), span=part.span)
+    if query is None or not isinstance(query.body, ast.Select):
+        return None
+    return columns, plain(query)
 
 
 def _parts(node: ast.Expr) -> tuple[ast.Expr, ...]:

@@ -14,7 +14,9 @@ from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.row_keys import keyed
 from cq.planner.binding.scope import Hole, Relation, Visible
+from cq.planner.binding.several_keys import Among
 from cq.planner.binding.tables import Declared
+from cq.planner.binding.trigger_queries import ArraySource, given
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set, Step
 from cq.records import dataclass, replace
@@ -127,28 +129,30 @@ def each(body: Body, found: Elements, bind: Callable[[], Sequence[Step]]) -> tup
     return (*once, Each(found.local, found.arrays, inside, found.numbered))
 
 
-@dataclass(frozen=True, slots=True)
-class ArraySource:
-    """The FROM of a SELECT over an array: a table, the arrays, and the condition of a join."""
-
-    table: ast.TableRef
-    arrays: ast.Unnest
-    on: ast.Expr | None
-
-
-def source(select: ast.Select) -> ArraySource | None:
-    """`FROM t, UNNEST(a)`, in any order, or `FROM UNNEST(a) JOIN t ON …`; None for any other."""
-    relations: Sequence[ast.Relation] = select.relations
-    on = None
-    match relations:
-        case (ast.Join(kind="INNER" | "CROSS", using=(), asof=False, natural=False) as join,):
-            relations, on = (join.left, join.right), join.on
-    match relations:
-        case (ast.Unnest() as arrays, ast.TableRef(as_of=None, columns=()) as table):
-            return ArraySource(table, arrays, on)
-        case (ast.TableRef(as_of=None, columns=()) as table, ast.Unnest() as arrays):
-            return ArraySource(table, arrays, on)
-    return None
+def compared(body: Body, among: Among, relation: Relation) -> tuple[Relation, ast.Expr]:
+    """What a SELECT gives of the elements of this relation, as columns that no name means, and a WHERE that compares
+    the columns that are among it with these.
+    """
+    select = among.query
+    binder = body.binder(relation)
+    items = given(select)
+    if len(items) != len(among.columns):
+        raise compile_error(
+            "CQ0502", f"this SELECT gives {amount(len(items), 'value')} for {amount(len(among.columns), 'column')}",
+            select.span, help="give as many values as stand before IN: (k, l) IN (SELECT a, b …)",
+        )  # fmt: skip
+    values = [settled(binder.bind(i)) for i in items]
+    parts: list[ast.Expr] = []
+    for n, column in enumerate(among.columns):
+        name = ast.ColumnRef(f"$value{n}", span=items[n].span)
+        parts.append(ast.Binary("=", column, name, span=column.span, op_span=column.span))
+    if select.where is not None:
+        values.append(binder.condition(select.where, "the condition of WHERE"))
+        parts.append(ast.ColumnRef(f"$value{len(items)}", span=select.where.span))
+    own = tuple(Visible(f"$value{n}", None, v, hidden=True) for n, v in enumerate(values))
+    where = (*parts, *among.rest)
+    said = where[0] if len(where) == 1 else ast.Logical("AND", where, span=select.span)
+    return replace(relation, columns=(*own, *relation.columns)), said
 
 
 def gather(

@@ -22,19 +22,20 @@ from cq.lang.expressions import (
     columns_of,
     conjunction,
 )
-from cq.lang.schema import Field
-from cq.lang.types import BOOLEAN, VARCHAR, DataType, common_type
+from cq.lang.types import BOOLEAN, VARCHAR, DataType
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.catalog import Silent
-from cq.planner.binding.conversion import convert, settled
+from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlated import in_order
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.row_keys import keyed, no_key
+from cq.planner.binding.row_keys import MORE_GONE, keyed, no_key
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
-from cq.planner.binding.several_keys import Key, row_by_row
+from cq.planner.binding.several_keys import Among, Key, among, row_by_row
 from cq.planner.binding.tables import Declared, places_of, stored
-from cq.planner.binding.trigger_arrays import SEVERAL, ArraySource, Placed, each, elements, gather, source
+from cq.planner.binding.trigger_arrays import SEVERAL, Placed, compared, each, elements, gather
+from cq.planner.binding.trigger_outputs import Outputs
+from cq.planner.binding.trigger_queries import ArraySource, given, no_members, plain, source
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
@@ -51,11 +52,12 @@ from cq.planner.plan.transactions import (
     Update,
     every,
     places,
-    rebuilt,
 )
 from cq.records import dataclass, field, replace
 
 BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
+EACH_KEY = "key: WHERE k = new.a, and the next one WHERE k = new.b"
+EACH_ELEMENT = f"element: {MORE_GONE}"
 MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
 
 
@@ -105,10 +107,7 @@ class TriggerCalls(SelectCalls):
 
     def bind_query(self, node: ast.ScalarQuery | ast.InQuery | ast.Exists, binder: ExprBinder) -> Expr:
         if isinstance(node, ast.InQuery):
-            raise compile_error(
-                "CQ0501", "IN (SELECT …) in a trigger is not supported yet", node.span,
-                help="write EXISTS (SELECT 1 FROM t WHERE t.key = …)",
-            )  # fmt: skip
+            raise no_members(node)
         return self.body.sub_query(node, binder)
 
 
@@ -122,7 +121,7 @@ class BodyBinder:
     accesses: list[Access | Local] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     pending: list[Step] = field(default_factory=list)
-    outputs: tuple[Field, ...] | None = None
+    outputs: Outputs = field(default_factory=Outputs)
     end: int = 0
 
     @property
@@ -140,9 +139,9 @@ class BodyBinder:
                     help="test it in the body: IF condition THEN … END IF",
                 )  # fmt: skip
         steps = self.steps(self.node.body)
-        if self.outputs is None:
+        if self.outputs.fields is None:
             steps = (*steps, Emit(()))
-        return Program(self.node.name, when, self.aligned(steps), self.outputs or ())
+        return Program(self.node.name, when, self.outputs.aligned(steps), self.outputs.fields or ())
 
     # ------------------------------------------------------------------------------------------------------- scopes
 
@@ -271,13 +270,16 @@ class BodyBinder:
 
     def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]:
         """A WHERE for each row that this one names."""
-        declared = self.declared[table].table
-        key = Key({declared.fields[c].name for c in declared.key}, {alias or table})
-        found = row_by_row(where, key, MOST_ROWS)
+        found = row_by_row(where, self.key(table, alias), MOST_ROWS)
         if found is None:
             assert where is not None, "no condition names one row"
             raise _too_many(f'more of "{table}"', where.span)
         return found
+
+    def key(self, table: str, alias: str | None) -> Key:
+        """The key of a table as a statement names it."""
+        declared = self.declared[table].table
+        return Key({declared.fields[c].name for c in declared.key}, {alias or table})
 
     def sub_query(self, node: ast.ScalarQuery | ast.Exists, binder: ExprBinder) -> Expr:
         """A value of the row with a key, NULL where there is none; or whether there is one."""
@@ -344,7 +346,7 @@ class BodyBinder:
             case ast.Insert():
                 return self.insert(node)
             case ast.Delete():
-                return self.each_row(node, partial(self.delete_row, node))
+                return self.delete(node)
             case ast.If():
                 return (self.choose(node.branches, node.otherwise),)
             case ast.Signal():
@@ -364,34 +366,52 @@ class BodyBinder:
             help="read the other row in a sub-query: SET x = (SELECT y FROM t WHERE t.key = …)",
         )  # fmt: skip
 
+    def delete(self, node: ast.Delete) -> tuple[Step, ...]:
+        match node.relations:
+            case ():
+                members = among(node.where, self.key(self.table(node.table, node.table_span), node.alias))
+                if members is None:
+                    return self.each_row(node, partial(self.delete_row, node, self.event()))
+                found = elements(self, members.arrays, self.event())
+                return each(self, found, lambda: self.delete_members(node, members, found.relation))
+            case (ast.Unnest() as arrays,):
+                found = elements(self, arrays, self.event())
+                return each(self, found, lambda: self.each_row(node, partial(self.delete_row, node, found.relation)))
+        raise compile_error(
+            "CQ0501", "DELETE … USING in a trigger is only supported for UNNEST", node.relations[0].span,
+            help="read the other row in a sub-query: WHERE k = (SELECT y FROM t WHERE t.key = …)",
+        )  # fmt: skip
+
+    def delete_members(self, node: ast.Delete, members: Among, elements: Relation) -> tuple[Step, ...]:
+        outer, where = compared(self, members, elements)
+        return self.each_row(replace(node, where=where), partial(self.delete_row, node, outer), alone=True)
+
     def each_row(
-        self, node: ast.Update | ast.Delete, change: Callable[[str, ast.Expr | None], Step]
+        self, node: ast.Update | ast.Delete, change: Callable[[str, ast.Expr | None], Step], alone: bool = False
     ) -> tuple[Step, ...]:
-        """The change of each row that a statement names, with the reads that it needs."""
+        """The change of each row that a statement names, with the reads that it needs. alone: no other row of the table
+        may be read, as that of the next element is changed after this one."""
         table = self.table(node.table, node.table_span)
         ways = self.ways(table, node.alias, node.where)
         steps: list[Step] = []
         for where in ways:
             own = change(table, where)
             reads = self.taken()
-            if (
-                len(ways) > 1
-                and len({s.access for s in every(reads) if isinstance(s, Read) and self.is_read(s, table)}) > 1
-            ):
-                raise compile_error(
-                    "CQ0501", f'a statement that names several rows of "{table}" cannot read others of it', node.span,
-                    help="write a statement for each key: WHERE k = new.a, and the next one WHERE k = new.b",
-                )  # fmt: skip
+            read = {s.access for s in every(reads) if isinstance(s, Read) and self.is_of(s.access, table)}
+            if (alone or len(ways) > 1) and len(read) > 1:
+                way = f"write a statement for each {EACH_ELEMENT if alone else EACH_KEY}"
+                cause = f'a statement that names several rows of "{table}" cannot read others of it'
+                raise compile_error("CQ0501", cause, node.span, help=way)
             steps += [*reads, own]
         return tuple(steps)
 
-    def is_read(self, step: Step, table: str) -> bool:
-        """Whether a step reads a row of the table."""
-        access = self.accesses[step.access] if isinstance(step, Read) else None
+    def is_of(self, number: int, table: str) -> bool:
+        """Whether an access is of the table."""
+        access = self.accesses[number]
         return isinstance(access, Access) and self.used[access.table] == table
 
-    def delete_row(self, node: ast.Delete, table: str, where: ast.Expr | None) -> Step:
-        row = self.row(table, node.alias, where, self.event(), node.span)
+    def delete_row(self, node: ast.Delete, outer: Relation, table: str, where: ast.Expr | None) -> Step:
+        row = self.row(table, node.alias, where, outer, node.span)
         return Delete(row.access, row.condition)
 
     def update_row(self, node: ast.Update, outer: Relation, table: str, where: ast.Expr | None) -> Step:
@@ -422,27 +442,36 @@ class BodyBinder:
         return tuple(columns), tuple(made)
 
     def insert(self, node: ast.Insert) -> tuple[Step, ...]:
-        """A row for each of VALUES, or the one of a SELECT without FROM."""
+        """A row for each of VALUES, the one of a SELECT without FROM, or one for each element of arrays."""
         place = node.target_span if node.target_span != NOWHERE else node.span
         table = self.table(node.target, place)
-        body = node.query.body
-        if isinstance(body, ast.Values):
-            rows = [r.values for r in body.rows]
-        else:
-            select = plain(node.query)
-            if select.relations or select.where is not None:
-                raise compile_error(
-                    "CQ0502", "INSERT … SELECT FROM in a trigger is not supported yet", node.query.span,
-                    help="read the values in sub-queries: VALUES ((SELECT x FROM t WHERE t.key = …))",
-                )  # fmt: skip
-            rows = [tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))]
-        steps: list[Step] = []
-        for row in rows:
-            own = self.insert_row(node, table, row)
-            steps += [*self.taken(), own]
-        return tuple(steps)
+        if isinstance(node.query.body, ast.Values):
+            steps: list[Step] = []
+            for row in node.query.body.rows:
+                own = self.insert_row(node, table, row.values, self.event())
+                steps += [*self.taken(), own]
+            return tuple(steps)
+        select = plain(node.query)
+        match select.relations:
+            case ():
+                return self.insert_selected(node, table, select, self.event())
+            case (ast.Unnest() as arrays,):
+                found = elements(self, arrays, self.event())
+                return each(self, found, lambda: self.insert_selected(node, table, select, found.relation))
+        raise compile_error(
+            "CQ0502", "INSERT … SELECT FROM in a trigger is only supported for UNNEST", node.query.span,
+            help="read the values in sub-queries: VALUES ((SELECT x FROM t WHERE t.key = …))",
+        )  # fmt: skip
 
-    def insert_row(self, node: ast.Insert, table: str, written: Sequence[ast.Expr]) -> Step:
+    def insert_selected(self, node: ast.Insert, table: str, select: ast.Select, outer: Relation) -> tuple[Step, ...]:
+        """The row that is selected, where the condition of WHERE is TRUE."""
+        met = None if select.where is None else self.binder(outer).condition(select.where, "the condition of WHERE")
+        before = self.taken()
+        own = self.insert_row(node, table, given(select), outer)
+        steps = (*self.taken(), own)
+        return (*before, *steps) if met is None else (*before, Choose(met, steps))
+
+    def insert_row(self, node: ast.Insert, table: str, written: Sequence[ast.Expr], outer: Relation) -> Step:
         declared = self.declared[table]
         fields = declared.table.fields
         order = places_of(declared.table, node.columns, node.span)
@@ -451,7 +480,7 @@ class BodyBinder:
                 "CQ0307", f"{amount(len(written), 'value')} for {amount(len(order), 'column')}", node.span,
                 help=f"columns: {listing(fields[c].name for c in order)}",
             )  # fmt: skip
-        binder = self.binder(self.event())
+        binder = self.binder(outer)
         values: list[Expr] = list(declared.defaults)
         for column, value in zip(order, written, strict=True):
             values[column] = stored(binder, binder.bind(value), fields[column])
@@ -511,61 +540,23 @@ class BodyBinder:
     def select(self, node: ast.Query) -> tuple[Step, ...]:
         """A SELECT: a row of the trigger's output, or one for each row of a table that it names."""
         select = plain(node)
-        items = []
-        for item in select.items:
-            if not isinstance(item, ast.SelectItem):
-                raise compile_error(
-                    "CQ0502", "* in a trigger is not supported", item.span, help="name the columns: new.a, t.b"
-                )
-            items.append(item)
-        exprs = tuple(i.expr for i in items)
+        exprs = given(select)
+        items = [i for i in select.items if isinstance(i, ast.SelectItem)]
         several = source(select)
         if several is not None:
             values = gather(self, select, several, exprs, self.event(), node.span)
-            return (Emit(self.output(values, items, node.span)),)
+            return (Emit(self.outputs.row(self.node.name, values, items, node.span)),)
         if not select.relations:
             binder = self.binder(self.event())
             values = tuple(settled(binder.bind(e)) for e in exprs)
             condition = None if select.where is None else binder.condition(select.where, "the condition of WHERE")
-            return (Emit(self.output(values, items, node.span), condition),)
+            return (Emit(self.outputs.row(self.node.name, values, items, node.span), condition),)
         _, table, alias = self.read(node)
         steps: list[Step] = []
         for where in self.ways(table, alias, select.where):
             row = self.row(table, alias, where, self.event(), node.span, *exprs)
-            steps += [*self.taken(), Emit(self.output(row.values, items, node.span), row.there)]
+            steps += [*self.taken(), Emit(self.outputs.row(self.node.name, row.values, items, node.span), row.there)]
         return tuple(steps)
-
-    def output(self, values: Sequence[Expr], items: Sequence[ast.SelectItem], span: Span) -> tuple[Expr, ...]:
-        """The values as the trigger's columns: the first SELECT says their names, all of them their types."""
-        if self.outputs is None:
-            names = [_name(item, n) for n, item in enumerate(items, 1)]
-            self.outputs = tuple(Field(n, v.type, True) for n, v in zip(names, values, strict=True))
-            twice = next((n for n in names if names.count(n) > 1), None)
-            if twice is not None:
-                raise compile_error(
-                    "CQ0409", f'two columns of the trigger are named "{twice}"', span, help="give one of them an alias"
-                )
-        types = [common_type(f.type, v.type) for f, v in zip(self.outputs, values, strict=False)]
-        if len(self.outputs) != len(values) or None in types:
-            raise compile_error(
-                "CQ0307",
-                f"this SELECT gives other columns than the first one of trigger {self.node.name}",
-                span,
-                help=f"the first one gives {', '.join(str(f) for f in self.outputs)}: CAST the values to these types",
-            )
-        self.outputs = tuple(replace(f, type=t) for f, t in zip(self.outputs, types, strict=True) if t is not None)
-        return tuple(values)
-
-    def aligned(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """The steps with the rows of every SELECT in the types that hold those of all."""
-        types = [f.type for f in self.outputs or ()]
-
-        def one(step: Step) -> Step:
-            if isinstance(step, Emit):
-                return replace(step, values=tuple(map(convert, step.values, types)))
-            return step
-
-        return rebuilt(steps, one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -590,28 +581,3 @@ def _too_many(named: str, span: Span) -> CompileError:
     cause = f"a trigger names at most {MOST_ROWS} rows of a table, and this names {named}"
     way = "give every key an event of its own: a stream with a row for each"
     return compile_error("CQ0103", cause, span, help=way)
-
-
-def plain(query: ast.Query) -> ast.Select:
-    """The SELECT of a query that has only items, FROM and WHERE. CQ0502 for any other."""
-    select = query.body
-    more: list[ast.Node] = [
-        *query.ctes,
-        *query.order_by,
-        *(p for p in (query.limit, query.offset, query.emit) if p is not None),
-    ]
-    if isinstance(select, ast.Select):
-        more += [*select.group_by, *select.windows, *(p for p in (select.having, select.qualify) if p is not None)]
-    if not isinstance(select, ast.Select) or more or select.distinct or select.group_all:
-        at = more[0].span if more else query.span
-        raise compile_error(
-            "CQ0502", "a query in a trigger has SELECT, FROM and WHERE", at,
-            help="the rows of a trigger are a relation of its name: group and order them in a query of its own",
-        )  # fmt: skip
-    return select
-
-
-def _name(item: ast.SelectItem, number: int) -> str:
-    if item.alias is not None:
-        return item.alias
-    return item.expr.name if isinstance(item.expr, ast.ColumnRef) else f"col{number}"

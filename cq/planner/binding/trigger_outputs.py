@@ -1,0 +1,61 @@
+"""The columns of a trigger's rows: what all of its SELECTs give, in the types that hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.errors import Span, compile_error
+from cq.grammar import ast
+from cq.lang.expressions import Expr
+from cq.lang.schema import Field
+from cq.lang.types import common_type
+from cq.planner.binding.conversion import convert
+from cq.planner.plan.transactions import Emit, Step, rebuilt
+from cq.records import dataclass, replace
+
+
+@dataclass(slots=True)
+class Outputs:
+    """The columns so far; None before the first SELECT."""
+
+    fields: tuple[Field, ...] | None = None
+
+    def row(
+        self, trigger: str, values: Sequence[Expr], items: Sequence[ast.SelectItem], span: Span
+    ) -> tuple[Expr, ...]:
+        """The values as the trigger's columns: the first SELECT says their names, all of them their types."""
+        if self.fields is None:
+            names = [_name(item, n) for n, item in enumerate(items, 1)]
+            self.fields = tuple(Field(n, v.type, True) for n, v in zip(names, values, strict=True))
+            twice = next((n for n in names if names.count(n) > 1), None)
+            if twice is not None:
+                raise compile_error(
+                    "CQ0409", f'two columns of the trigger are named "{twice}"', span, help="give one of them an alias"
+                )
+        types = [common_type(f.type, v.type) for f, v in zip(self.fields, values, strict=False)]
+        if len(self.fields) != len(values) or None in types:
+            raise compile_error(
+                "CQ0307",
+                f"this SELECT gives other columns than the first one of trigger {trigger}",
+                span,
+                help=f"the first one gives {', '.join(str(f) for f in self.fields)}: CAST the values to these types",
+            )
+        self.fields = tuple(replace(f, type=t) for f, t in zip(self.fields, types, strict=True) if t is not None)
+        return tuple(values)
+
+    def aligned(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The steps with the rows of every SELECT in the types that hold those of all."""
+        types = [f.type for f in self.fields or ()]
+
+        def one(step: Step) -> Step:
+            if isinstance(step, Emit):
+                return replace(step, values=tuple(map(convert, step.values, types)))
+            return step
+
+        return rebuilt(steps, one)
+
+
+def _name(item: ast.SelectItem, number: int) -> str:
+    if item.alias is not None:
+        return item.alias
+    return item.expr.name if isinstance(item.expr, ast.ColumnRef) else f"col{number}"

@@ -1,0 +1,84 @@
+"""Mistakes in triggers, and in queries of their tables: the texts of tests/planner/test_binder_mistakes.py."""
+
+from __future__ import annotations
+
+BID = """CREATE STREAM bid (auction BIGINT, price DOUBLE, amount DECIMAL(12,2), item VARCHAR, ts TIMESTAMP,
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector = 'file', path = 'bid.csv');
+"""
+ACCOUNT = BID + "CREATE TABLE account (card VARCHAR PRIMARY KEY, n BIGINT NOT NULL DEFAULT 0 CHECK (n >= 0));\n"
+PER_MIN = """CREATE VIEW per_min AS SELECT window_start, window_end, auction, COUNT(*) AS n
+FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, auction;
+"""
+OF_TRIGGERS = {
+    "trigger_without_key": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid\nUPDATE account SET n = n + 1 WHERE n > new.price;",
+    "trigger_part_of_key": BID + "CREATE TABLE a (x BIGINT, y BIGINT, PRIMARY KEY (x, y));\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a WHERE x = new.auction;",
+    "trigger_key_of_another_type": BID + "CREATE TABLE a (x BIGINT PRIMARY KEY, y BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = 1 WHERE x = new.price;",
+    "table_by_an_array": BID + "CREATE TABLE a (x BIGINT[] PRIMARY KEY, y BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = y + 1 WHERE x = [new.auction];\nSELECT y FROM a;",
+    "trigger_table": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM acount WHERE card = new.item;",
+    "trigger_column": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET m = 1 WHERE card = item;",
+    "trigger_sets_key": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET card = 'x' WHERE card = item;",
+    "trigger_type": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = new.item WHERE card = item;",
+    "trigger_outputs": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "  SELECT new.item, price; SELECT new.item, new.item; END;",
+    "trigger_group_by": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT card, n FROM account GROUP BY card;",
+    "trigger_after_query": ACCOUNT + "SELECT * FROM account;\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;",
+    "trigger_when": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "WHEN ((SELECT n FROM account WHERE card = item) > 3) DELETE FROM account WHERE card = item;",
+    "trigger_cascade": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
+    "CREATE TRIGGER u AFTER INSERT ON t DELETE FROM account WHERE card = new.item || 'x';",
+    "look_up_of_own_table": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
+    "SELECT t.ts, n FROM t LEFT JOIN account FOR SYSTEM_TIME AS OF t.ts ON card = t.item;",
+    "look_up_by_another_column": ACCOUNT
+    + "SELECT b.ts, a.n FROM bid AS b JOIN account FOR SYSTEM_TIME AS OF b.ts AS a ON a.n = b.price;",
+    "look_up_of_windows_and_events": ACCOUNT
+    + PER_MIN
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\nSELECT * FROM t;\n"
+    "SELECT p.n, a.n FROM per_min AS p JOIN account FOR SYSTEM_TIME AS OF p.window_end AS a "
+    "ON a.card = CAST(p.auction AS VARCHAR);",
+    "trigger_rows_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  SELECT n FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_column_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  SELECT n, SUM(n) AS s FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_aggregate_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  SELECT AVG(n) FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_names_of_arrays": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  UPDATE account SET n = 1 FROM UNNEST(SPLIT(item, ' '), SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_keys_and_other_rows": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "UPDATE account SET n = (SELECT n FROM account WHERE card = 'x') WHERE card IN (new.item, 'y');",
+    "trigger_value_of_several_rows": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "SELECT (SELECT n FROM account WHERE card IN (item, 'x')) AS n;",
+    "table_changes_by_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "UPDATE account SET n = n + 1 FROM UNNEST(SPLIT(item, ' ')) AS u(k) WHERE account.card = u.k;\n"
+    "SELECT * FROM account_changes;",
+    "table_without_changes": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "SELECT n FROM account WHERE card = item;\nSELECT * FROM account_changes;",
+    "table_changes_with_an_op": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, op BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a WHERE k = auction;\nSELECT * FROM a_changes;",
+    "trigger_updates_from_table": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = b.n FROM account AS b WHERE account.card = item;",
+    "trigger_deletes_using_table": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account USING account AS b WHERE account.card = b.card;",
+    "trigger_inserts_from_table": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO account SELECT item, n FROM account WHERE card = 'x';",
+    "trigger_updates_among": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "UPDATE account SET n = 1 WHERE card IN (SELECT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k));",
+    "trigger_if_in": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "BEGIN IF item IN (SELECT card FROM account) THEN DELETE FROM account WHERE card = item; END IF; END;",
+    "trigger_deletes_among_others": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account\n"
+    "WHERE card = ANY (SPLIT(item, ' ')) AND EXISTS (SELECT 1 FROM account AS o WHERE o.card = 'x');",
+    "trigger_deletes_two_among_one": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "DELETE FROM account WHERE card IN (SELECT u.k, 1 FROM UNNEST(SPLIT(item, ' ')) AS u(k));",
+    "trigger_key_by_its_row": BID + "CREATE TABLE a (x BIGINT PRIMARY KEY, y BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = 1 WHERE x = (SELECT o.y FROM a AS o WHERE o.x = a.y);",
+    "trigger_of_many_rows": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
+    + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(33))
+    + "END;",
+}
