@@ -35,20 +35,28 @@ RUN_BYTES = 128
 MOST_ELEMENTS = Word(64, "MOST_ELEMENTS")
 
 
-def prefetch(flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr]) -> None:
-    """Write a prefetch for the key `exprs` over rows of `input`, if it is cheap to know ahead."""
+def prefetch(
+    flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr], changed: bool = False
+) -> None:
+    """Write a prefetch for the key `exprs` over rows of `input`, if it is cheap to know ahead.
+
+    changed: as in `Keys.prefetch`.
+    """
     ahead, soon = flow.ahead, flow.soon
     below = source_columns(flow, input, exprs)
     if ahead is not None and soon is not None and below:
-        _prefetch_entry(flow, keys, table, below, ahead, soon)
+        _prefetch_entry(flow, keys, table, below, ahead, soon, changed)
 
 
-def _prefetch_entry(flow: Flow, keys: Keys, table: TableLocals, below: Sequence[Expr], ahead: Row, soon: Row) -> None:
+def _prefetch_entry(
+    flow: Flow, keys: Keys, table: TableLocals, below: Sequence[Expr], ahead: Row, soon: Row, changed: bool = False
+) -> None:
     """Write a prefetch of the slot for the key of the row `ahead`, and of the entry for that of the row `soon`."""
     keys.prefetch(
         table,
         lambda: [emit(flow.scope, ahead, e) for e in below],
         lambda: [emit(flow.scope, soon, e) for e in below],
+        changed,
     )
 
 

@@ -13,11 +13,21 @@ SELECT b.auction, price, asked FROM bid AS b JOIN ask AS a
   ON b.auction = a.auction AND a.ts BETWEEN b.ts + INTERVAL '20' SECOND AND b.ts + INTERVAL '21' SECOND;
 """
 
+WINDOWS = """
+CREATE STREAM bid (auction BIGINT, price BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 'bid.csv');
+SELECT window_start, auction, COUNT(*) AS n FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND)
+GROUP BY window_start, window_end, auction;
+"""
+
+
+def modules(query, workers):
+    (pipeline,) = compile_query(query).for_workers(workers).after("emit")
+    return [stage.module for stage in pipeline.stages]
+
 
 def module(workers):
-    (pipeline,) = compile_query(JOIN).for_workers(workers).after("emit")
-    (stage,) = pipeline.stages
-    return stage.module
+    (only,) = modules(JOIN, workers)
+    return only
 
 
 @pytest.mark.parametrize("port", [0, 1])
@@ -33,3 +43,11 @@ def test_in_lanes_it_stays_within_the_segment():
     """What a selection has behind a segment is a row of another port."""
     ahead = re.findall(r"ahead\d+ = ld_i32\(sel\d+, (.*)\)", module(4))
     assert ahead and all(re.fullmatch(r"min\(j \+ [A-Z_]+, end - 1\)", a) for a in ahead)
+
+
+def test_groups_are_fetched_to_be_written_and_what_a_join_looks_up_to_be_read():
+    """Of groups that two workers make, each has the line that the other one had last."""
+    filled, collector = modules(WINDOWS, 2)
+    for groups in (filled, collector):
+        assert "prefetch_to_write(" in groups
+    assert "prefetch(" in module(1) and "prefetch_to_write(" not in module(1)

@@ -133,7 +133,7 @@ def add_row(
 ) -> None:  # fmt: skip
     """Find or make the row's group and count the row into every aggregate. arrival: orders groups by first row."""
     scope = flow.scope
-    prefetch(flow, node.input, layout.keys, local, node.keys)
+    prefetch(flow, node.input, layout.keys, local, node.keys, changed=True)
     key_values = [emit(scope, row, k) for k in node.keys]
     found = layout.keys.recall(local, key_values, arrival, lambda e: _start(flow, layout, local, e))
     entry = Entry(found, local.address)
@@ -347,7 +347,7 @@ def _fetch_ahead(
         return
     with scope.when(target.is_large()):
         soon = entry_of(expr("min(G + N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
-        layout.keys.prefetch(target, lambda: _load_keys(flow, layout.keys, soon), None)
+        layout.keys.prefetch(target, lambda: _load_keys(flow, layout.keys, soon), None, changed=True)
 
 
 def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:

@@ -296,9 +296,15 @@ class Keys:
         return _hash(scope, _key_words(scope, self, values))
 
     def prefetch(
-        self, t: TableLocals, values: Callable[[], Sequence[Val]], sooner: Callable[[], Sequence[Val]] | None
+        self,
+        t: TableLocals,
+        values: Callable[[], Sequence[Val]],
+        sooner: Callable[[], Sequence[Val]] | None,
+        changed: bool = False,
     ) -> None:
         """Write a prefetch of the entry these key values will need soon, where the table is too large for a cache.
+
+        changed: it will be, and other workers have had the table before.
 
         With an index it takes two steps: the slot for these values, and for those needed sooner, if they are known, the
         entry to which their slot, which was fetched before, points.
@@ -308,34 +314,35 @@ class Keys:
             ahead = values()
             coded = coded_key(ahead)
             if coded is None:
-                self._prefetch_hashed(t, ahead, sooner)
+                self._prefetch_hashed(t, ahead, sooner, changed)
                 return
             with scope.when(expr("D != 0", D=coded.dictionary)):
                 known = expr("table_recall(T, D, C)", T=t.table, D=coded.dictionary, C=coded.code)
-                _prefetch_lines(scope, scope.let(known, "known"), t.entry_bytes)
+                _prefetch_lines(scope, scope.let(known, "known"), t.entry_bytes, changed)
             with scope.otherwise():
-                self._prefetch_hashed(t, ahead, sooner)
+                self._prefetch_hashed(t, ahead, sooner, changed)
 
     def _prefetch_hashed(
-        self, t: TableLocals, ahead: Sequence[Val], sooner: Callable[[], Sequence[Val]] | None
+        self, t: TableLocals, ahead: Sequence[Val], sooner: Callable[[], Sequence[Val]] | None, changed: bool
     ) -> None:
         scope, writer = t.scope, t.scope.writer
         hash32 = self.hash(scope, ahead)
         slot = scope.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
         with scope.when(expr("I == 0", I=t.index)):
             at = scope.let(t.in_slot(slot), "at")
-            _prefetch_at(scope, at, range(0, min(spread_stride(t.entry_bytes), MOST_FETCHED_BYTES), LINE_BYTES))
+            fetched = min(spread_stride(t.entry_bytes), MOST_FETCHED_BYTES)
+            _prefetch_at(scope, at, range(0, fetched, LINE_BYTES), changed)
         with scope.otherwise():
             writer.code("prefetch(I + S * 8)", I=t.index, S=slot)
             if sooner is not None:
-                self.prefetch_numbered(t, sooner())
+                self.prefetch_numbered(t, sooner(), changed)
 
-    def prefetch_numbered(self, t: TableLocals, values: Sequence[Val]) -> None:
+    def prefetch_numbered(self, t: TableLocals, values: Sequence[Val], changed: bool = False) -> None:
         """Write a prefetch of the entry to which the slot of these key values points, in a table with an index."""
         scope = t.scope
         hash32 = self.hash(scope, values)
         item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=t.index, H=hash32, S=t.shift), "item")
-        _prefetch_lines(scope, scope.let(t.numbered(item), "at"), t.entry_bytes)
+        _prefetch_lines(scope, scope.let(t.numbered(item), "at"), t.entry_bytes, changed)
 
     def find(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
         """Write the search for the entry with these key values: its address, or 0."""
@@ -376,15 +383,16 @@ class Keys:
         return ast.Name(entry, ast.Load())
 
 
-def _prefetch_lines(scope: Scope, entry: ast.expr, entry_bytes: int) -> None:
+def _prefetch_lines(scope: Scope, entry: ast.expr, entry_bytes: int, changed: bool) -> None:
     """The lines of an entry, wherever in one it begins."""
     fetched = min(entry_bytes, MOST_FETCHED_BYTES)
-    _prefetch_at(scope, entry, dict.fromkeys([*range(0, fetched, LINE_BYTES), fetched - 8]))
+    _prefetch_at(scope, entry, dict.fromkeys([*range(0, fetched, LINE_BYTES), fetched - 8]), changed)
 
 
-def _prefetch_at(scope: Scope, entry: ast.expr, places: Iterable[int]) -> None:
+def _prefetch_at(scope: Scope, entry: ast.expr, places: Iterable[int], changed: bool) -> None:
+    fetch = "prefetch_to_write(A)" if changed else "prefetch(A)"
     for place in places:
-        scope.writer.code("prefetch(A)", A=expr("A + N", A=entry, N=place) if place else entry)
+        scope.writer.code(fetch, A=expr("A + N", A=entry, N=place) if place else entry)
 
 
 def coded_key(values: Sequence[Val]) -> Coded | None:

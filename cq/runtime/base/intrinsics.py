@@ -282,6 +282,9 @@ store i64 {_PRINT_FORMAT}, ptr %f, align 8
 ret i64 %v""",
     "scan_f64": "%p = inttoptr i64 %0 to ptr\n%v = call double @strtod(ptr %p, ptr null)\nret double %v",
     "prefetch": "%p = inttoptr i64 %0 to ptr\ncall void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)\nret void",
+    "prefetch_to_write": """%p = inttoptr i64 %0 to ptr
+call void @llvm.prefetch.p0(ptr %p, i32 1, i32 3, i32 1)
+ret void""",
     "alloc": "%p = call ptr @malloc(i64 %0)\n%v = ptrtoint ptr %p to i64\nret i64 %v",
     "zalloc": "%p = call ptr @calloc(i64 %0, i64 1)\n%v = ptrtoint ptr %p to i64\nret i64 %v",
     "kept_words": "%v = ptrtoint ptr @cq_kept to i64\nret i64 %v",

@@ -495,6 +495,11 @@ def prefetch(address: int) -> None:
     """The cache line of `address` (any value) may be on its way."""
 
 
+@op("void(i64)")
+def prefetch_to_write(address: int) -> None:
+    """As `prefetch`, and no other core has the line: the first write to it need not wait for that."""
+
+
 @op("i64(i64)")
 def alloc(size: int) -> int:
     """The 16-byte aligned address of `size` > 0 bytes holding anything, or 0."""
