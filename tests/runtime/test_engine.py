@@ -206,6 +206,16 @@ def test_lanes_give_the_rows_of_one_worker(way, name, batch_rows):
     assert found == expected
 
 
+@pytest.mark.parametrize("name", ["running", "repeat", "groups"])
+@pytest.mark.parametrize("batch_rows", [7, 40, 1000])
+def test_lanes_give_the_rows_of_one_worker_where_keys_come_in_runs(way, name, batch_rows):
+    """Segments of 7 and of 40 rows are mostly of one lane, those of 400 rows never."""
+    rows = [(n // 40 % 8, n % 5, n) for n in range(1200)]
+    expected, _ = run(pipeline(stage(name), grid_us=100), cut(rows, 400), interpreted=True)
+    plan = pipeline(stage(name, Way.LANES), grid_us=100)
+    assert run(plan, cut(rows, 400), batch_rows=batch_rows, **way) == (expected, None)
+
+
 @pytest.mark.parametrize("batch_rows", [3, 50, 1000])
 def test_the_smallest_position_fails_in_lanes(way, batch_rows):
     rows = random_rows(7, 900, negative={333, 334, 335, 800})

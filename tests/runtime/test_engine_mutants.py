@@ -540,6 +540,13 @@ MUTANTS = {
         ENGINE,
         SAFE,
     ),
+    "the rows of a segment that is one lane's take no places": Mutant(
+        "cq.runtime.flow.split",
+        "        st_i64(places, lane, place + hi - lo)\n",
+        "        st_i64(places, lane, place)\n",
+        ENGINE,
+        SAFE,
+    ),
     "closing times go only to lanes with rows": Mutant(
         "cq.runtime.flow.split", "share = 1 if events > 0 or", "share = 1 if events > 1000 or", ENGINE, SAFE
     ),
