@@ -16,7 +16,7 @@ Order     a ticket's last look at a loan comes before its `at_add(LOAN_USERS, -1
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import alloc, at_add, at_load, call1, copy, ld_i32, ld_i64, release, st_i64, zalloc
+from cq.runtime.base.ops import alloc, at_add, at_load, call1, copy, fill, ld_i32, ld_i64, release, st_i64, zalloc
 from cq.runtime.flow.arrow_words import (
     ARROW_BUFFERS,
     ARROW_CHILD_COUNT,
@@ -222,14 +222,16 @@ def ticket_new(home: int, sources: int, segments: int, marks: int) -> int:
 
     marks: of how many rows it carries the watermarks.
     """
-    words = ITEM_WORDS + sources * 3 + segments * SEGMENT_WORDS
-    ticket = zalloc((words + marks) * 8)
+    head = ITEM_WORDS + sources * 3
+    words = head + segments * SEGMENT_WORDS
+    ticket = alloc((words + marks) * 8)
     if ticket != 0:
+        fill(ticket, 0, head * 8)  # what is behind it is written before it is read
         st_i64(ticket, ITEM_HOME, home)
         st_i64(ticket, BATCH_PORTS, ticket + ITEM_WORDS * 8)
         st_i64(ticket, ITEM_LOANS, ticket + (ITEM_WORDS + sources) * 8)
         st_i64(ticket, BATCH_CAUSES, ticket + (ITEM_WORDS + sources * 2) * 8)
-        st_i64(ticket, BATCH_SEGMENTS, ticket + (ITEM_WORDS + sources * 3) * 8)
+        st_i64(ticket, BATCH_SEGMENTS, ticket + head * 8)
         if marks > 0:
             st_i64(ticket, ITEM_MARKS, ticket + words * 8)
         pool_put(home, ticket)
