@@ -20,11 +20,12 @@ from cq.runtime.engine.build import build, close
 from cq.runtime.engine.engine import TICKET_ROWS
 from cq.runtime.engine.schedule import CT
 from cq.runtime.flow import batch as b
-from cq.runtime.flow.admission import END_OF_SOURCE, SOURCE_RING
+from cq.runtime.flow.admission_words import END_OF_SOURCE, SOURCE_RING
 from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.arrow_words import BIT
 from cq.runtime.layout.abi import (
     BATCH_FIRST,
+    BATCH_MIXED,
     BATCH_PORTS,
     BATCH_SEGMENT_COUNT,
     BATCH_SEGMENTS,
@@ -129,10 +130,11 @@ class BareKernel:
         host.set_word(made, BATCH_SEGMENTS, host.place(host.read(segments, size)))
         ports = 8 * len(self._loans)
         host.set_word(made, BATCH_PORTS, host.place(host.read(host.word(ticket, BATCH_PORTS), ports)))
-        if host.word(ticket, BATCH_WATERMARKS):
-            first, behind = host.word(ticket, BATCH_FIRST), host.word(ticket, b.ITEM_SERIAL)
-            marks = host.place(host.read(host.word(ticket, b.ITEM_MARKS), 8 * (behind - first)))
-            host.set_word(made, BATCH_WATERMARKS, marks - 8 * first)
+        first, behind = host.word(ticket, BATCH_FIRST), host.word(ticket, b.ITEM_SERIAL)
+        for word, room in ((BATCH_WATERMARKS, b.ITEM_MARKS), (BATCH_MIXED, b.ITEM_MIXED)):
+            if host.word(ticket, word):
+                copied = host.place(host.read(host.word(ticket, room), 8 * (behind - first)))
+                host.set_word(made, word, copied - 8 * first)
         return made
 
     def run(self) -> int:

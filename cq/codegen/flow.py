@@ -39,6 +39,7 @@ class StageDraft:
     final: bool  # the ports are sinks
     waits: bool  # rows can arrive before the watermark reaches their time
     collects: bool = False  # its windows' panes were filled by several workers
+    mixed: bool = False  # one function takes the rows of all inputs, also of segments that have rows of several
     by_key: bool = False  # a worker may take only the rows of a ticket that have its part's keys: those of a selection
     chained: frozenset[int] = frozenset()  # ids of operators whose transactions are evaluated before the kernel
     asks: bool = False  # whether these ask for rows one by one, and are not linked in chains
@@ -454,9 +455,9 @@ def computed(flow: Flow, exprs: tuple[Expr, ...], row: Row) -> Row:
 
 @contextmanager
 def function(
-    stage: StageDraft, name: str, arguments: tuple[str, ...], node: LogicalNode, event: Event
+    stage: StageDraft, name: str, arguments: tuple[str, ...], node: LogicalNode, event: Event, *others: LogicalNode
 ) -> Iterator[Flow]:
-    """Write the function of the stage that handles an event of `node`; inside, its Flow."""
+    """Write the function of the stage that handles an event of `node`, or of others; inside, its Flow."""
 
     def fail(code: ErrorCode, site: int) -> None:
         flow.flush()
@@ -479,7 +480,7 @@ def function(
             if isinstance(value, ast.Name):  # not known yet when a failure comes first
                 stage.writer.preset(value.id)
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
-        numbers = sorted(reachable_ports(stage, node))
+        numbers = sorted(set().union(*(reachable_ports(stage, n) for n in (node, *others))))
         carried = (stage.lanes, stage.passes_watermarks, not stage.final)
         ports = {n: Port(n, stage.ports[n], scope, *carried) for n in numbers}
         flow = Flow(stage, scope, ports, event.serial, event.position, event.late, event.roomy)

@@ -48,23 +48,12 @@ def write_rows(stage: StageDraft, node: LogicalNode, schema: Schema, port: int, 
     to add to a row number to get its serial.
     """
     name = f"rows_{port}" if branch == 0 else f"rows_{port}_{branch}"
-    row_number = ast.Name("i", ast.Load())
-    serial = ast.Name("serial", ast.Load())
     waits = bool(stage.due)
     fan_out = None if waits else bounded_fan_out(stage, node)
-    position = Position(serial, ast.Constant(abi.NEVER), 0, ast.Constant(0), ast.Constant(0))
-    late = (
-        expr("late * FATAL", FATAL=FATAL)
-        if node.source is not None and node.source.strict
-        else ast.Name("late", ast.Load())
-    )
-    roomy = fan_out is not None
-    event = Event(serial, position, expr("-1"), row_number, port, late, roomy)
+    event = _of_row(port, roomy=fan_out is not None)
     with function(stage, name, ROWS_ARGUMENTS, node, event) as flow:
-        flow.branch, flow.has_batch, flow.leaf = branch, True, node
-        places = stage.columns.setdefault(port, {})
-        row = source_row(flow.scope, schema, places, port, row_number)
-        row.given = _computed_time(flow.scope, node, places, port, row_number)
+        flow.branch, flow.has_batch, flow.late = branch, True, _lateness(node)
+        row = _given_row(flow, node, schema, port)
         writer = flow.writer
         writer.code("end = hi")
         if fan_out is not None:
@@ -76,40 +65,103 @@ def write_rows(stage: StageDraft, node: LogicalNode, schema: Schema, port: int, 
         with writer.for_(step, "lo", "end"), flow.scope.block():
             if fan_out is None and not waits:
                 _leave_when_full(flow, step)
-            _begin_row(flow, node, port)
+            _begin_row(flow)
             served = _serve_due(flow, step) if waits else None
-            if stage.uses_step_bytes:
-                writer.code("step_reset(state)")
-            flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS)
-            flow.soon = _row_ahead(flow, node.schema, stage.columns[port], port, SOON_ROWS)
-            slot, entry, record = (
-                _row_ahead(flow, node.schema, stage.columns[port], port, turns)
-                for turns in (SLOT_ROWS, ENTRY_ROWS, RECORD_ROWS)
-            )
-            flow.steps = slot, entry, record
-            bytes_row, slot, entry = (
-                _row_ahead(flow, node.schema, stage.columns[port], port, turns)
-                for turns in (LIST_BYTES_ROWS, LIST_SLOT_ROWS, LIST_ENTRY_ROWS)
-            )
-            flow.lists = bytes_row, slot, entry
-            flow.deliver(node, row)
-            if stage.gathered:
-                take_gathered(flow, port)
+            _take_row(flow, node, port, row)
             if served is not None:
-                with writer.into(served):
-                    for read_again in flow.stale:
-                        read_again()
+                _read_again(flow, served)
         flow.leave(ast.Name("end", ast.Load()))
     return name
 
 
+def write_mixed_rows(stage: StageDraft, inputs: Sequence[LogicalNode]) -> str:
+    """Write the function that takes rows lo..hi through the stage, of a port or of MIXED; its name.
+
+    Of MIXED they are serials, and `base` is 0. It returns what that of `write_rows` does.
+    """
+    event = _of_row(ast.Name("source", ast.Load()), roomy=False)
+    with function(stage, "rows", (*ROWS_ARGUMENTS, "port"), inputs[0], event, *inputs[1:]) as flow:
+        flow.has_batch = True
+        writer = flow.writer
+        given = [_given_row(flow, node, node.schema, port) for port, node in enumerate(inputs)]
+        places = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_MIXED), "places")
+        step = step_of(stage)
+        with writer.for_(step, "lo", "hi"), flow.scope.block():
+            writer.code("i = j\nsource = port")
+            with writer.if_(expr("port == MIXED", MIXED=abi.MIXED)):
+                writer.code("i = ld_i64(P, j) & MASK", P=places, MASK=(1 << abi.MIXED_PORT_SHIFT) - 1)
+                writer.code("source = shr_u(ld_i64(P, j), SHIFT)", P=places, SHIFT=abi.MIXED_PORT_SHIFT)
+            _begin_row(flow)
+            served = _serve_due(flow, step)
+            for port, (node, row) in enumerate(zip(inputs, given, strict=True)):
+                with flow.scope.when(expr("source == P", P=port)):
+                    flow.late = _lateness(node)
+                    _take_row(flow, node, port, row)
+            _read_again(flow, served)
+        flow.leave(ast.Name("hi", ast.Load()))
+    return "rows"
+
+
+def _of_row(port: int | ast.expr, roomy: bool) -> Event:
+    """The event of a row of a batch: row `i` of a port, with its serial."""
+    serial, number, late = (ast.Name(n, ast.Load()) for n in ("serial", "i", "late"))
+    position = Position(serial, ast.Constant(abi.NEVER), 0, ast.Constant(0), ast.Constant(0))
+    return Event(serial, position, expr("-1"), number, port, late, roomy)
+
+
+def _lateness(node: LogicalNode) -> ast.expr:
+    """What is nonzero for a late row of an input."""
+    strict = node.source is not None and node.source.strict
+    return expr("late * FATAL", FATAL=FATAL) if strict else expr("late")
+
+
+def _given_row(flow: Flow, node: LogicalNode, schema: Schema, port: int) -> Row:
+    """Row `i` of a port's batch, with its computed event time."""
+    places = flow.stage.columns.setdefault(port, {})
+    number = ast.Name("i", ast.Load())
+    row = source_row(flow.scope, schema, places, port, number)
+    row.given = _computed_time(flow.scope, node, places, port, number)
+    return row
+
+
+def _take_row(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """Hand a row of an input to its readers, with the rows behind it at hand for what they fetch."""
+    stage, writer = flow.stage, flow.writer
+    flow.leaf = node
+    _say_cause(flow, node, port)
+    if stage.uses_step_bytes:
+        writer.code("step_reset(state)")
+    flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS)
+    flow.soon = _row_ahead(flow, node.schema, stage.columns[port], port, SOON_ROWS)
+    slot, entry, record = (
+        _row_ahead(flow, node.schema, stage.columns[port], port, turns)
+        for turns in (SLOT_ROWS, ENTRY_ROWS, RECORD_ROWS)
+    )
+    flow.steps = slot, entry, record
+    bytes_row, slot, entry = (
+        _row_ahead(flow, node.schema, stage.columns[port], port, turns)
+        for turns in (LIST_BYTES_ROWS, LIST_SLOT_ROWS, LIST_ENTRY_ROWS)
+    )
+    flow.lists = bytes_row, slot, entry
+    flow.deliver(node, row)
+    if stage.gathered:
+        take_gathered(flow, port)
+
+
+def _read_again(flow: Flow, served: list[ast.stmt]) -> None:
+    """Where closing times were served, what these have changed and is in locals is read again."""
+    with flow.writer.into(served):
+        for read_again in flow.stale:
+            read_again()
+
+
 def step_of(stage: StageDraft) -> str:
-    """What counts the turns of a function that takes rows: rows, or places of a selection."""
-    return "j" if stage.lanes or stage.by_key else "i"
+    """What counts the turns of a function that takes rows: rows, places of a selection, or serials of mixed rows."""
+    return "j" if stage.lanes or stage.by_key or stage.mixed else "i"
 
 
-def _begin_row(flow: Flow, node: LogicalNode, port: int) -> None:
-    """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark and its cause."""
+def _begin_row(flow: Flow) -> None:
+    """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark."""
     writer, stage = flow.writer, flow.stage
     if stage.lanes:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
@@ -117,11 +169,16 @@ def _begin_row(flow: Flow, node: LogicalNode, port: int) -> None:
     elif stage.by_key:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         writer.code("i = j\nif SEL != 0:\n    i = ld_i32(SEL, j)", SEL=selection)
-    writer.code("serial = base + i")
+    writer.code("serial = base + AT", AT="j" if stage.mixed else "i")
     if stage.due or stage.passes_watermarks:
         marks = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
         writer.code("watermark = ld_i64(M, serial)", M=marks)
-    if not stage.final:
+
+
+def _say_cause(flow: Flow, node: LogicalNode, port: int) -> None:
+    """What has caused the row, where a later stage is told."""
+    writer = flow.writer
+    if not flow.stage.final:
         causes = expr("ld_i64(batch, W)", W=abi.BATCH_CAUSES)
         if node.source is None:
             writer.code("cause = ld_i64(C, i)", C=writer.hoist(causes, "causes"))
@@ -223,7 +280,7 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
     def later(column: int) -> ast.expr:  # anew for each: the first use may stand in a branch that the next is not in
         if not flow.stage.lanes and not flow.stage.by_key:
             rows = _column_word(flow.scope, port, column, abi.COLUMN_ROWS, "rows")
-            return flow.scope.let(expr("min(S + N, ROWS - 1)", S=step_of(flow.stage), N=turns, ROWS=rows), "ahead")
+            return flow.scope.let(expr("min(i + N, ROWS - 1)", N=turns, ROWS=rows), "ahead")
         at = expr("min(S + N, end - 1)", S=step_of(flow.stage), N=turns)
         selection = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         if flow.stage.lanes:

@@ -18,7 +18,7 @@ from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StageDraft
 from cq.codegen.moving import write_moving
 from cq.codegen.operators.chains import write_chains
 from cq.codegen.ports import column_specs
-from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
+from cq.codegen.scan import computed_times, due_words, write_lanes, write_mixed_rows, write_rows, write_times
 from cq.codegen.state.gathered import gathers
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk
@@ -40,12 +40,13 @@ from cq.runtime.layout.pipeline import Grid, Lanes, PortSpec, StageSpec, UserCal
 class WrittenStage:
     """A stage, what admission has to know for it, and the columns it reads: port -> plan column -> place.
 
-    watermarks: whether its rows must come with their watermarks.
+    watermarks: whether its rows must come with their watermarks.  mixed: whether a segment may have rows of both.
     """
 
     stage: StageSpec
     grids: tuple[Grid, ...]
     watermarks: bool
+    mixed: bool
     columns: dict[int, dict[int, int]]
 
 
@@ -80,6 +81,7 @@ def write_stage(
         stage.sees, stage.turns = sees(plan, planned.branches), turns(plan)
     if counting:
         stage.count_rows(stateless_prefix(plan))
+    stage.mixed = bool(stage.due) and _takes_mixed(planned, inputs)
     loops = {} if planned.collects else _write_row_loops(stage, inputs, planned.branches)
     if not fills:
         _write_closers(stage)
@@ -112,7 +114,14 @@ def write_stage(
         moving=partial(write_moving, planned, tuple(stage.slots), tuple(globals_)),
     )
     watermarks = bool(stage.due) or passes_watermarks
-    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
+    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.mixed, stage.columns)
+
+
+def _takes_mixed(planned: Stage, inputs: Sequence[LogicalNode]) -> bool:
+    """Whether it takes the tickets of two sources as they were cut, one worker at a time."""
+    way = planned.way.traits
+    apart = way.lanes or way.hands_over or way.together or planned.collects
+    return len(inputs) == 2 and all(leaf.source is not None for leaf in inputs) and not apart
 
 
 def _begun(planned: Stage, ports: tuple[PortSpec, ...]) -> StageDraft:
@@ -150,8 +159,13 @@ def _complete(planned: Stage) -> int:
 
 
 def _write_row_loops(stage: StageDraft, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:
-    """The functions that take rows, by what segments of the stage call a port: in lanes, branch * ports + port."""
+    """The functions that take rows, by what segments of the stage call a port: in lanes, branch * ports + port.
+
+    MIXED: that of all ports.
+    """
     found = {}
+    if stage.mixed:
+        return {abi.MIXED: write_mixed_rows(stage, inputs)}
     for number in range(max(1, len(branches))):
         for port, node in enumerate(inputs):
             if not branches or branches[number].keys[port] is not None:
@@ -319,11 +333,12 @@ def _write_rows_step(stage: StageDraft, row_loops: Mapping[int, str]) -> None:
         writer.code("lo = row")
     writer.code("following = hi")
     for port, name in row_loops.items():
-        call = ast.Call(
-            ast.Name(name, ast.Load()),
-            [ast.Name(a, ast.Load()) for a in ("state", "batch", "out", "constants", "lo", "hi", "base", "kind")],
-            [],
-        )
+        call = expr("F(state, batch, out, constants, lo, hi, base, kind)", F=name)
+        if port == abi.MIXED:
+            call = expr("F(state, batch, out, constants, lo, hi, base, kind, PORT)", F=name,
+                PORT=expr("ld_i64(segment, W)", W=abi.SEGMENT_PORT))  # fmt: skip
+            writer.set("following", call)
+            continue
         with writer.if_(expr("ld_i64(segment, W) == P", W=abi.SEGMENT_PORT, P=port)):
             writer.set("following", call)
     with writer.if_(expr("following < 0")):

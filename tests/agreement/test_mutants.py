@@ -512,8 +512,8 @@ MUTANTS = {
     "an error says the row after": seen_by(
         "errors",
         "codegen.scan",
-        'event = Event(serial, position, expr("-1"), row_number,',
-        'event = Event(serial, position, expr("-1"), expr("i + 1"),',
+        'return Event(serial, position, expr("-1"), number,',
+        'return Event(serial, position, expr("-1"), expr("i + 1"),',
     ),
     "two accesses of one row do not meet": seen_by(
         "triggers", "codegen.accessed", 'expr("L == 1", L=other.live)', 'expr("L == 2", L=other.live)'

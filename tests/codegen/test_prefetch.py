@@ -32,10 +32,11 @@ def module(workers):
 
 @pytest.mark.parametrize("port", [0, 1])
 def test_what_is_fetched_ahead_is_that_of_rows_behind_the_segment_too(port):
-    """Rows of two inputs take turns: segments of few rows, behind which that of the other begins."""
-    body = module(1).split(f"def rows_{port}")[1].split("\ndef ")[0]
-    ahead = re.findall(r"ahead\d+ = (.*)", body)
-    rows = re.findall(r"(rows\d+) = ld_i64\(columns\d+, .*COLUMN_ROWS\)", body)
+    """Behind the rows of a segment of one input, or of both, are those of the next one."""
+    body = module(1).split("def rows(")[1].split("\ndef ")[0]
+    columns = re.search(rf"(columns\d+) = ld_i64\(ld_i64\(batch, BATCH_PORTS\), {port}\)", body)[1]
+    rows = re.findall(rf"(rows\d+) = ld_i64\({columns}, .*COLUMN_ROWS\)", body)
+    ahead = re.findall(r"ahead\d+ = (.*)", body.split("if source == ")[port + 1])
     assert ahead and all(re.fullmatch(rf"min\(i \+ [A-Z_]+, (?:{'|'.join(rows)}) - 1\)", a) for a in ahead)
 
 

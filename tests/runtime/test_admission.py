@@ -11,7 +11,7 @@ from engine_kernels import batch, pipeline, stage
 from cq.records import replace
 from cq.runtime.base.host import CompiledHost, InterpretedHost
 from cq.runtime.engine.build import build, close
-from cq.runtime.flow import admission
+from cq.runtime.flow import admission_words as admission
 from cq.runtime.flow.arrow import lend
 from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import ColumnSpec, EventTime, Grid, SourceSpec
@@ -27,6 +27,7 @@ class Admission:
         with host.active():
             self.plant = build(host, plan, 0, batch_rows, 0)
         self.host, self.plan, self.loans, self.tickets, self.marks = host, plan, [], [], []
+        self.mixed = 0  # rows in segments of several sources
 
     def __enter__(self):
         return self
@@ -77,6 +78,12 @@ class Admission:
                 found.append((CLOSE, serial, mark))
             elif kind == abi.SEGMENT_END:
                 found.append((END, serial))
+            elif port == abi.MIXED:
+                assert kind == abi.SEGMENT_ROWS and lo == serial == word(ticket, abi.BATCH_FIRST) + rows
+                rows += hi - lo
+                self.mixed += hi - lo
+                found += [self._mixed_row(ticket, at) for at in range(lo, hi)]
+                self.marks += [word(word(ticket, abi.BATCH_WATERMARKS), at) for at in range(lo, hi)]
             else:
                 table = word(word(ticket, abi.BATCH_PORTS), port)
                 values = word(table, abi.COLUMN_DATA)
@@ -90,6 +97,14 @@ class Admission:
         assert word(ticket, abi.BATCH_ROWS) == rows
         self.tickets.append(rows)
         return found
+
+    def _mixed_row(self, ticket, serial):
+        word = self.host.word
+        place = word(word(ticket, abi.BATCH_MIXED), serial)
+        port, row = place >> abi.MIXED_PORT_SHIFT, place & ((1 << abi.MIXED_PORT_SHIFT) - 1)
+        table = word(word(ticket, abi.BATCH_PORTS), port)
+        assert row < word(table, abi.COLUMN_ROWS), "a row that a column does not have"
+        return ROW, port, word(word(table, abi.COLUMN_DATA), row), serial
 
 
 def defined(sources, grids=(), marks=None, delays=None, timed=None):
@@ -171,6 +186,43 @@ def admitted(host, plan, sources, size, batch_rows=4096, dice=None, marks=None):
         if marks is not None:
             marks += admission.marks
         return events, admission.tickets
+
+
+def mixed_rows(host, plan, sources):
+    """How many rows come in segments of both sources; all come as defined, with their watermarks."""
+    delays, marks = [s.delay_us for s in plan.sources], []
+    expected = defined(sources, [(g.period, g.offset) for g in plan.grids], marks, delays)
+    with Admission(replace(plan, mixed=True), host) as admission:
+        for n, rows in enumerate(sources):
+            admission.feed(n, rows_of(rows))
+            admission.finish(n)
+        assert admission.take() == expected and admission.marks == marks
+        return admission.mixed
+
+
+def test_rows_of_sources_that_take_turns_are_mixed_in_a_segment(host):
+    # s0: 10 20 20 30 ... s1: 15 20 25 ...; the first of each, before which a source has no maximum, comes alone
+    sources = [[(n, 10 * (n // 2)) for n in range(100)], [(1000 + n, 5 * n) for n in range(100)]]
+    plan = pipeline(stage("running"), sources=2, watermarks=True)
+    assert mixed_rows(host, plan, sources) > 150
+    assert mixed_rows(host, replace(plan, grids=(Grid(50, 0),)), sources) > 100
+
+
+def test_a_long_run_of_a_source_is_not_mixed(host):
+    # s0: 0 .. 1999   s1: three rows for 400 of s0
+    sources = [[(n, n) for n in range(2000)], [(3000 + n, 400 * n + k) for n in range(5) for k in range(3)]]
+    plan = pipeline(stage("running"), sources=2, watermarks=True)
+    assert 0 < mixed_rows(host, plan, sources) < 500
+    assert mixed_rows(host, plan, [sources[0], [(3000, 0), (3001, 1999)]]) < 100
+
+
+def test_late_rows_are_not_mixed(host):
+    # every third row of s1 is late, though rows of both are within the delay
+    times = [t - 30 if n % 3 == 2 else t for n, t in enumerate(range(300))]
+    sources = [list(enumerate(range(300))), list(enumerate(times, 1000))]
+    plan = pipeline(stage("running"), sources=2, watermarks=True)
+    plan = replace(plan, sources=tuple(replace(s, delay_us=d) for s, d in zip(plan.sources, (0, 20), strict=True)))
+    assert 300 < mixed_rows(host, plan, sources) < 500
 
 
 def test_merge_order_is_by_running_maximum_then_source(host):
@@ -269,9 +321,22 @@ def random_case(dice):
 def test_merge_order_is_the_defined_one_for_random_sources(host, seed):
     dice = random.Random(seed)
     sources, delays, grids, marked = random_case(dice)
+    admitted_as_defined(host, dice, sources, delays, grids, marked, mixed=False)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_are_mixed_in_the_defined_order_for_random_sources(host, seed):
+    dice = random.Random(seed)
+    cases = (random_case(dice) for _ in range(1000))
+    sources, delays, grids, _ = next(case for case in cases if len(case[0]) == 2)
+    admitted_as_defined(host, dice, sources, delays, grids, marked=True, mixed=True)
+
+
+def admitted_as_defined(host, dice, sources, delays, grids, marked, mixed):
     plan = pipeline(stage("running"), sources=len(sources), watermarks=marked)
     plan = replace(
         plan,
+        mixed=mixed,
         sources=tuple(replace(s, delay_us=d) for s, d in zip(plan.sources, delays, strict=True)),
         grids=grids,
     )

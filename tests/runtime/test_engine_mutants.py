@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from mutate import Mutant
 
+MIXED = "cq.runtime.flow.mixed"
 MERGE = ("test_admission.py",)
 ENGINE = ("test_engine.py",)
 SAFE = "interpreted and not compiled"
@@ -456,6 +457,20 @@ MUTANTS = {
         MERGE,
         SAFE,
     ),
+    "ties of mixed rows go to the later source": Mutant(
+        MIXED, "            if one_key <= two_key:", "            if one_key < two_key:", MERGE, SAFE
+    ),
+    "a late row is mixed": Mutant(MIXED, "if one_time < one_max - one_delay or reached", "if reached", MERGE, SAFE),
+    "a late row of the second source is mixed": Mutant(
+        MIXED, "if two_time < two_max - two_delay or reached", "if reached", MERGE, SAFE
+    ),
+    "a mixed row passes a closing time": Mutant(
+        MIXED, "or reached >= boundary or one_key", "or reached > boundary or one_key", MERGE, SAFE
+    ),
+    "mixed rows move the watermark as far as their own source": Mutant(
+        MIXED, "min_i64(two_key - two_delay, one_max - one_delay)", "two_key - two_delay", MERGE, SAFE
+    ),
+    "long runs are mixed": Mutant(MIXED, " and alone < LONG_ROWS", "", MERGE, SAFE),
     "a row is late against its own watermark": Mutant(
         "cq.runtime.flow.admission",
         "    kind = SEGMENT_ROWS\n    if instant < ld_i64(source, SOURCE_WATERMARK):",

@@ -16,7 +16,7 @@ from cq.runtime.base.simulation import Memory
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.build import build, close
 from cq.runtime.engine.ways import parts as q
-from cq.runtime.flow import admission as m
+from cq.runtime.flow import admission_words as m
 from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.batch import ITEM_STAGE
 from cq.runtime.flow.lists import array_of_lists

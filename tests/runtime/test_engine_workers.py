@@ -12,7 +12,7 @@ from planted import original, planted
 
 from cq.runtime.base.ops import at_add, at_load, at_store, ld_i64, pause, release, st_i64, zalloc
 from cq.runtime.engine.ways.parts import PATIENCE
-from cq.runtime.flow.admission import ADMISSION_WORDS
+from cq.runtime.flow.admission_words import ADMISSION_WORDS
 from cq.runtime.queues import pool, reorder, ring
 from cq.runtime.queues.ring import ring_drop, ring_new, ring_pop, ring_push
 

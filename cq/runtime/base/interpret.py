@@ -65,6 +65,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.flow.parcel",
     "cq.runtime.flow.export",
     "cq.runtime.flow.rowhash",
+    "cq.runtime.flow.mixed",
     "cq.runtime.flow.admission",
     "cq.runtime.engine.stage",
     "cq.runtime.engine.schedule",

@@ -11,10 +11,10 @@ from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Carried, Plant, new_depot
 from cq.runtime.engine.user_calls import place_constants
 from cq.runtime.engine.ways.protocol import Making, Runner, runners
-from cq.runtime.flow import admission as m
+from cq.runtime.flow import admission_words as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
 from cq.runtime.flow.grids import grid_words
-from cq.runtime.layout.abi import BEFORE_ALL, NEVER, Storage
+from cq.runtime.layout.abi import BEFORE_ALL, COLUMN_WORDS, NEVER, Storage
 from cq.runtime.layout.pipeline import ColumnSpec, Pipeline, SourceSpec
 from cq.ways import Way
 
@@ -132,13 +132,15 @@ def _build_admission(plant: Plant, batch_rows: int) -> None:
         source = table + number * m.SOURCE_WORDS * 8
         plant.sources.append(source)
         plant.storages.append(host.place(words(int(c.storage) for c in spec.columns)))
+        host.set_word(source, m.SOURCE_EMPTY, plant.block(COLUMN_WORDS * max(1, len(spec.columns))))
         _fill_source(plant, source, spec)
     plant.admission = plant.block(m.ADMISSION_WORDS)
     segments = min(MOST_SEGMENTS, 2 * batch_rows + 2 * len(pipeline.sources) + 8)
     idle, homes = plant.pool((TICKETS_A_WORKER + 2) * plant.workers + 2)
     for home in homes:
-        marks = batch_rows if pipeline.watermarks else 0
-        plant.tickets.append(made(host.function("ticket_new")(home, len(pipeline.sources), segments, marks), "ticket"))
+        marks, mixed = (batch_rows if carried else 0 for carried in (pipeline.watermarks, pipeline.mixed))
+        ticket = host.function("ticket_new")(home, len(pipeline.sources), segments, marks, mixed)
+        plant.tickets.append(made(ticket, "ticket"))
     for index, value in (
         (m.ADMISSION_SOURCES, len(pipeline.sources)),
         (m.ADMISSION_SOURCE_TABLE, table),

@@ -38,7 +38,7 @@ from cq.runtime.engine.graph import graph
 from cq.runtime.engine.metrics import Metrics, read_metrics
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.snapshot import Snapshot, put_snapshot, saved_states, take_snapshot
-from cq.runtime.flow.admission import (
+from cq.runtime.flow.admission_words import (
     ADMISSION_LATE_ROWS,
     ADMISSION_PAUSED,
     ADMISSION_SERIAL,

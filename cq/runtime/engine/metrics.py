@@ -9,7 +9,7 @@ from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Plant
-from cq.runtime.flow import admission as m
+from cq.runtime.flow import admission_words as m
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.chains import CHAINS_ORDER
 from cq.runtime.layout.requests import ORDER_LOCK_NS, ORDER_SYNC_NS

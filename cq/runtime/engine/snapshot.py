@@ -17,7 +17,7 @@ from cq.runtime.containers.state import load_slot, save_slot
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.moving import StateBytes, move_states, saved_slots
 from cq.runtime.engine.plant import Plant
-from cq.runtime.flow import admission as m
+from cq.runtime.flow import admission_words as m
 from cq.runtime.layout.abi import STATE_LATE_ROWS
 from cq.runtime.layout.pipeline import Lanes, Pipeline, StageSpec
 

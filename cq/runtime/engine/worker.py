@@ -56,7 +56,8 @@ from cq.runtime.engine.stage import (
     signal_feeder,
     wake_workers,
 )
-from cq.runtime.flow.admission import (
+from cq.runtime.flow.admission import admit
+from cq.runtime.flow.admission_words import (
     ADMISSION_BUSY,
     ADMISSION_ENDED,
     ADMISSION_LOANS,
@@ -65,7 +66,6 @@ from cq.runtime.flow.admission import (
     SOURCE_ENDED,
     SOURCE_RING,
     SOURCE_WORDS,
-    admit,
 )
 from cq.runtime.queues.ring import ring_size
 

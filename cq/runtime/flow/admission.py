@@ -5,7 +5,7 @@ next row or the end of every source must be known, so nothing depends on who was
 lateness against its source's watermark, (2) moves that watermark; when the minimum over all sources passes a closing
 time of some grid a CLOSE goes first; (3) then the row itself. A source's end stands right behind its last row. Where
 closing times depend on data tickets carry the minimum in force at each row, and CLOSE stands only where no row does:
-at the end of a source that moves the minimum.
+at the end of a source that moves the minimum. While two sources take turns their rows are merged by mixed.py.
 
 A source may be said to be silent: right behind its last row, as an end. Then nothing waits for it. When it speaks again
 its maximum is at least what lets its watermark be MINIMUM: rows below are late. Whoever feeds it sees to it that all
@@ -49,27 +49,73 @@ from cq.runtime.base.ops import (
     wmul,
     wsub,
 )
+from cq.runtime.flow.admission_words import (
+    ADMISSION_BATCH_ROWS,
+    ADMISSION_BOUNDARY,
+    ADMISSION_ENDED,
+    ADMISSION_GRID_TABLE,
+    ADMISSION_GRIDS,
+    ADMISSION_LATE_ROWS,
+    ADMISSION_LOANS,
+    ADMISSION_MARKED,
+    ADMISSION_MINIMUM,
+    ADMISSION_NEXT_TICKET,
+    ADMISSION_OUTPUT,
+    ADMISSION_PAUSED,
+    ADMISSION_SEGMENTS,
+    ADMISSION_SERIAL,
+    ADMISSION_SOURCE_TABLE,
+    ADMISSION_SOURCES,
+    ADMISSION_TICKETS,
+    BREAK_OF_SOURCE,
+    BROKEN,
+    END_OF_SOURCE,
+    SILENCE_OF_SOURCE,
+    SILENT,
+    SOURCE_DELAY,
+    SOURCE_EMPTY,
+    SOURCE_ENDED,
+    SOURCE_LOAN,
+    SOURCE_MAX,
+    SOURCE_PLAIN,
+    SOURCE_RING,
+    SOURCE_ROW,
+    SOURCE_ROWS,
+    SOURCE_SCALE,
+    SOURCE_SHIFT,
+    SOURCE_STORAGE,
+    SOURCE_TAKEN,
+    SOURCE_TIME_COLUMN,
+    SOURCE_TIMED,
+    SOURCE_TIMES,
+    SOURCE_WATERMARK,
+    SOURCE_WORDS,
+)
 from cq.runtime.flow.arrow_words import I8, I16, I32
 from cq.runtime.flow.batch import (
     ITEM_HOME,
     ITEM_LAST,
     ITEM_LOANS,
     ITEM_MARKS,
+    ITEM_MIXED,
     ITEM_SERIAL,
     LOAN_COLUMNS,
     LOAN_FIRST,
     LOAN_ROWS,
+    add_segment,
+    last_segment,
 )
 from cq.runtime.flow.grids import next_on_grids
+from cq.runtime.flow.mixed import mix_rows, takes_turns
 from cq.runtime.flow.watermarks import marks_fill, marks_follow
 from cq.runtime.layout.abi import (
     BATCH_CAUSES,
     BATCH_ENDED,
     BATCH_FIRST,
+    BATCH_MIXED,
     BATCH_PORTS,
     BATCH_ROWS,
     BATCH_SEGMENT_COUNT,
-    BATCH_SEGMENTS,
     BATCH_TICKET,
     BATCH_WATERMARKS,
     BEFORE_ALL,
@@ -85,57 +131,10 @@ from cq.runtime.layout.abi import (
     SEGMENT_LO,
     SEGMENT_PORT,
     SEGMENT_ROWS,
-    SEGMENT_SERIAL,
     SEGMENT_WATERMARK,
-    SEGMENT_WORDS,
 )
-from cq.runtime.layout.words import Struct
 from cq.runtime.queues.pool import pool_put, pool_take
 from cq.runtime.queues.ring import ring_has_room, ring_pop, ring_push
-
-_admission = Struct("ADMISSION")
-ADMISSION_BUSY = _admission.line()
-ADMISSION_PAUSED = _admission.line()
-ADMISSION_SOURCES = _admission.word()
-ADMISSION_SOURCE_TABLE = _admission.word()
-ADMISSION_SERIAL = _admission.word()  # of the next row
-ADMISSION_MINIMUM = _admission.word()  # watermark over all sources
-ADMISSION_BOUNDARY = _admission.word()  # the next closing time above MINIMUM; NEVER when there is none
-ADMISSION_GRIDS = _admission.word()
-ADMISSION_GRID_TABLE = _admission.word()  # -> GRID_WORDS of each
-ADMISSION_MARKED = _admission.word()  # 1: tickets carry the watermarks of their rows
-ADMISSION_TICKETS = _admission.word()  # pool of tickets free for use
-ADMISSION_BATCH_ROWS = _admission.word()
-ADMISSION_SEGMENTS = _admission.word()  # a ticket has room for
-ADMISSION_OUTPUT = _admission.word()  # ring that takes the tickets
-ADMISSION_NEXT_TICKET = _admission.word()
-ADMISSION_ENDED = _admission.word()  # 1: the END is sent
-ADMISSION_LATE_ROWS = _admission.word()
-ADMISSION_LOANS = _admission.word()  # taken out of the sources' rings: each made room for another
-ADMISSION_WORDS = _admission.size()
-
-_source = Struct("SOURCE")
-SOURCE_RING = _source.word()
-SOURCE_LOAN = _source.word()  # the loan rows are taken from, or 0
-SOURCE_ROW = _source.word()  # the next row of it
-SOURCE_ROWS = _source.word()
-SOURCE_ENDED = _source.word()  # 1: it has no more rows; BROKEN: its next row cannot be read; SILENT: none for now
-SOURCE_TIMED = _source.word()
-SOURCE_MAX = _source.word()  # running maximum of the event time
-SOURCE_DELAY = _source.word()
-SOURCE_WATERMARK = _source.word()
-SOURCE_TIME_COLUMN = _source.word()
-SOURCE_SCALE = _source.word()
-SOURCE_SHIFT = _source.word()
-SOURCE_STORAGE = _source.word()
-SOURCE_TIMES = _source.word()  # -> values of the time column in the loan
-SOURCE_PLAIN = _source.word()  # 1: the column is microseconds in 64 bits as it is
-SOURCE_TAKEN = _source.word()  # rows taken from this source
-SOURCE_WORDS = _source.size()
-
-END_OF_SOURCE, BREAK_OF_SOURCE, SILENCE_OF_SOURCE = 1, 2, 3  # in SOURCE_RING, where loans are addresses
-BROKEN = 2
-SILENT = 3
 
 MOST_ENDED = 63  # sources of which BATCH_ENDED says whether they have ended
 WAIT = -1  # some source's next row is not known yet
@@ -193,44 +192,20 @@ def watermark_at(maximum: int, delay: int) -> int:
 # -- tickets under construction --------------------------------------------------------------------------------------
 
 
-@native("i64(i64)")
-def _last_segment(ticket: int) -> int:
-    """Address of the ticket's last segment, or 0."""
-    count = ld_i64(ticket, BATCH_SEGMENT_COUNT)
-    if count == 0:
-        return 0
-    return ld_i64(ticket, BATCH_SEGMENTS) + (count - 1) * SEGMENT_WORDS * 8
-
-
-@native("i64(i64, i64, i64)")
-def _add_segment(ticket: int, kind: int, serial: int) -> int:
-    """Address of a fresh last segment of the ticket."""
-    count = ld_i64(ticket, BATCH_SEGMENT_COUNT)
-    segment = ld_i64(ticket, BATCH_SEGMENTS) + count * SEGMENT_WORDS * 8
-    st_i64(ticket, BATCH_SEGMENT_COUNT, count + 1)
-    st_i64(segment, SEGMENT_KIND, kind)
-    st_i64(segment, SEGMENT_PORT, 0)
-    st_i64(segment, SEGMENT_LO, 0)
-    st_i64(segment, SEGMENT_HI, 0)
-    st_i64(segment, SEGMENT_SERIAL, serial)
-    st_i64(segment, SEGMENT_WATERMARK, 0)
-    return segment
-
-
 @native("void(i64, i64, i64, i64, i64)")
 def _add_rows(admission: int, ticket: int, kind: int, number: int, count: int) -> None:
     """The next `count` rows of a source are in the ticket, with the next serials."""
     source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
     row = ld_i64(source, SOURCE_ROW)
     serial = ld_i64(admission, ADMISSION_SERIAL)
-    segment = _last_segment(ticket)
+    segment = last_segment(ticket)
     if (
         segment == 0
         or ld_i64(segment, SEGMENT_KIND) != kind
         or ld_i64(segment, SEGMENT_PORT) != number
         or ld_i64(segment, SEGMENT_HI) != row
     ):
-        segment = _add_segment(ticket, kind, serial)
+        segment = add_segment(ticket, kind, serial)
         st_i64(segment, SEGMENT_PORT, number)
         st_i64(segment, SEGMENT_LO, row)
     st_i64(segment, SEGMENT_HI, row + count)
@@ -256,7 +231,7 @@ def _advance(admission: int, ticket: int, minimum: int, unmarked: int) -> None:
         return
     st_i64(admission, ADMISSION_MINIMUM, minimum)
     if unmarked == 1 or minimum >= ld_i64(admission, ADMISSION_BOUNDARY):
-        segment = _add_segment(ticket, SEGMENT_CLOSE, ld_i64(admission, ADMISSION_SERIAL))
+        segment = add_segment(ticket, SEGMENT_CLOSE, ld_i64(admission, ADMISSION_SERIAL))
         st_i64(segment, SEGMENT_WATERMARK, minimum)
         st_i64(admission, ADMISSION_BOUNDARY, _boundary(admission, minimum))
 
@@ -504,9 +479,9 @@ def _take_rows(admission: int, ticket: int, number: int, limit: int) -> None:
 @native("void(i64, i64)")
 def _end(admission: int, ticket: int) -> None:
     """All closing times that remain, then END."""
-    segment = _add_segment(ticket, SEGMENT_CLOSE, ld_i64(admission, ADMISSION_SERIAL))
+    segment = add_segment(ticket, SEGMENT_CLOSE, ld_i64(admission, ADMISSION_SERIAL))
     st_i64(segment, SEGMENT_WATERMARK, NEVER)
-    _add_segment(ticket, SEGMENT_END, ld_i64(admission, ADMISSION_SERIAL))
+    add_segment(ticket, SEGMENT_END, ld_i64(admission, ADMISSION_SERIAL))
     st_i64(admission, ADMISSION_MINIMUM, NEVER)
     st_i64(admission, ADMISSION_BOUNDARY, NEVER)
     at_store(admission + ADMISSION_ENDED * 8, 1)
@@ -525,17 +500,36 @@ def _fill(admission: int, ticket: int) -> None:
         if number == ALL_ENDED:
             _end(admission, ticket)
             return
-        loan = ld_i64(ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8, SOURCE_LOAN)
-        loans = ld_i64(ticket, ITEM_LOANS)
-        if ld_i64(loans, number) == 0:
-            at_add(loan, 1)
-            st_i64(loans, number, loan)
-            st_i64(ld_i64(ticket, BATCH_PORTS), number, ld_i64(loan, LOAN_COLUMNS))
-            first = (number << CAUSE_SOURCE_SHIFT) + ld_i64(loan, LOAN_FIRST)
-            st_i64(ld_i64(ticket, BATCH_CAUSES), number, first)
-        elif ld_i64(loans, number) != loan:
+        if _lent(admission, ticket, number) == 0:
             return
-        _take_rows(admission, ticket, number, limit)
+        taken = 0
+        mixes = ld_i64(ticket, ITEM_MIXED) != 0 and takes_turns(admission, number, limit) == 1
+        if mixes and _lent(admission, ticket, 1 - number) == 1:
+            taken = mix_rows(admission, ticket)
+        if taken == 0:
+            _take_rows(admission, ticket, number, limit)
+
+
+@native("void(i64, i64)")
+def _have_columns(admission: int, ticket: int) -> None:
+    """Every source has columns in the ticket, whether or not it lends rows: who takes mixed rows looks for all."""
+    for number in range(ld_i64(admission, ADMISSION_SOURCES)):
+        source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
+        st_i64(ld_i64(ticket, BATCH_PORTS), number, ld_i64(source, SOURCE_EMPTY))
+
+
+@native("i64(i64, i64, i64)")
+def _lent(admission: int, ticket: int, number: int) -> int:
+    """1 and the loan at hand of a source is the ticket's; 0 when it has another one."""
+    loan = ld_i64(ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8, SOURCE_LOAN)
+    loans = ld_i64(ticket, ITEM_LOANS)
+    if ld_i64(loans, number) == 0:
+        at_add(loan, 1)
+        st_i64(loans, number, loan)
+        st_i64(ld_i64(ticket, BATCH_PORTS), number, ld_i64(loan, LOAN_COLUMNS))
+        first = (number << CAUSE_SOURCE_SHIFT) + ld_i64(loan, LOAN_FIRST)
+        st_i64(ld_i64(ticket, BATCH_CAUSES), number, first)
+    return 1 if ld_i64(loans, number) == loan else 0
 
 
 @native("i64(i64)")
@@ -564,6 +558,9 @@ def admit(admission: int, most: int) -> int:
         st_i64(ticket, BATCH_ENDED, _ended(admission))
         if ld_i64(ticket, ITEM_MARKS) != 0:
             st_i64(ticket, BATCH_WATERMARKS, ld_i64(ticket, ITEM_MARKS) - ld_i64(admission, ADMISSION_SERIAL) * 8)
+        if ld_i64(ticket, ITEM_MIXED) != 0:
+            st_i64(ticket, BATCH_MIXED, ld_i64(ticket, ITEM_MIXED) - ld_i64(admission, ADMISSION_SERIAL) * 8)
+            _have_columns(admission, ticket)
         _fill(admission, ticket)
         if ld_i64(ticket, BATCH_SEGMENT_COUNT) == 0:
             pool_put(ld_i64(ticket, ITEM_HOME), ticket)

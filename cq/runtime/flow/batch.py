@@ -51,6 +51,12 @@ from cq.runtime.layout.abi import (
     COLUMN_TEXTS,
     COLUMN_VALIDITY,
     COLUMN_WORDS,
+    SEGMENT_HI,
+    SEGMENT_KIND,
+    SEGMENT_LO,
+    SEGMENT_PORT,
+    SEGMENT_SERIAL,
+    SEGMENT_WATERMARK,
     SEGMENT_WORDS,
     STRING_SLACK_BYTES,
 )
@@ -81,6 +87,7 @@ ITEM_LOANS = _item.word()  # ticket: -> one word a source: the loan its rows are
 ITEM_STAGE = _item.word()  # failure: the stage it happened in
 ITEM_PORT = _item.word()  # parcel in a list: the port it came out of
 ITEM_MARKS = _item.word()  # ticket: -> room for the watermarks of its rows, or 0
+ITEM_MIXED = _item.word()  # ticket: -> room for where mixed rows are, or 0
 ITEM_WORDS = _item.size()
 
 TICKET, PARCEL, FAILURE = 0, 1, 2
@@ -216,15 +223,15 @@ def loan_return(loan: int) -> None:
 # -- tickets ---------------------------------------------------------------------------------------------------------
 
 
-@native("i64(i64, i64, i64, i64)", export=True)
-def ticket_new(home: int, sources: int, segments: int, marks: int) -> int:
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def ticket_new(home: int, sources: int, segments: int, marks: int, mixed: int) -> int:
     """A ticket, in its home, for rows of `sources` sources and at most `segments` segments; 0 without memory.
 
-    marks: of how many rows it carries the watermarks.
+    marks: of how many rows it carries the watermarks.  mixed: of how many it says where they are.
     """
     head = ITEM_WORDS + sources * 3
     words = head + segments * SEGMENT_WORDS
-    ticket = alloc((words + marks) * 8)
+    ticket = alloc((words + marks + mixed) * 8)
     if ticket != 0:
         fill(ticket, 0, head * 8)  # what is behind it is written before it is read
         st_i64(ticket, ITEM_HOME, home)
@@ -234,6 +241,8 @@ def ticket_new(home: int, sources: int, segments: int, marks: int) -> int:
         st_i64(ticket, BATCH_SEGMENTS, ticket + head * 8)
         if marks > 0:
             st_i64(ticket, ITEM_MARKS, ticket + words * 8)
+        if mixed > 0:
+            st_i64(ticket, ITEM_MIXED, ticket + (words + marks) * 8)
         pool_put(home, ticket)
     return ticket
 
@@ -252,6 +261,30 @@ def ticket_return(ticket: int, sources: int) -> None:
     st_i64(ticket, BATCH_SEGMENT_COUNT, 0)
     st_i64(ticket, ITEM_LAST, 0)
     pool_put(ld_i64(ticket, ITEM_HOME), ticket)
+
+
+@native("i64(i64)")
+def last_segment(ticket: int) -> int:
+    """Address of the ticket's last segment, or 0."""
+    count = ld_i64(ticket, BATCH_SEGMENT_COUNT)
+    if count == 0:
+        return 0
+    return ld_i64(ticket, BATCH_SEGMENTS) + (count - 1) * SEGMENT_WORDS * 8
+
+
+@native("i64(i64, i64, i64)")
+def add_segment(ticket: int, kind: int, serial: int) -> int:
+    """Address of a fresh last segment of the ticket."""
+    count = ld_i64(ticket, BATCH_SEGMENT_COUNT)
+    segment = ld_i64(ticket, BATCH_SEGMENTS) + count * SEGMENT_WORDS * 8
+    st_i64(ticket, BATCH_SEGMENT_COUNT, count + 1)
+    st_i64(segment, SEGMENT_KIND, kind)
+    st_i64(segment, SEGMENT_PORT, 0)
+    st_i64(segment, SEGMENT_LO, 0)
+    st_i64(segment, SEGMENT_HI, 0)
+    st_i64(segment, SEGMENT_SERIAL, serial)
+    st_i64(segment, SEGMENT_WATERMARK, 0)
+    return segment
 
 
 @native("void(i64)", export=True)

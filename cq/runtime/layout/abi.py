@@ -40,7 +40,11 @@ BATCH_CAUSES = _batch.word()
 # a bit of each port: its source had ended before the first row of the batch, so there is nothing more of it; 0 of the
 # rows of an earlier stage, and of sources beyond the 63rd
 BATCH_ENDED = _batch.word()
+# 0, or -> i64[]: of a row in a segment of MIXED its port, above its number there (MIXED_PORT_SHIFT), by serial
+BATCH_MIXED = _batch.word()
 BATCH_WORDS = _batch.size()
+
+MIXED_PORT_SHIFT = 48
 
 CAUSE_SOURCE_SHIFT = 48  # cause >= 0: the port of the source, above the number of the row in it
 CAUSE_INSTANT = -(2**62)  # cause < CAUSE_END: this and the instant at which it was made
@@ -49,8 +53,8 @@ CAUSE_END = -1  # made when all inputs had ended
 # -- segment: what happens next, in order ----------------------------------------------------------------------------
 _segment = Struct("SEGMENT")
 SEGMENT_KIND = _segment.word()
-SEGMENT_PORT = _segment.word()  # which port the rows are from
-SEGMENT_LO = _segment.word()  # first row (ROWS, LATE)
+SEGMENT_PORT = _segment.word()  # which port the rows are from; MIXED: from several, as BATCH_MIXED says
+SEGMENT_LO = _segment.word()  # first row (ROWS, LATE); of MIXED its serial
 SEGMENT_HI = _segment.word()  # one past the last row
 # Serial of the first row of the segment: row LO, or row SELECTION[LO] of a lane's share. That of any other row
 # is this plus its distance from that one. CLOSE, END: serial of the cause: the row they come before.
@@ -64,6 +68,8 @@ SEGMENT_WORDS = _segment.size()
 # CLOSE  serve every closing time at or before WATERMARK, ascending
 # END    all inputs have ended (a CLOSE with NEVER came before)
 SEGMENT_ROWS, SEGMENT_LATE, SEGMENT_CLOSE, SEGMENT_END = 0, 1, 2, 3
+
+MIXED = -1  # the port of ROWS of several ports
 
 # -- column of an input port: Arrow buffers by reference -------------------------------------------------------------
 _column = Struct("COLUMN")

@@ -325,6 +325,7 @@ class Pipeline:
 
     grids: admission sends CLOSE when the watermark passes a multiple of any of them.  watermarks: tickets carry the
     watermark of every row, for stages whose closing times depend on data.
+    mixed: segments may have rows of two sources (abi.MIXED).
     workers: how many of those it was made for can be busy; None: as many as there are.
     """
 
@@ -332,6 +333,7 @@ class Pipeline:
     stages: tuple[StageSpec, ...]
     grids: tuple[Grid, ...] = ()
     watermarks: bool = False
+    mixed: bool = False
     workers: int | None = None
 
     @property
