@@ -12,9 +12,9 @@ from test_engine_schedules import in_every_schedule
 
 from cq.compiler.passes import compile
 from cq.runtime.base.ops import ld_i64, st_i64
-from cq.runtime.base.simulation import Memory
+from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.containers.pane_words import PANE_TABLES
-from cq.runtime.containers.panes import panes_attach, panes_drop, panes_new
+from cq.runtime.containers.panes import panes_attach, panes_drop, panes_groups, panes_new
 from cq.runtime.containers.tables import table_insert
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
@@ -327,10 +327,10 @@ def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, g
         record = panes_attach(panes, NEVER, 0)
         for key in range(groups):
             table_insert(ld_i64(record, PANE_TABLES), key * 12345, key)
-        state = words(panes)
+        state, slots = words(panes), words(0, 0, 0, function_address(panes_groups))
         partials = words(*[0] * (q.PARTIALS_PARTS + 2 * q.PART_WORDS))
         for word, value in (
-            (q.PARTIALS_COUNT, 2), (q.PARTIALS_ROWS_IN, words(rows)), (q.PARTIALS_SLOTS, words(0, 0)),
+            (q.PARTIALS_COUNT, 2), (q.PARTIALS_ROWS_IN, words(rows)), (q.PARTIALS_SLOTS, slots),
             (q.PARTIALS_SLOT_COUNT, 1), (q.PARTIALS_ROWS_A_GROUP, 8), (q.PARTIALS_SPREAD, spread),
             (q.PARTIALS_MANY, 20), (q.PARTIALS_ENTRY, 1),
             (q.PARTIALS_PARTS + q.PART_STATE, state),
@@ -339,3 +339,61 @@ def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, g
         q.parts_balance(partials, partials + q.PARTIALS_PARTS * 8)
         assert ld_i64(partials, q.PARTIALS_SPREAD) == then
         panes_drop(panes)
+
+
+# -- the first rows of each partition ---------------------------------------------------------------------------------
+
+WITHIN = "QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end, k ORDER BY v DESC) <= 2"
+FIRST_ROWS = {
+    "all": "SELECT k, v FROM s ORDER BY v DESC, k LIMIT 4 OFFSET 1;",
+    "ties": "SELECT v, t FROM s ORDER BY k LIMIT 7;",
+    "within": "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 2;",
+    "tumble": f"SELECT k, v FROM {TUMBLE} {WITHIN};",
+    "hop": f"SELECT k, v FROM {HOP} WHERE k > 1 {WITHIN};",
+    "filtered, computed": f"SELECT k, v + t AS x FROM {TUMBLE} WHERE v <> 2 {WITHIN};",
+    "limited": f"SELECT k, v FROM {TUMBLE} {WITHIN} LIMIT 5;",
+    "two ways": "SELECT k, t FROM (SELECT k, v, t FROM s UNION ALL SELECT v, k, -t AS t FROM s) u ORDER BY k LIMIT 9;",
+}
+
+
+def test_first_rows_are_kept_by_several_workers_where_admission_says_when_they_leave():
+    found = {name: [s.way for s in pipeline_of(text).stages] for name, text in FIRST_ROWS.items()}
+    assert found == {name: [Way.PARTIAL, Way.LOOP] for name in FIRST_ROWS}
+    sessions = FIRST_ROWS["tumble"].replace(TUMBLE, "SESSION(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND)")
+    assert [s.way for s in pipeline_of(sessions).stages] == [Way.LOOP]
+    assert [s.way for s in pipeline_of("SELECT k, v FROM s ORDER BY v;").stages] == [Way.LOOP]
+
+
+@pytest.mark.usefixtures("spread")
+@pytest.mark.parametrize("text", FIRST_ROWS.values(), ids=FIRST_ROWS)
+@pytest.mark.parametrize("batch_rows", [4, 7])
+def test_first_rows_of_workers_are_those_of_one_in_every_schedule(text, batch_rows):
+    expected = rows_alone(text)
+    assert len(expected) > 3
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS // 2) == (expected, None)
+
+
+@pytest.mark.usefixtures("spread")
+@pytest.mark.parametrize("threads", [2, 4])
+@pytest.mark.parametrize("batch_rows", [1, 3, 4096])
+@pytest.mark.parametrize("text", FIRST_ROWS.values(), ids=FIRST_ROWS)
+def test_first_rows_of_workers_on_threads(text, batch_rows, threads):
+    assert ran(pipeline_of(text, threads), threads, batch_rows) == rows_alone(text)
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+@pytest.mark.parametrize("batch_rows", [1, 3, 4096])
+def test_first_rows_beside_groups_of_workers_on_threads(batch_rows, threads):
+    """What workers keep apart is handed over container by container, each in its own way."""
+    both = (windows(TUMBLE), FIRST_ROWS["tumble"])
+    pipeline = pipeline_of("".join(both), threads)
+    assert pipeline.stages[0].way is Way.PARTIAL
+    found: tuple[list[pa.RecordBatch], ...] = ([], [])
+    with Engine(pipeline, threads=threads, batch_rows=batch_rows) as engine:
+        engine.run([iter([batch_for(pipeline)])], lambda sink, result: found[sink].append(result))
+    assert [rows_of(batches) for batches in found] == [rows_alone(text) for text in both]
+
+
+def test_first_rows_are_of_one_worker_until_rows_pay_for_merging():
+    text = FIRST_ROWS["tumble"]
+    assert in_every_schedule(pipeline_of(text), given(text), batch_rows=3, runs=RUNS // 2) == (rows_alone(text), None)

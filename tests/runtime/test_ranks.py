@@ -16,7 +16,7 @@ from cq.runtime.containers import ranks_saving as saving
 from cq.runtime.containers import ranks_words as w
 from cq.runtime.containers.ranks_sorting import DIGITS
 from cq.runtime.containers.ranks_words import KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS, RANKED_ORDER
-from cq.runtime.containers.records import record_new
+from cq.runtime.containers.records import record_at, record_new
 from cq.runtime.containers.strings import hash_word, string_address, string_length, string_store
 from cq.runtime.containers.table_words import ENTRY_KEYS, TABLE_COUNT, TABLE_ENTRIES, TABLE_STRIDE
 from cq.runtime.containers.tables import table_insert, table_settle
@@ -67,7 +67,7 @@ class Rows:
         st_i64(record, NUMBER, row.number)
         if string_store(self.ranks, record, TEXT, text, len(row.text)) == 0:
             return False
-        r.ranks_commit(self.ranks, entry)
+        r.ranks_commit(self.ranks, entry, row.number)
         return True
 
     def open(self, row: Row) -> int:
@@ -190,6 +190,59 @@ def test_what_was_saved_goes_on_and_partitions_can_be_taken_apart(keep: int) -> 
         for made in (rows, again, *parts):
             r.ranks_drop(made.ranks)
         memory.check_no_leaks()
+
+
+@pytest.mark.parametrize(("keep", "skip"), [(0, 0), (1, 0), (5, 2), (40, 0)])
+def test_what_several_have_filled_is_what_one_would_have(keep: int, skip: int) -> None:
+    """Rows go to three in turn; what closes is handed over in any order, twice before it leaves."""
+    came = drawn(11, 400)
+    with Memory() as memory:
+        parts, target = [Rows(memory, keep, skip) for _ in range(3)], Rows(memory, keep, skip)
+        dice = random.Random(1)
+        for row in came[:300]:
+            assert dice.choice(parts).put(row)
+        assert sum(saving.ranks_hand_over(p.ranks, target.ranks, 1, 10) for p in parts) > 0 or keep == 0
+        assert target.next == 10 and {p.next for p in parts} == {20}
+        late = [row for row in came[300:] if row.closes != 10]
+        for row in late:
+            assert dice.choice(parts).put(row)
+        for n in (2, 0, 1):
+            saving.ranks_hand_over(parts[n].ranks, target.ranks, n + 1, 25)
+        assert {p.next for p in parts} == {30}
+        there = [*came[:300], *late]
+        for instant in (10, 20):
+            assert target.leave(instant) == expected([x for x in there if x.closes == instant], instant, keep, skip)
+        assert target.next == NEVER
+        for part in parts:
+            saving.ranks_hand_over(part.ranks, target.ranks, 1, NEVER)
+            assert saving.ranks_groups(part.ranks, 0) == 0
+        assert target.leave(NEVER) == expected([x for x in there if x.closes == 30], NEVER, keep, skip)
+        for made in (*parts, target):
+            r.ranks_drop(made.ranks)
+        memory.check_no_leaks()
+
+
+@pytest.mark.parametrize("fail_at", range(1, 40))
+def test_without_memory_nothing_leaks_when_rows_are_handed_over(fail_at: int) -> None:
+    came = drawn(5, 60)
+    with Memory(fail_at=fail_at) as memory:
+        parts, target = [Rows(memory, 5) for _ in range(2)], Rows(memory, 5)
+        if all(p.ranks for p in (*parts, target)) and all(parts[n % 2].put(row) for n, row in enumerate(came)):
+            found = [saving.ranks_hand_over(p.ranks, target.ranks, 1, NEVER) for p in parts]
+            assert -1 in found or target.leave(NEVER) == expected(came, NEVER, 5, 0)
+        for made in (*parts, target):
+            r.ranks_drop(made.ranks)
+        memory.check_no_leaks()
+
+
+def test_rows_that_came_at_one_instant_keep_their_order() -> None:
+    with Memory() as memory:
+        rows = Rows(memory, 5)
+        for n in range(5):
+            assert rows.put(Row(NEVER, 0, 1, b"", 7 - n // 3))
+            st_i64(record_at(rows.ranks, n + 1), NUMBER, 10 + n)
+        assert [n for n, _ in rows.leave(NEVER)] == [10, 11, 12, 13, 14]
+        r.ranks_drop(rows.ranks)
 
 
 @pytest.mark.parametrize("fail_at", range(1, 14))

@@ -62,6 +62,8 @@ QUERIES = {
     "sort": STREAM + "SELECT k, v, t FROM s ORDER BY v DESC, k LIMIT 40 OFFSET 3;",
     "sort within": STREAM
     + "SELECT k, t FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY v ORDER BY k DESC NULLS FIRST, t) <= 4;",
+    "first rows of windows": STREAM + "SELECT k, v, t FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00004' SECOND)"
+    " QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end, k ORDER BY v DESC) <= 2;",
     "sort of windows": STREAM + LATEST + "SELECT k, n, RANK() OVER (PARTITION BY window_end ORDER BY n) AS r FROM w;",
     "semi join": STREAM + "SELECT k, v FROM s AS a WHERE EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v = a.v + 1);",
     "anti join": STREAM + "SELECT k, v FROM s AS a WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v < a.v);",
@@ -80,7 +82,14 @@ QUERIES = {
     "session rows": STREAM + f"SELECT k, v, t, window_start, window_end FROM {SESSION};",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
-IN_ONE_LOOP = {"sort", "trigger", "trigger, its tables", "frames of rows that come later"}
+IN_ONE_LOOP = {
+    "sort",
+    "sort within",
+    "first rows of windows",
+    "trigger",
+    "trigger, its tables",
+    "frames of rows that come later",
+}
 CUMULATE = "CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND, INTERVAL '0.0001' SECOND)"
 GROWING = STREAM + f"SELECT k, window_end, SUM(v) AS total FROM {CUMULATE} GROUP BY window_start, window_end, k;"
 MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"
@@ -183,10 +192,13 @@ def test_a_stage_that_takes_one_worker_goes_on_with_more_around_it(name):
 
 
 @pytest.mark.parametrize("workers", [(1, 4, 1), (4, 1, 2), (0, 3, 0)])
-def test_panes_of_workers_go_on_with_another_number_of_them(workers, monkeypatch):
+@pytest.mark.parametrize(
+    "text", [MERGED, QUERIES["sort"], QUERIES["first rows of windows"]], ids=["groups", "all", "windows"]
+)
+def test_panes_of_workers_go_on_with_another_number_of_them(text, workers, monkeypatch):
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
-    alone = run_in_steps(pipeline_of(MERGED, 1), (1, 1, 1), 1000)
-    pipeline = pipeline_of(MERGED, 4)
+    alone = run_in_steps(pipeline_of(text, 1), (1, 1, 1), 1000)
+    pipeline = pipeline_of(text, 4)
     assert pipeline.stages[0].way is Way.PARTIAL
     assert run_in_steps(pipeline, workers, 5) == alone
 

@@ -131,9 +131,20 @@ def held_rows(node: LogicalNode) -> tuple[Held, ...]:
 
 @due_by_data("sort")
 def sort_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
-    """The time of some partition; none where all leave at the end."""
+    """The time of some partition; none where all leave at the end.
+
+    Nor where admission sends all such times, unless rows come that an earlier stage has made at instants. What collects
+    the rows of several workers takes none of its own.
+    """
     assert isinstance(node, Sort)
-    return (DueWord(_slot(stage, node), ranks.RANKS_NEXT),) if node.times else ()
+    if not node.times or stage.collects or (node.on_grid and not stage.instants):
+        return ()
+    return (_due(stage, node),)
+
+
+def _due(stage: StageDraft, node: Sort) -> DueWord:
+    """When the first partition leaves."""
+    return DueWord(_slot(stage, node), ranks.RANKS_NEXT)
 
 
 @consumes("sort", copies_text=False)
@@ -171,14 +182,14 @@ def _keep(flow: Flow, node: Sort, row: Row) -> None:
     if _leads(node.order):
         order.insert(0, _lead(scope, node.order[0], *order[:2]))
     if node.keep is None:
-        _store(flow, node, layout, state, entry, row, given, order)
+        _store(flow, node, layout, state, entry, row, given, order, arrival)
         return
     count, worst = (beside(layout.keys.next_word, w, "RANK") for w in (ranks.RANK_COUNT, ranks.RANK_WORST))
     better = "W < ld_i64(E, WORST)" if layout.one_word else "W <= ld_i64(E, WORST)"
     with scope.when(
         expr(f"ld_i64(E, COUNT) < KEEP or {better}", E=entry, COUNT=count, KEEP=node.keep, W=order[0], WORST=worst)
     ):
-        _store(flow, node, layout, state, entry, row, given, order)
+        _store(flow, node, layout, state, entry, row, given, order, arrival)
 
 
 def _table(flow: Flow, slot: Slot, layout: SortLayout) -> TableLocals:
@@ -224,7 +235,7 @@ def _lead(scope: Scope, key: OrderKey, null_rank: ast.expr, word: ast.expr) -> a
 
 def _store(
     flow: Flow, node: Sort, layout: SortLayout, state: ast.expr, entry: ast.expr, row: Row, given: Sequence[Val],
-    order: Sequence[ast.expr],
+    order: Sequence[ast.expr], arrival: ast.expr,
 ) -> None:  # fmt: skip
     """A record with the row and its order words is one of the partition's."""
     scope, writer = flow.scope, flow.writer
@@ -238,7 +249,7 @@ def _store(
     for f, value in zip(layout.fields, values, strict=True):
         store_field(scope, f, record, state, value)
     store_nulls(scope, layout.fields, record, values)
-    writer.code("ranks_commit(R, E)", R=state, E=entry)
+    writer.code("ranks_commit(R, E, A)", R=state, E=entry, A=arrival)
 
 
 def _computed(key: OrderKey) -> bool:
@@ -261,7 +272,7 @@ def close_sort(stage: StageDraft, node: LogicalNode) -> None:
         return
     slot = _slot(stage, node)
     name = f"close_{slot.offset}"
-    (due,) = sort_due(stage, node)
+    due = _due(stage, node)
     stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
     event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:

@@ -35,9 +35,10 @@ class AssignWindows(AddsColumns, Stateless):
         assert self.window.kind is not WindowKind.ATTACHED, "the windows of rows that are in windows"
         assert self.window.time in below.times, "windows over a column that is no event time"
         added = (Field(n, below.type_of(self.window.time), False) for n in WINDOW_COLUMNS)
-        self._set_schema(Schema((*below.fields, *added), (*below.times, *self._times())))
+        self._set_schema(Schema((*below.fields, *added), (*below.times, *self.ends)))
 
-    def _times(self) -> tuple[TimeAttribute, ...]:
+    @property
+    def ends(self) -> tuple[TimeAttribute, ...]:
         """The last moment of the row's window, in two columns.
 
         A row leaves as it comes, and no window that holds it ends at or before its time: it is not behind the watermark

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from cq.lang.expressions import Expr, columns_of, format_expr, remap
+from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
 from cq.lang.schema import Schema, TimeAttribute
+from cq.planner.operators.assign_windows import AssignWindows
 from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
@@ -64,8 +65,7 @@ class Sort(OneInput):
     op_class = OpClass.PARTITIONED
     fan_out = 1
     fails_itself = False
-    merges_exactly = False
-    merge_pays = False
+    merges_exactly = True
     closes_one_pane = False
     groups = None
     vouched = ()
@@ -80,6 +80,16 @@ class Sort(OneInput):
     def keep(self) -> int | None:
         """How many rows of a partition are kept; None for all."""
         return None if self.limit is None else self.limit + self.offset
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether partitions leave at the ends of windows of its rows: at times known beforehand."""
+        return bool(self.times) and _is_end(self.input, self.times[0])
+
+    @property
+    def merge_pays(self) -> bool:
+        """Few rows of a partition are kept, and admission says when they leave."""
+        return self.keep is not None and (self.on_grid or not self.times)
 
     @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
@@ -166,3 +176,16 @@ class Sort(OneInput):
         first = f" limit {self.limit}" if self.limit is not None else ""
         skipped = f" offset {self.offset}" if self.offset else ""
         return f"by {by}{' within ' + within if within else ''}{first}{skipped}"
+
+
+def _is_end(node: LogicalNode, time: TimeAttribute) -> bool:
+    """Whether a time of the node's rows is the end of the window that they were put into."""
+    if isinstance(node, AssignWindows) and any(
+        (t.column, t.shift_us, t.lag_us) == (time.column, time.shift_us, time.lag_us) for t in node.ends
+    ):
+        return True
+    field = node.schema.fields[time.column]
+    pulled = node.pull(Column(field.type, field.nullable, time.column)) or ()
+    return bool(pulled) and all(
+        isinstance(e, Column) and _is_end(node.inputs[port], replace(time, column=e.index)) for port, e in pulled
+    )

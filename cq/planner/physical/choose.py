@@ -221,14 +221,14 @@ class _Choice:
         below = LogicalPlan(tuple(Output(f"panes{n}", w) for n, w in enumerate(windows)))
         given = {id(i): StageInput(i) for w in windows for i in w.inputs}
         above = replaced(self.plan, {id(w): w.with_inputs([given[id(i)] for i in w.inputs]) for w in windows})
-        filled = "aggregates merge exactly: each worker fills panes of its own where groups have rows enough, "
+        filled = "what is kept merges exactly: each worker fills panes of its own where groups have rows enough, "
         panes = self._stage("panes", below, Way.PARTIAL, f"{filled}else one", final=False)
         by_key = self._part_key(panes.plan) if all(w.closes_one_pane for w in windows) else None
         if by_key is not None:
             panes = replace(panes, by_key=by_key, reason=f"{filled}a part of the keys where groups are many, else one")
         name, merged = "windows", "panes of all workers are merged and closed"
         if not any(w.closes for w in windows):
-            name, merged = "groups", "what all workers have counted is merged at the end"
+            name, merged = "groups", "what all workers have kept is merged at the end"
         return (
             panes,
             self._stage(name, above, Way.LOOP, merged, collects=True),

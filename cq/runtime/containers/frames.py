@@ -305,6 +305,6 @@ register(
         arrivals=frames_arrivals,
         taken=frames_taken,
         held_bytes=frames_held_bytes,
-        hand_over=None,
+        apart=None,
     )
 )

@@ -166,6 +166,6 @@ register(
         arrivals=intervals_arrivals,
         taken=interval_rows_taken,
         held_bytes=intervals_held_bytes,
-        hand_over=None,
+        apart=None,
     )
 )

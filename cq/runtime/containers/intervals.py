@@ -413,6 +413,6 @@ register(
         arrivals=intervals_arrivals,
         taken=intervals_taken,
         held_bytes=intervals_held_bytes,
-        hand_over=None,
+        apart=None,
     )
 )

@@ -283,6 +283,6 @@ register(
         arrivals=log_arrivals,
         taken=log_taken,
         held_bytes=log_held_bytes,
-        hand_over=None,
+        apart=None,
     )
 )

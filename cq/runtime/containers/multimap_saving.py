@@ -168,6 +168,6 @@ register(
         arrivals=no_arrivals,
         taken=all_taken,
         held_bytes=multimap_held_bytes,
-        hand_over=None,
+        apart=None,
     )
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import fill, ld_i64, ld_u32, shl, shr_u, st_i64, st_u32
-from cq.runtime.containers.strings import INLINE_STRING_BYTES, string_address, string_is
+from cq.runtime.containers.alike import same_words
 from cq.runtime.containers.table_words import (
     ENTRY_KEYS,
     ENTRY_TAG,
@@ -29,7 +29,6 @@ from cq.runtime.containers.table_words import (
     TABLE_ORDER,
     TABLE_SHIFT,
     TABLE_STRIDE,
-    TABLE_STRINGS,
 )
 from cq.runtime.containers.tables import HASH_MASK, table_unpoint
 from cq.runtime.layout.abi import NEVER
@@ -217,19 +216,5 @@ def _same_key(table: int, first: int, second: int) -> int:
     """Whether the entries with these numbers have the same key."""
     if first == second:
         return 1
-    a = _numbered(table, first)
-    b = _numbered(table, second)
-    strings = shr_u(ld_i64(table, TABLE_STRINGS), INTERVAL_KEYS)
-    word = INTERVAL_KEYS
     end = INTERVAL_KEYS + ld_i64(table, TABLE_ORDER) - 1
-    while word < end:
-        if ld_i64(a, word) != ld_i64(b, word):
-            return 0
-        if strings & 1 == 1 and ld_i64(a, word) & 4294967295 > INLINE_STRING_BYTES:
-            if string_is(table, a, word, string_address(table, b, word)) == 0:
-                return 0
-            strings = shr_u(strings, 1)  # where its bytes are says nothing
-            word += 1
-        strings = shr_u(strings, 1)
-        word += 1
-    return 1
+    return same_words(table, _numbered(table, first), table, _numbered(table, second), INTERVAL_KEYS, end)

@@ -49,7 +49,7 @@ from cq.runtime.containers.pane_words import (
     SHAPE_STRINGS,
     SHAPE_WORDS,
 )
-from cq.runtime.containers.protocol import ARRIVAL_WORDS, Container, Place, arrival_bits, register, string_bits
+from cq.runtime.containers.protocol import ARRIVAL_WORDS, Apart, Container, Place, arrival_bits, register, string_bits
 from cq.runtime.containers.slides import slides_drop, slides_held_bytes, slides_touch
 from cq.runtime.containers.table_saving import table_arrivals, table_load, table_save, table_saved_words
 from cq.runtime.containers.table_words import TABLE_ARRIVALS, TABLE_COUNT, TABLE_SHIFT
@@ -285,7 +285,7 @@ def _leave(panes: int, record: int) -> None:
         st_i64(panes, PANES_HI, 0)
 
 
-@native("i64(i64, i64, i64, i64)")
+@native("i64(i64, i64, i64, i64)", export=True)
 def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
     """Panes that end at or before the watermark are the target's; returns how many groups they hold.
 
@@ -571,6 +571,6 @@ register(
         arrivals=panes_arrivals,
         taken=panes_taken,
         held_bytes=panes_held_bytes,
-        hand_over=panes_hand_over,
+        apart=Apart(panes_hand_over, panes_groups),
     )
 )

@@ -23,6 +23,20 @@ Place = Callable[[bytes], int]
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """What a container says of which several workers fill one each (cq/runtime/engine/ways/parts.py).
+
+    hand_over(container, target, part, watermark): what closes at or before the watermark is the target's; how many
+    groups that are, or -1 without memory. part: its number, above 0.
+    groups(container, lasting): how many groups it holds; lasting: 1: only those that no watermark closes.
+    A group is what merging takes about as long for as filling takes for a few rows.
+    """
+
+    hand_over: Native
+    groups: Native
+
+
+@dataclass(frozen=True, slots=True)
 class Container:
     """One kind of container, by the name that slots give.
 
@@ -33,7 +47,7 @@ class Container:
     arrivals(container, target): how many arrival numbers its entries hold; target: 0, or where `put_arrival` puts each.
     taken(container): what it took of others, entry by entry (cq/codegen/moving.py), is in order; 0 without memory.
     held_bytes(container): memory it holds.
-    hand_over: what workers have filled apart is collected by it (cq/runtime/engine/ways/parts.py); None: they may not.
+    apart: how what workers have filled apart is collected; None: they may not.
     """
 
     name: str
@@ -46,7 +60,7 @@ class Container:
     arrivals: Native
     taken: Native
     held_bytes: Native
-    hand_over: Native | None
+    apart: Apart | None
 
 
 _arrival = Struct("ARRIVAL")

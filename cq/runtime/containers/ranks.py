@@ -27,6 +27,7 @@ from cq.runtime.base.ops import (
     alloc,
     copy,
     ld_i64,
+    max_i64,
     min_i64,
     prefetch,
     release,
@@ -47,7 +48,6 @@ from cq.runtime.containers.ranks_words import (
     RANKED_ARRIVAL,
     RANKED_ORDER,
     RANKS_AFTER,
-    RANKS_ARRIVALS,
     RANKS_AT,
     RANKS_CAPACITY,
     RANKS_HEAD,
@@ -55,6 +55,7 @@ from cq.runtime.containers.ranks_words import (
     RANKS_KEEP,
     RANKS_KEY_COUNT,
     RANKS_KEYS,
+    RANKS_LAST,
     RANKS_LEFT,
     RANKS_NEXT,
     RANKS_SKIP,
@@ -91,7 +92,7 @@ from cq.runtime.containers.tables import (
     table_make_dense,
     table_new,
 )
-from cq.runtime.layout.abi import NEVER
+from cq.runtime.layout.abi import BEFORE_ALL, NEVER
 
 PREFETCHED = 8  # rows ahead of the one that leaves
 
@@ -116,6 +117,7 @@ def ranks_new(entry_words: int, key_strings: int, record_words: int, strings: in
     st_i64(ranks, RANKS_SKIP, ld_i64(order, 1))
     st_i64(ranks, RANKS_KEY_COUNT, count)
     st_i64(ranks, RANKS_NEXT, NEVER)
+    st_i64(ranks, RANKS_LAST, BEFORE_ALL)
     return ranks
 
 
@@ -143,12 +145,15 @@ def ranks_open(ranks: int, entry: int, closes: int) -> int:
     return 0
 
 
-@native("i64(i64, i64)", export=True)
-def ranks_commit(ranks: int, entry: int) -> int:
-    """The record just filled is one of the partition's, behind equal ones; where too many are there the last leaves."""
+@native("i64(i64, i64, i64)", export=True)
+def ranks_commit(ranks: int, entry: int, arrival: int) -> int:
+    """The record just filled is one of the partition's, behind equal ones; where too many are there the last leaves.
+
+    arrival: of its row. Rows made at one instant have the same; each is behind the one committed before it.
+    """
     number = ld_i64(ranks, RECORDS_FRESH)
-    arrival = ld_i64(ranks, RANKS_ARRIVALS)
-    st_i64(ranks, RANKS_ARRIVALS, arrival + 1)
+    arrival = max_i64(arrival, ld_i64(ranks, RANKS_LAST) + 1)
+    st_i64(ranks, RANKS_LAST, arrival)
     st_i64(record_at(ranks, number), RANKED_ARRIVAL, arrival)
     put_record(ranks, entry, number)
     return 0

@@ -11,26 +11,31 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
     alloc,
     ld_i64,
+    max_i64,
     min_i64,
     release,
     st_i64,
 )
+from cq.runtime.containers.alike import entry_like
 from cq.runtime.containers.births import table_sort_births
-from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.protocol import Apart, Container, Place, put_arrival, register, string_bits
 from cq.runtime.containers.ranks import put_record, ranks_drop, ranks_held_bytes, ranks_new
 from cq.runtime.containers.ranks_words import (
     RANK_CLOSES,
     RANK_COUNT,
     RANK_ROOT,
-    RANKS_ARRIVALS,
+    RANKED_ARRIVAL,
     RANKS_HEAD,
+    RANKS_LAST,
     RANKS_NEXT,
     RANKS_TABLE,
 )
 from cq.runtime.containers.records import (
     record_at,
+    record_free,
     record_link,
     record_take,
+    records_clear,
     records_load,
     records_save,
     records_saved_words,
@@ -43,12 +48,16 @@ from cq.runtime.containers.table_saving import (
     table_take,
 )
 from cq.runtime.containers.table_words import (
+    ENTRY_FIRST,
+    ENTRY_TAG,
     TABLE_BIRTHS,
     TABLE_COUNT,
+    TABLE_DEAD,
     TABLE_ENTRIES,
     TABLE_STRIDE,
     entry_at,
 )
+from cq.runtime.containers.tables import table_clear, table_delete, table_settle
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.pipeline import Slot
 
@@ -61,8 +70,8 @@ def ranks_saved_words(ranks: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def ranks_save(ranks: int, target: int) -> int:
-    """The rows as words at `target`: arrivals, the records, the partitions; returns how many. None is leaving."""
-    st_i64(target, 0, ld_i64(ranks, RANKS_ARRIVALS))
+    """The rows as words at `target`: the last arrival, records, partitions; returns how many. None is leaving."""
+    st_i64(target, 0, ld_i64(ranks, RANKS_LAST))
     behind = 1 + records_save(ranks, target + 8)
     return behind + table_save(ld_i64(ranks, RANKS_TABLE), target + behind * 8)
 
@@ -73,7 +82,7 @@ def ranks_load(ranks: int, source: int) -> int:
     records = records_load(ranks, source + 8)
     if records == 0:
         return 0
-    st_i64(ranks, RANKS_ARRIVALS, ld_i64(source, 0))
+    st_i64(ranks, RANKS_LAST, ld_i64(source, 0))
     partitions = table_load(ld_i64(ranks, RANKS_TABLE), source + (1 + records) * 8)
     _see_next(ranks)
     return 0 if partitions == 0 else 1 + records + partitions
@@ -93,21 +102,31 @@ def _see_next(ranks: int) -> None:
 
 @native("i64(i64, i64, i64)", export=True)
 def ranks_take(ranks: int, other: int, entry: int) -> int:
-    """1 and a partition of other rows is here too; 0 without memory. The caller knows that its key is absent."""
-    made = table_take(ld_i64(ranks, RANKS_TABLE), ld_i64(other, RANKS_TABLE), entry)
-    if made == 0:
-        return 0
+    """1 and the rows of a partition of others are here too; 0 without memory. The others still have them."""
+    return _take(ranks, other, entry, 0)
+
+
+@native("i64(i64, i64, i64, i64)")
+def _take(ranks: int, other: int, entry: int, leave: int) -> int:
+    """`ranks_take`; with `leave` 1 the records of the others are free."""
     head = ld_i64(ranks, RANKS_HEAD)
-    st_i64(made, head + RANK_ROOT, 0)
-    st_i64(made, head + RANK_COUNT, 0)
-    st_i64(ranks, RANKS_ARRIVALS, max(ld_i64(ranks, RANKS_ARRIVALS), ld_i64(other, RANKS_ARRIVALS)))
-    numbers = alloc(ld_i64(entry, head + RANK_COUNT) * 8 + 8)
+    table = ld_i64(ranks, RANKS_TABLE)
+    made = entry_like(table, ld_i64(other, RANKS_TABLE), entry, head)
+    if made == 0:
+        made = table_take(table, ld_i64(other, RANKS_TABLE), entry)
+        if made == 0:
+            return 0
+        st_i64(made, head + RANK_ROOT, 0)
+        st_i64(made, head + RANK_COUNT, 0)
+        st_i64(ranks, RANKS_NEXT, min_i64(ld_i64(ranks, RANKS_NEXT), ld_i64(made, head + RANK_CLOSES)))
+    st_i64(made, ENTRY_FIRST, min_i64(ld_i64(made, ENTRY_FIRST), ld_i64(entry, ENTRY_FIRST)))
+    st_i64(ranks, RANKS_LAST, max_i64(ld_i64(ranks, RANKS_LAST), ld_i64(other, RANKS_LAST)))
+    count = ld_i64(entry, head + RANK_COUNT)
+    numbers = alloc(count * 8 + 8)
     if numbers == 0:
         return 0
     st_i64(numbers, 0, ld_i64(entry, head + RANK_ROOT))
-    count = ld_i64(entry, head + RANK_COUNT)
     behind = 1
-    done = 1
     for n in range(count):
         record = record_at(other, ld_i64(numbers, n))
         for side in range(2):
@@ -115,34 +134,74 @@ def ranks_take(ranks: int, other: int, entry: int) -> int:
             if number != 0:
                 st_i64(numbers, behind, number)
                 behind += 1
+    done = 1
     for n in range(count - 1, -1, -1):  # of a chain the first to arrive first
         if done == 1:
-            done = _take_record(ranks, made, other, record_at(other, ld_i64(numbers, n)))
+            done = _take_record(ranks, made, other, ld_i64(numbers, n), leave)
     release(numbers)
     return done
 
 
-@native("i64(i64, i64, i64, i64)")
-def _take_record(ranks: int, entry: int, other: int, record: int) -> int:
-    """1 and a record of other rows is one of this partition's; 0 without memory."""
-    number = record_take(ranks, other, record)
-    if number == 0:
+@native("i64(i64, i64, i64, i64, i64)")
+def _take_record(ranks: int, entry: int, other: int, number: int, leave: int) -> int:
+    """1 and a record of other rows is one of this partition's, and free there with `leave` 1; 0 without memory."""
+    made = record_take(ranks, other, record_at(other, number))
+    if made == 0:
         return 0
-    put_record(ranks, entry, number)
+    put_record(ranks, entry, made)
+    if leave == 1:
+        record_free(other, number)
     return 1
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def ranks_hand_over(ranks: int, target: int, part: int, watermark: int) -> int:
+    """`Apart.hand_over`: of partitions that leave at or before the watermark; a group is a row."""
+    table = ld_i64(ranks, RANKS_TABLE)
+    head = ld_i64(ranks, RANKS_HEAD)
+    rows = 0
+    following = NEVER
+    for n in range(ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)):
+        entry = entry_at(ld_i64(table, TABLE_ENTRIES), ld_i64(table, TABLE_BIRTHS), ld_i64(table, TABLE_STRIDE), n)
+        if ld_i64(entry, ENTRY_TAG) != 0:
+            closes = ld_i64(entry, head + RANK_CLOSES)
+            if closes > watermark:
+                following = min_i64(following, closes)
+            else:
+                if _take(target, ranks, entry, 1) == 0:
+                    return -1
+                rows += ld_i64(entry, head + RANK_COUNT)
+                table_delete(table, entry)
+    if ld_i64(table, TABLE_COUNT) == 0:
+        table_clear(table)
+        records_clear(ranks)
+    st_i64(ranks, RANKS_NEXT, following)
+    return rows if ranks_taken(target) == 1 else -1
+
+
+@native("i64(i64, i64)", export=True)
+def ranks_groups(ranks: int, lasting: int) -> int:
+    """`Apart.groups`: about how many rows there are."""
+    if lasting == 1 and ld_i64(ranks, RANKS_NEXT) != NEVER:
+        return 0
+    return ld_i64(ranks, TABLE_COUNT)
 
 
 @native("i64(i64)", export=True)
 def ranks_taken(ranks: int) -> int:
-    """`Container.taken`: partitions by first arrival, and when the first of them leaves."""
-    _see_next(ranks)
+    """`Container.taken`: partitions by first arrival."""
+    table_settle(ld_i64(ranks, RANKS_TABLE))
     return table_sort_births(ld_i64(ranks, RANKS_TABLE))
 
 
 @native("i64(i64, i64)", export=True)
 def ranks_arrivals(ranks: int, target: int) -> int:
-    """`Container.arrivals`: those of the partitions; rows of one are ordered among themselves alone."""
-    return table_arrivals(ld_i64(ranks, RANKS_TABLE), target)
+    """`Container.arrivals`: those of the partitions and of all records, those too that are free."""
+    count = table_arrivals(ld_i64(ranks, RANKS_TABLE), target)
+    for number in range(1, ld_i64(ranks, TABLE_COUNT) + 1):
+        put_arrival(target, count, record_at(ranks, number) + RANKED_ARRIVAL * 8, number)
+        count += 1
+    return count
 
 
 def _arguments(slot: Slot, place: Place) -> tuple[int, ...]:
@@ -163,6 +222,6 @@ register(
         arrivals=ranks_arrivals,
         taken=ranks_taken,
         held_bytes=ranks_held_bytes,
-        hand_over=None,
+        apart=Apart(ranks_hand_over, ranks_groups),
     )
 )

@@ -28,7 +28,7 @@ RANKS_KEEP = _ranks.word()  # rows of a partition; -1: all
 RANKS_SKIP = _ranks.word()  # the first rows of a partition, which do not leave
 RANKS_KEYS = _ranks.word()  # -> what the order compares, a word each: a word of the record, below it the kind
 RANKS_KEY_COUNT = _ranks.word()
-RANKS_ARRIVALS = _ranks.word()  # records ever committed
+RANKS_LAST = _ranks.word()  # the arrival of the last record committed
 RANKS_ITEMS = _ranks.word()  # -> rows that leave, room for as many to sort them, and a word for each digit
 RANKS_CAPACITY = _ranks.word()  # rows RANKS_ITEMS has room for
 RANKS_AT = _ranks.word()  # the next of them
@@ -44,7 +44,7 @@ RANK_WORDS = _rank.size()
 
 _record = Struct("RANKED")
 RANKED_LINKS = _record.word()  # numbers of two records of the same partition, or 0
-RANKED_ARRIVAL = _record.word()
+RANKED_ARRIVAL = _record.word()  # what orders equal rows: the serial of its row, or more where that is taken
 RANKED_FIRST = _record.word()  # ENTRY_FIRST of its partition, once it leaves
 RANKED_ORDER = _record.rest()  # the order words, then the row's
 

@@ -244,6 +244,6 @@ register(
         arrivals=runs_arrivals,
         taken=runs_taken,
         held_bytes=runs_held_bytes,
-        hand_over=None,
+        apart=None,
     )
 )

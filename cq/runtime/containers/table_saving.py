@@ -155,6 +155,6 @@ TABLE = Container(
     arrivals=no_arrivals,
     taken=all_taken,
     held_bytes=table_held_bytes,
-    hand_over=None,
+    apart=None,
 )
 register(TABLE)

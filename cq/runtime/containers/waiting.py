@@ -512,6 +512,6 @@ register(
         arrivals=buffer_arrivals,
         taken=all_taken,
         held_bytes=buffer_held_bytes,
-        hand_over=None,
+        apart=None,
     )
 )

@@ -89,6 +89,8 @@ from cq.runtime.engine.ways.parts import (
     PARTIALS_ROUTE,
     PARTIALS_SLOT_COUNT,
     PARTIALS_SLOTS,
+    SLOT_FILLED,
+    SLOT_WORDS,
 )
 from cq.runtime.flow.parcel import port_failed, port_segment
 from cq.runtime.flow.rooms import room_for
@@ -146,10 +148,16 @@ def partials_drop(partials: int) -> None:
 
 @native("void(i64, i64, i64)")
 def open_panes(partials: int, part: int, second: int) -> None:
-    """Rows open panes of the part with this second order word from here on."""
+    """Rows open panes of the part with this second order word from here on.
+
+    Nothing happens where parts are never filled by key: what they have need not be panes then.
+    """
+    if ld_i64(partials, PARTIALS_ENTRY) == 0:
+        return
     slots = ld_i64(partials, PARTIALS_SLOTS)
     for n in range(ld_i64(partials, PARTIALS_SLOT_COUNT)):
-        st_i64(ld_i64(ld_i64(part, PART_STATE), ld_i64(slots, 2 * n)), PANES_OPENS, second)
+        panes = ld_i64(ld_i64(part, PART_STATE), ld_i64(slots, n * SLOT_WORDS + SLOT_FILLED))
+        st_i64(panes, PANES_OPENS, second)
 
 
 @native("i64(i64, i64)")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_cas, at_load, at_store, ld_i64, st_i64
 from cq.runtime.containers.protocol import container_of
-from cq.runtime.containers.state import made, words
+from cq.runtime.containers.state import made, native_name, words
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import idle_tasks, new_states, power_of_two
 from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_PARTIALS, TASK_ITEM, TASK_STATE, TASK_STATUS
@@ -171,13 +171,13 @@ def _build_parts(making: Making, states: Sequence[int]) -> int:
     plant, stage = making.plant, making.address
     host, (spec, collector) = plant.host, plant.pipeline.stages[making.number : making.number + 2]
     targets = {slot.node: slot.offset for slot in collector.slots if _handed_over(slot)}
-    slots = [(slot.offset, targets[slot.node]) for slot in spec.slots if _handed_over(slot)]
+    slots = [_slot_words(host, slot, targets[slot.node]) for slot in spec.slots if _handed_over(slot)]
     assert slots, "parts are filled, and nothing in them can be handed over"
     partials = plant.block(q.PARTIALS_PARTS + len(states) * q.PART_WORDS)
     for index, value in (
         (q.PARTIALS_COUNT, len(states)),
         (q.PARTIALS_ROWS_IN, stage + 8 * s.STAGE_ROWS_IN),
-        (q.PARTIALS_SLOTS, host.place(words(w for pair in slots for w in pair))),
+        (q.PARTIALS_SLOTS, host.place(words(w for slot in slots for w in slot))),
         (q.PARTIALS_SLOT_COUNT, len(slots)),
         (q.PARTIALS_ROWS_A_GROUP, ROWS_A_GROUP),
         (q.PARTIALS_MANY, MANY_GROUPS),
@@ -193,7 +193,15 @@ def _build_parts(making: Making, states: Sequence[int]) -> int:
 def _handed_over(slot: Slot) -> bool:
     """Whether workers fill what the slot holds apart, and one collects it."""
     container = container_of(slot)
-    return container is not None and container.hand_over is not None
+    return container is not None and container.apart is not None
+
+
+def _slot_words(host: Host, slot: Slot, target: int) -> tuple[int, ...]:
+    """SLOT_WORDS of a slot that is handed over, to this word of the collector's state."""
+    container = container_of(slot)
+    assert container is not None and container.apart is not None, f"{slot.name} is not handed over"
+    apart = container.apart
+    return (slot.offset, target, *(host.address(native_name(f)) for f in (apart.hand_over, apart.groups)))
 
 
 def _describe(_host: Host, _stage: int) -> str:

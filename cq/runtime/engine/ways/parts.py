@@ -34,8 +34,7 @@ Source    partial aggregation by worker: Koliousis et al., LightSaber (SIGMOD 20
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import at_add, at_cas, at_load, at_store, ld_i64, st_i64
-from cq.runtime.containers.panes import panes_groups, panes_hand_over
+from cq.runtime.base.ops import at_add, at_cas, at_load, at_store, call2, call4, ld_i64, st_i64
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
 from cq.runtime.layout.abi import (
     BATCH_SEGMENT_COUNT,
@@ -52,7 +51,7 @@ from cq.runtime.layout.words import Struct
 _partials = Struct("PARTIALS")
 PARTIALS_COUNT = _partials.word()  # states
 PARTIALS_ROWS_IN = _partials.word()  # -> how many rows the first stage has taken
-PARTIALS_SLOTS = _partials.word()  # -> (word in a filled state, word in the collector's state) of each window's panes
+PARTIALS_SLOTS = _partials.word()  # -> SLOT_WORDS of each container that is handed over
 PARTIALS_SLOT_COUNT = _partials.word()
 PARTIALS_GROUPS = _partials.word()  # groups collected for the item under way
 PARTIALS_ROWS_A_GROUP = _partials.word()  # how many a group has to have in each state for all to be filled
@@ -88,6 +87,13 @@ PART_SEGMENTS = _part.word()
 PART_SEGMENTS_ROOM = _part.word()
 PART_BATCH = _part.words(BATCH_WORDS)
 PART_WORDS = _part.lines()
+
+_slot = Struct("SLOT")
+SLOT_FILLED = _slot.word()  # where it is in a filled state
+SLOT_COLLECTED = _slot.word()  # where what it has is collected, in the collector's state
+SLOT_HAND_OVER = _slot.word()  # `Apart.hand_over`
+SLOT_GROUPS = _slot.word()  # `Apart.groups`
+SLOT_WORDS = _slot.size()
 
 FREE, BUSY, MARKED, HELD = 0, 1, 2, 3
 BY_KEY, ONE = 0, 1  # of PARTIALS_SPREAD, which else is PARTIALS_COUNT
@@ -236,8 +242,10 @@ def _collect(partials: int, part: int, number: int, state: int, watermark: int) 
     """The part's complete panes are the state's; -1 without memory."""
     slots = ld_i64(partials, PARTIALS_SLOTS)
     for n in range(ld_i64(partials, PARTIALS_SLOT_COUNT)):
-        panes = ld_i64(ld_i64(part, PART_STATE), ld_i64(slots, 2 * n))
-        groups = panes_hand_over(panes, ld_i64(state, ld_i64(slots, 2 * n + 1)), number + 1, watermark)
+        slot = slots + n * SLOT_WORDS * 8
+        filled = ld_i64(ld_i64(part, PART_STATE), ld_i64(slot, SLOT_FILLED))
+        target = ld_i64(state, ld_i64(slot, SLOT_COLLECTED))
+        groups = call4(ld_i64(slot, SLOT_HAND_OVER), filled, target, number + 1, watermark)
         if groups == -1:
             return -1
         st_i64(partials, PARTIALS_GROUPS, ld_i64(partials, PARTIALS_GROUPS) + groups)
@@ -285,7 +293,9 @@ def parts_balance(partials: int, part: int) -> None:
     slots = ld_i64(partials, PARTIALS_SLOTS)
     for n in range(ld_i64(partials, PARTIALS_SLOT_COUNT)):
         lasting = 0 if spread == ONE or spread == BY_KEY else 1
-        groups += panes_groups(ld_i64(ld_i64(part, PART_STATE), ld_i64(slots, 2 * n)), lasting)
+        slot = slots + n * SLOT_WORDS * 8
+        filled = ld_i64(ld_i64(part, PART_STATE), ld_i64(slot, SLOT_FILLED))
+        groups += call2(ld_i64(slot, SLOT_GROUPS), filled, lasting)
     if spread == BY_KEY:
         groups *= count
     if groups == 0:
