@@ -52,3 +52,20 @@ def test_groups_are_fetched_to_be_written_and_what_a_join_looks_up_to_be_read():
     for groups in (filled, collector):
         assert "prefetch_to_write(" in groups
     assert "prefetch(" in module(1) and "prefetch_to_write(" not in module(1)
+
+
+@pytest.mark.parametrize(
+    ("key", "what", "ends"),
+    [
+        ("BIGINT", "MEDIAN(v)", 1), ("BIGINT", "MEDIAN(v), MODE(k), ARRAY_AGG(v)", 3), ("BIGINT", "SUM(v)", 0),
+        ("BIGINT", "APPROX_COUNT_DISTINCT(v)", 0), ("VARCHAR", "MEDIAN(v)", 0),
+    ],
+)  # fmt: skip
+def test_the_ends_of_lists_are_fetched_for_keys_that_are_cheap_to_hash(key, what, ends):
+    """A sketch is written anywhere; texts would be hashed twice."""
+    text = f"""
+    CREATE STREAM s (k {key}, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 's.csv');
+    SELECT k, {what} FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' SECOND) GROUP BY window_start, window_end, k;
+    """
+    (pipeline,) = compile_query(text).for_workers(1).after("emit")
+    assert len(re.findall(r"prefetch_to_write\(arena\d+ \+ ", pipeline.stages[0].module)) == ends

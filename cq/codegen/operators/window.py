@@ -20,7 +20,7 @@ from cq.codegen.flow import (
     function,
     row_of,
 )
-from cq.codegen.prefetch import prefetch
+from cq.codegen.prefetch import prefetch, prefetch_ends
 from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
@@ -134,6 +134,8 @@ def add_row(
     """Find or make the row's group and count the row into every aggregate. arrival: orders groups by first row."""
     scope = flow.scope
     prefetch(flow, node.input, layout.keys, local, node.keys, changed=True)
+    ends = [word for kept in layout.accumulators.all for word in kept.lists]
+    prefetch_ends(flow, node.input, layout.keys, local, node.keys, ends)
     key_values = [emit(scope, row, k) for k in node.keys]
     found = layout.keys.recall(local, key_values, arrival, lambda e: _start(flow, layout, local, e))
     entry = Entry(found, local.address)

@@ -80,6 +80,11 @@ class Accumulator:
         """The words that hold the arrival of a row, or NEVER."""
         return ()
 
+    @property
+    def lists(self) -> tuple[int, ...]:
+        """The words with which lists begin at whose ends a row writes."""
+        return ()
+
     def start(self, scope: Scope, e: Entry) -> None:
         """Set the words of a fresh entry that do not begin as 0."""
 

@@ -33,6 +33,10 @@ class Values(Accumulator):
     def strings(self) -> tuple[int, ...]:
         return (self.word,)
 
+    @property
+    def lists(self) -> tuple[int, ...]:
+        return (self.word,)
+
     def list(self, e: Entry) -> ast.expr:
         """The address of the list."""
         return expr("E + W * 8", E=e.address, W=self._word(0))
@@ -70,6 +74,7 @@ class Sketch(Values):
     """About how many different arguments: cq/runtime/containers/sketches.py."""
 
     names = ("SKETCH", "SKETCH_PLACE", "SKETCH_BYTES", "SKETCH_ORDERED")
+    lists = ()
 
     def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
         (value,) = values

@@ -86,12 +86,12 @@ def list_room(table: int, slot: int, extra: int) -> int:
     return 1
 
 
-@native("i64(i64, i64, i64)", export=True)
+@native("i64(i64, i64, i64)", inline=True)
 def list_add(table: int, slot: int, word: int) -> int:
     """1 and the list has one more word; 0 without memory."""
-    if list_room(table, slot, 8) == 0:
-        return 0
     used = ld_i64(slot, LIST_USED)
+    if used + 8 > ld_i64(slot, LIST_ROOM) & 4294967295 and list_room(table, slot, 8) == 0:
+        return 0
     st_i64(list_items(table, slot) + used, 0, word)
     st_i64(slot, LIST_USED, used + 8)
     return 1
