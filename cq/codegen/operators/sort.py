@@ -61,11 +61,6 @@ class SortLayout:
     compared: tuple[int, ...]
     shapes: tuple[TableShape, TableShape]
 
-    @property
-    def one_word(self) -> bool:
-        """Whether the first order word and the arrival say all."""
-        return len(self.compared) == 1
-
 
 def layout_of(node: Sort) -> SortLayout:
     keys = Keys.of([(k.type, k.nullable) for k in node.partition], name="PARTITION_KEY")
@@ -184,11 +179,8 @@ def _keep(flow: Flow, node: Sort, row: Row) -> None:
     if node.keep is None:
         _store(flow, node, layout, state, entry, row, given, order, arrival)
         return
-    count, worst = (beside(layout.keys.next_word, w, "RANK") for w in (ranks.RANK_COUNT, ranks.RANK_WORST))
-    better = "W < ld_i64(E, WORST)" if layout.one_word else "W <= ld_i64(E, WORST)"
-    with scope.when(
-        expr(f"ld_i64(E, COUNT) < KEEP or {better}", E=entry, COUNT=count, KEEP=node.keep, W=order[0], WORST=worst)
-    ):
+    worst = beside(layout.keys.next_word, ranks.RANK_WORST, "RANK")
+    with scope.when(expr("W <= ld_i64(E, WORST)", W=order[0], E=entry, WORST=worst)):
         _store(flow, node, layout, state, entry, row, given, order, arrival)
 
 

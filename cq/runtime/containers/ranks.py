@@ -40,6 +40,7 @@ from cq.runtime.containers.ranks_words import (
     ITEM_BYTES,
     ITEM_NUMBER,
     ITEM_WORDS,
+    LEAST,
     RANK_CLOSES,
     RANK_COUNT,
     RANK_ROOT,
@@ -140,6 +141,7 @@ def ranks_drop(ranks: int) -> int:
 @native("i64(i64, i64, i64)", export=True)
 def ranks_open(ranks: int, entry: int, closes: int) -> int:
     """The entry of a new partition, its RANK words 0, leaves at this time; NEVER: at the end."""
+    st_i64(entry, ld_i64(ranks, RANKS_HEAD) + RANK_WORST, NEVER)
     st_i64(entry, ld_i64(ranks, RANKS_HEAD) + RANK_CLOSES, closes)
     st_i64(ranks, RANKS_NEXT, min_i64(ld_i64(ranks, RANKS_NEXT), closes))
     return 0
@@ -185,7 +187,10 @@ def put_record(ranks: int, entry: int, number: int) -> None:
     st_i64(rank, RANK_ROOT, root)
     st_i64(rank, RANK_COUNT, count)
     if count == keep:
-        st_i64(rank, RANK_WORST, ld_i64(record_at(ranks, root), RANKED_ORDER))
+        worst = ld_i64(record_at(ranks, root), RANKED_ORDER)
+        if ld_i64(ranks, RANKS_KEY_COUNT) == 1:  # then an equal row, which comes later, is no better
+            worst = max_i64(worst, LEAST + 1) - 1
+        st_i64(rank, RANK_WORST, worst)
 
 
 @native("i64(i64, i64, i64)")

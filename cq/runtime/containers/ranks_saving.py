@@ -24,6 +24,7 @@ from cq.runtime.containers.ranks_words import (
     RANK_CLOSES,
     RANK_COUNT,
     RANK_ROOT,
+    RANK_WORST,
     RANKED_ARRIVAL,
     RANKS_HEAD,
     RANKS_LAST,
@@ -118,6 +119,7 @@ def _take(ranks: int, other: int, entry: int, leave: int) -> int:
             return 0
         st_i64(made, head + RANK_ROOT, 0)
         st_i64(made, head + RANK_COUNT, 0)
+        st_i64(made, head + RANK_WORST, NEVER)
         st_i64(ranks, RANKS_NEXT, min_i64(ld_i64(ranks, RANKS_NEXT), ld_i64(made, head + RANK_CLOSES)))
     st_i64(made, ENTRY_FIRST, min_i64(ld_i64(made, ENTRY_FIRST), ld_i64(entry, ENTRY_FIRST)))
     st_i64(ranks, RANKS_LAST, max_i64(ld_i64(ranks, RANKS_LAST), ld_i64(other, RANKS_LAST)))

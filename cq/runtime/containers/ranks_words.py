@@ -38,7 +38,7 @@ RANKS_WORDS = _ranks.lines()
 _rank = Struct("RANK")  # the last words of a partition's entry
 RANK_ROOT = _rank.word()  # the number of the first record of its chain, of the last one by order where few are kept
 RANK_COUNT = _rank.word()  # its records
-RANK_WORST = _rank.word()  # where as many are there as are kept: the first order word of the root
+RANK_WORST = _rank.word()  # the greatest first order word of a row that may be one of those that are kept
 RANK_CLOSES = _rank.word()  # when it leaves; NEVER: at the end
 RANK_WORDS = _rank.size()
 
@@ -61,9 +61,19 @@ LEAST = -9223372036854775807 - 1  # with its sign turned a word orders as one wi
 name_words(globals())
 
 
-@native("i64(i64, i64, i64)")
+@native("i64(i64, i64, i64)", inline=True)
 def ranks_before(ranks: int, a: int, b: int) -> int:
-    """Whether record a leaves before record b of its partition."""
+    """Whether record a leaves before record b of its partition: where their first order words differ, these decide."""
+    x = ld_i64(a, RANKED_ORDER)
+    y = ld_i64(b, RANKED_ORDER)
+    if x != y:
+        return 1 if x < y else 0
+    return ranks_equal_before(ranks, a, b)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def ranks_equal_before(ranks: int, a: int, b: int) -> int:
+    """Whether record a leaves before record b, whose first order words are equal."""
     keys = ld_i64(ranks, RANKS_KEYS)
     for n in range(ld_i64(ranks, RANKS_KEY_COUNT)):
         key = ld_i64(keys, n)
