@@ -251,8 +251,6 @@ MUTANTS = {
     ),
     "a run of values ends one early": in_lists("start + 2 * width, count))", "start + 2 * width, count - 1))"),
     "values are in order in the other room": in_lists("    if source != items:", "    if source == 0:"),
-    "a value between two is the lower one": in_lists("    if below == above or", "    if below <= above or"),
-    "a fraction is reached one value too early": in_lists("max_i64(place - 1, 0)", "max_i64(place - 2, 0)"),
     "of several most frequent values it is the greatest": in_lists(
         "        if n + 1 - first > most:", "        if n + 1 - first >= most:"
     ),
@@ -478,6 +476,9 @@ MUTANTS = {
     ),
     "NULLs stand where they stand by default": seen_by(
         "sort", SORT, "(0, 1) if key.nulls_first else (1, 0)", "(1, 0) if key.descending else (0, 1)"
+    ),
+    "rows that another key decides about are dropped": seen_by(
+        "sort", "runtime.containers.ranks", "== 1:  # then an equal row", "!= 0:  # then an equal row"
     ),
     "rows whose first word is that of the worst are dropped": seen_by("sort", SORT, '"W <= ld_i64', '"W < ld_i64'),
     "what leaves is put in order anew when a port was full": seen_by(

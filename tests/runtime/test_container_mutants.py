@@ -32,14 +32,14 @@ def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
     return Mutant(f"cq.{INTERVALS}", old, new, ("test_intervals.py",), "interpreted or memory", more)
 
 
-def in_order(old: str, new: str) -> Mutant:
+def in_order(old: str, new: str, file: str = "order") -> Mutant:
     """A mutant of the order of sessions that the tests of their container should see."""
-    return Mutant("cq.runtime.containers.order", old, new, ("test_intervals.py",), "interpreted or steps")
+    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_intervals.py",), "interpreted or steps")
 
 
 def in_ranks(old: str, new: str, file: str = "ranks") -> Mutant:
     """A mutant of the container of sorted rows that its comparison with sorted lists should see."""
-    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_ranks.py",), "sorting or saved")
+    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_ranks.py",), "sorting or saved or several")
 
 
 def in_selecting(old: str, new: str) -> Mutant:
@@ -75,10 +75,12 @@ MUTANTS = {
     "the order has old numbers when the table has new ones": in_intervals("    order_rebuild(table)\n", ""),
     "intervals of keys with one hash are in one order": in_order("number) == 1:", "number) >= 0:"),
     "names that begin alike are one": in_order(
-        "string_address(table, b, word)) == 0:", "string_address(table, b, word)) < 0:"
+        "string_address(other, b, word)) == 0:", "string_address(other, b, word)) < 0:", "alike"
     ),
     "a name is another one where its bytes lie elsewhere": in_order(
-        "            strings = shr_u(strings, 1)  # where its bytes are says nothing\n            word += 1\n", ""
+        "            strings = shr_u(strings, 1)  # where its bytes are says nothing\n            word += 1\n",
+        "",
+        "alike",
     ),
     "the order forgets what is behind one that closes": in_order("    root = _link(entry, AFTER)", "    root = 0"),
     "the order forgets what is behind one that is absorbed": in_order("_link(following, AFTER))", "0)"),
@@ -233,7 +235,29 @@ MUTANTS = {
         "ld_i64(items, n) < ld_i64(items, least), n", "ld_i64(items, n) > ld_i64(items, least), n"
     ),
     "a list that is read again is not sorted": in_selecting("    st_i64(slot, LIST_ORDERED, READ_ONCE)\n", ""),
+    "a value between two is the lower one": in_selecting("    if below == above or", "    if below <= above or"),
+    "a fraction is reached one value too early": in_selecting(
+        "fraction * i64_to_f64(count))) - 1, 0)", "fraction * i64_to_f64(count))) - 2, 0)"
+    ),
     "there is no end of turns": in_selecting("        turns -= 1\n        pivot", "        pivot"),
+    "rows that are handed over are there once more": in_ranks(
+        "                table_delete(table, entry)\n", "", "ranks_saving"
+    ),
+    "what stays is handed over, too": in_ranks("closes > watermark:", "closes > NEVER:", "ranks_saving"),
+    "a partition begins with the row that was handed over first": in_ranks(
+        "min_i64(ld_i64(made, ENTRY_FIRST), ld_i64(entry, ENTRY_FIRST))", "ld_i64(made, ENTRY_FIRST)", "ranks_saving"
+    ),
+    "rows handed over meet those of any key": in_ranks(
+        "if shr_u(item, 32) == hash32 and same_words(table, found, other, entry, ENTRY_KEYS, end) == 1:",
+        "if hash32 != 0:",
+        "alike",
+    ),
+    "of one partition each part has its own": in_ranks(
+        "    if made == 0:\n        made = table_take", "    if made != -1:\n        made = table_take", "ranks_saving"
+    ),
+    "when what is handed over leaves nobody knows": in_ranks(
+        "    st_i64(ranks, RANKS_NEXT, following)\n    return rows", "    return rows", "ranks_saving"
+    ),
     "partitions that were taken keep another order": in_ranks(
         "return table_sort_births(ld_i64(ranks, RANKS_TABLE))", "return 1", "ranks_saving"
     ),
