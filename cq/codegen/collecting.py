@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StageDraft
+from cq.codegen.made import WORDS_A_VALUE
 from cq.codegen.ports import Position
 from cq.codegen.scan import needs_no_state, source_row
 from cq.codegen.state.hash_tables import string_words
@@ -36,6 +37,7 @@ from cq.planner.plan.transactions import (
     Read,
     Step,
     Update,
+    emits_for_elements,
     every,
     places,
     turns_of_emits,
@@ -46,8 +48,6 @@ from cq.runtime.layout import chains as c
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.requests import NOTHING, READS, REQUEST_BYTES, WRITES
 from cq.runtime.layout.words import WORDS_A_LINE, Word
-
-WORDS_A_VALUE = 3  # of one beside a transaction: whether it is NULL, then its parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class Placed:
 
     number: of the program in its operator.  tables: how many tables operators before that one have.
     emitted: for each row that an event may cause a word that is 1 if it has, and the values.
+    records: the word that leads to the first record of what it emits, where it emits rows for elements of arrays.
     single: by access, the word that leads to it; 0 there: the event does not name it.  lists: by access.
     home: the access to whose row the transaction belongs, if the event names it.
     """
@@ -80,6 +81,7 @@ class Placed:
     tables: int
     first: int
     emitted: tuple[tuple[int, ...], ...]
+    records: int | None
     single: dict[int, int]
     lists: dict[int, InList]
     home: int | None
@@ -123,8 +125,11 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int, homes: Map
     """Place the programs of an operator from a word on; the word behind them."""
     for number, program in enumerate(node.programs):
         first, end = end, end + c.TRANSACTION_VALUES + WORDS_A_VALUE
-        emitted = []
-        for _ in range(turns_of_emits(program.steps)[1]):
+        emitted: list[tuple[int, ...]] = []
+        records = None
+        if emits_for_elements(program.steps):
+            records, end = end, end + 1
+        for _ in range(turns_of_emits(program.steps)[1] if records is None else 0):
             emitted.append((end, *(end + 1 + n * WORDS_A_VALUE for n in range(len(program.outputs)))))
             end += 1 + len(program.outputs) * WORDS_A_VALUE
         lists = {}
@@ -137,7 +142,8 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int, homes: Map
             if access not in lists:
                 single[access] = end
                 end += 1
-        found.append(Placed(node, number, program, tables, first, tuple(emitted), single, lists, homes.get(number)))
+        home = homes.get(number)
+        found.append(Placed(node, number, program, tables, first, tuple(emitted), records, single, lists, home))
     return end
 
 

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 
 from cq.codegen.flow import Flow
 from cq.codegen.matching import assign_all
-from cq.codegen.values import Row, Val, null_of
+from cq.codegen.values import Row, Scope, Val, kept_parts, null_of, value_words
 from cq.codegen.writer import expr
-from cq.lang.types import BIGINT, VARCHAR
+from cq.errors import NOWHERE
+from cq.lang.types import BIGINT, VARCHAR, DataType
 from cq.planner.operators import Trigger
 from cq.records import dataclass
+from cq.runtime.layout.abi import ErrorCode
 
+WORDS_A_VALUE = 3  # of one in memory: whether it is NULL, then its parts, of a text the address and the length
+NEXT, FIRST_VALUE = range(2)  # words of a record of what is emitted
 REJECTED, ACCEPTED = 2, 1  # what a program has come to; 0 while it has not, or where its WHEN is not TRUE
 
 
@@ -27,13 +31,69 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A row that an event may have caused: whether it has, which it is, the reason, its columns from the first on."""
+    """A row that an event may have caused: whether it has, which it is, the reason, its columns from the first on.
+
+    record: of several, a local that leads to the one that comes next, 0 behind the last; None where it is one.
+    """
 
     there: ast.expr
     which: ast.expr
     reason: Val
     first: int
     values: tuple[Val, ...]
+    record: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What a program emits that emits rows for elements of arrays: records that live for the step, each with the next.
+
+    head, tail: locals, where the first and the last are; 0 while there is none.
+    """
+
+    scope: Scope
+    head: str
+    tail: str
+
+    @staticmethod
+    def none(scope: Scope) -> Records:
+        """With locals of its own."""
+        head, tail = (scope.writer.let(ast.Constant(0), hint) for hint in ("records", "record"))
+        return Records(scope, head, tail)
+
+    def add(self, values: Sequence[Val]) -> None:
+        """Behind all others there is one of these values."""
+        scope, writer = self.scope, self.scope.writer
+        size = 8 * (FIRST_VALUE + len(values) * WORDS_A_VALUE)
+        record = scope.let(expr("step_bytes(state, SIZE)", SIZE=size), "made")
+        with scope.when(expr("R == 0", R=record)):
+            scope.fail(ErrorCode.NO_MEMORY, "rows of an event", NOWHERE)
+        writer.code("st_i64(R, W, 0)", R=record, W=NEXT)
+        for word, value in zip(_words_of(values), values, strict=True):
+            keep_value(scope, record, word, value)
+        with scope.when(expr("T == 0", T=self.tail)):
+            writer.set(self.head, record)
+        with scope.otherwise():
+            writer.code("st_i64(T, W, R)", T=self.tail, W=NEXT, R=record)
+        writer.set(self.tail, record)
+
+
+def _words_of(values: Sequence[object]) -> range:
+    """Where in a record values are."""
+    return range(FIRST_VALUE, FIRST_VALUE + len(values) * WORDS_A_VALUE, WORDS_A_VALUE)
+
+
+def keep_value(scope: Scope, at: ast.expr, word: int, value: Val) -> None:
+    """The value is in memory from a word on."""
+    null = ast.Constant(0) if value.null is None else expr("pick(N, 1, 0)", N=value.null)
+    scope.writer.code("st_i64(A, W, N)", A=at, W=word, N=null)
+    for n, part in enumerate(value_words(value)):
+        scope.writer.code("st_i64(A, W, V)", A=at, W=word + 1 + n, V=part)
+
+
+def kept_value(at: ast.expr, word: int, type_: DataType) -> Val:
+    """The value that is in memory from a word on."""
+    return Val(type_, tuple(kept_parts(at, word + 1, type_)), expr("ld_i64(A, W) != 0", A=at, W=word))
 
 
 def made_of(outcome: str, number: int, emitted: Sequence[Emitted], reason: Val) -> list[Made]:
@@ -56,6 +116,20 @@ def made_of(outcome: str, number: int, emitted: Sequence[Emitted], reason: Val) 
     return made
 
 
+def made_of_records(node: Trigger, number: int, outcome: str, head: ast.expr, reason: Val, scope: Scope) -> list[Made]:
+    """What the program of this number may have made: its rejection, or the rows from the first record on."""
+    first = sum(len(p.outputs) for p in node.programs[:number])
+    types = [f.type for f in node.programs[number].outputs]
+    accepted = expr("O == DONE", O=outcome, DONE=ACCEPTED)
+    rejected = scope.let(expr("O == BAD", O=outcome, BAD=REJECTED), "rejected")
+    record = scope.writer.let(expr("pick(A, H, 0)", A=accepted, H=head), "record")
+    at = ast.Name(record, ast.Load())
+    values = tuple(kept_value(at, word, t) for word, t in zip(_words_of(types), types, strict=True))
+    told = Made(rejected, ast.Constant(2 * number + 1), reason, first, ())
+    rows = Made(expr("R != 0", R=at), ast.Constant(2 * number), null_of(VARCHAR), first, values, record)
+    return [told, rows]
+
+
 def deliver_made(flow: Flow, node: Trigger, row: Row, made: Sequence[Made]) -> None:
     """Hand on what there is, in order, from one place: what reads it is written once."""
     scope, writer = flow.scope, flow.writer
@@ -68,17 +142,25 @@ def deliver_made(flow: Flow, node: Trigger, row: Row, made: Sequence[Made]) -> N
             which = Val(BIGINT, (scope.let(only.which, "which"),))
             flow.deliver(node, row.with_added(node.width, [which, only.reason, *others]))
         return
-    turn = writer.fresh("made")
-    with writer.for_(turn, 0, len(made)), scope.block():
+    several = any(m.record is not None for m in made)
+    turn = writer.let(ast.Constant(0), "made") if several else writer.fresh("made")
+    loop = writer.while_(expr("T < N", T=turn, N=len(made))) if several else writer.for_(turn, 0, len(made))
+    with loop, scope.block():
         there = writer.let(ast.Constant(False), "there")
         which = scope.variables(BIGINT, False, "which")
         reason = scope.variables(VARCHAR, True, "reason")
         outputs = [scope.variables(f.type, True, "output") for f in columns]
+        onward = writer.let(ast.Constant(1), "onward") if several else ""
         for number, m in enumerate(made):
             with scope.when(expr("T == N and THERE", T=turn, N=number, THERE=m.there)):
                 writer.set(there, True)
                 scope.assign(which, Val(BIGINT, (m.which,)))
                 scope.assign(reason, m.reason)
                 assign_all(flow, outputs[m.first : m.first + len(m.values)], m.values)
+                if m.record is not None:
+                    writer.set(m.record, expr("ld_i64(R, W)", R=m.record, W=NEXT))
+                    writer.set(onward, 0)
+        if several:
+            writer.code("T += O", T=turn, O=onward)
         with scope.when(expr("THERE", THERE=there)):
             flow.deliver(node, row.with_added(node.width, [which, reason, *outputs]))

@@ -54,9 +54,6 @@ OF_TRIGGERS = {
     "UPDATE account SET n = (SELECT n FROM account WHERE card = 'x') WHERE card IN (new.item, 'y');",
     "trigger_value_of_several_rows": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "SELECT (SELECT n FROM account WHERE card IN (item, 'x')) AS n;",
-    "table_changes_by_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
-    "UPDATE account SET n = n + 1 FROM UNNEST(SPLIT(item, ' ')) AS u(k) WHERE account.card = u.k;\n"
-    "SELECT * FROM account_changes;",
     "table_without_changes": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "SELECT n FROM account WHERE card = item;\nSELECT * FROM account_changes;",
     "table_changes_with_an_op": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, op BIGINT);\n"

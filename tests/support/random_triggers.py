@@ -147,10 +147,10 @@ class Case:
         return text + "".join(shown) + "".join(f"SELECT * FROM {t.name};\n" for t in self.tables)
 
     def logged(self) -> list[Table]:
-        """The tables that triggers write, and not by arrays."""
+        """The tables that triggers write."""
         steps = [s for t in self.triggers for s in _inside(t.body)]
-        by_arrays = {_written(s.text) for s in steps if isinstance(s, ForEach)}
-        return [t for t in self.tables if t.name in {_written(s.text) for s in steps if isinstance(s, Sql)} - by_arrays]
+        written = {_written(s.text) for s in steps if isinstance(s, Sql | ForEach)}
+        return [t for t in self.tables if t.name in written]
 
     def inputs(self) -> dict[str, list[tuple[object, ...]]]:
         """The rows of the streams; their times give the order in which they are merged."""

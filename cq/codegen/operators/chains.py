@@ -26,14 +26,24 @@ from cq.codegen.collecting import (
     write_collect,
 )
 from cq.codegen.flow import CHAINED, Flow, StageDraft, consumes
-from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, made_of
+from cq.codegen.made import (
+    ACCEPTED,
+    REJECTED,
+    Emitted,
+    Made,
+    deliver_made,
+    keep_value,
+    kept_value,
+    made_of,
+    made_of_records,
+)
 from cq.codegen.matching import assign_all
 from cq.codegen.operators.trigger import Transaction, prepare, tables_of
 from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
 from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
-from cq.codegen.values import Row, Val, kept_parts, value_words
+from cq.codegen.values import Row, Val, kept_parts
 from cq.codegen.writer import expr
-from cq.lang.types import VARCHAR, DataType, Physical
+from cq.lang.types import VARCHAR, Physical
 from cq.planner.operators import Trigger
 from cq.planner.physical.transactions import transactions_of
 from cq.planner.plan.node import LogicalNode
@@ -317,19 +327,22 @@ class _Evaluated(Transaction):
 
     def write_all(self) -> None:
         """Its body, the rows behind it, what it emits."""
-        writer = self.flow.writer
+        writer, transaction = self.flow.writer, ast.Name("transaction", ast.Load())
         self.evaluate(self.place.number)
         with self.scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):
             for at in self.accessed.values():
                 if at.number in self.place.single:
                     self.leave_row(at)
+            if self.records is not None and self.place.records is not None:
+                word = self.place.at(self.place.records)
+                writer.code("st_i64(transaction, W, R)", W=word, R=self.records.head)
             for made, words in zip(self.emitted, self.place.emitted, strict=True):
                 writer.code("st_i64(transaction, W, pick(T, 1, 0))", W=self.place.at(words[0]), T=made.there)
                 with self.scope.when(made.there):
                     for value, word in zip(made.values, words[1:], strict=True):
-                        _store(self.flow, "transaction", self.place.at(word), value)
+                        keep_value(self.scope, transaction, self.place.at(word), value)
         with self.scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
-            _store(self.flow, "transaction", c.TRANSACTION_VALUES, self.reason)
+            keep_value(self.scope, transaction, c.TRANSACTION_VALUES, self.reason)
             if undone(self.node, self.program):
                 writer.code(BRING)
         writer.code("st_i64(transaction, W, O)", W=c.TRANSACTION_OUTCOME, O=self.outcome)
@@ -400,22 +413,6 @@ class _Evaluated(Transaction):
                 writer.code("st_i64(A, W, S)", A=mine, W=c.ACCESS_STATE, S=turned)
 
 
-# -- values beside a transaction: whether it is NULL, then its parts, of texts the address and the length
-
-
-def _store(flow: Flow, transaction: str, word: int, value: Val) -> None:
-    code = flow.writer.code
-    null = ast.Constant(0) if value.null is None else expr("pick(N, 1, 0)", N=value.null)
-    code("st_i64(T, W, N)", T=transaction, W=word, N=null)
-    for n, part in enumerate(value_words(value)):
-        code("st_i64(T, W, V)", T=transaction, W=word + 1 + n, V=part)
-
-
-def _loaded(transaction: str, word: int, type_: DataType) -> Val:
-    at = ast.Name(transaction, ast.Load())
-    return Val(type_, tuple(kept_parts(at, word + 1, type_)), expr("ld_i64(T, W) != 0", T=at, W=word))
-
-
 # -- the kernel ------------------------------------------------------------------------------------------------------
 
 
@@ -442,12 +439,17 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             with scope.when(fired), scope.when(left), scope.when(stored):
                 flow.no_memory("rows of a table")
         emitted = []
+        beside = ast.Name(event, ast.Load())
         for at in p.emitted:
             there = expr("ld_i64(E, W) == 1", E=event, W=at[0])
-            values = (_loaded(event, word, f.type) for f, word in zip(p.program.outputs, at[1:], strict=True))
+            values = (kept_value(beside, word, f.type) for f, word in zip(p.program.outputs, at[1:], strict=True))
             emitted.append(Emitted(there, first, tuple(values)))
-        reason = _loaded(event, p.first + c.TRANSACTION_VALUES, VARCHAR)
-        made += made_of(outcome, p.number, emitted, reason)
+        reason = kept_value(beside, p.first + c.TRANSACTION_VALUES, VARCHAR)
+        if p.records is None:
+            made += made_of(outcome, p.number, emitted, reason)
+        else:
+            head = expr("ld_i64(E, W)", E=event, W=p.records)
+            made += made_of_records(node, p.number, outcome, head, reason, scope)
         first += len(p.program.outputs)
     if not node.contents:
         deliver_made(flow, node, row, made)

@@ -22,7 +22,7 @@ from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.fetching import fetch_ahead
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
-from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, deliver_made, made_of
+from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, Records, deliver_made, made_of, made_of_records
 from cq.codegen.matching import assign_all, where_not_null
 from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
 from cq.codegen.state.keyed_rows import KeyedLayout, delete_row, write_initial_rows
@@ -52,6 +52,7 @@ from cq.planner.plan.transactions import (
     Set,
     Step,
     Update,
+    emits_for_elements,
     every,
     turns_of_emits,
 )
@@ -131,6 +132,7 @@ class Transaction:
     locals: dict[int, Val] = field(default_factory=dict)
     met: list[Accessed] = field(default_factory=list)  # that may be live where the program is written so far
     emitted: list[Emitted] = field(default_factory=list)  # rows of an event that is accepted, in order
+    records: Records | None = None  # or these, where elements of arrays emit rows
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
     undos: dict[tuple[int, int], Undo] = field(default_factory=dict)  # by the loop's first local, and the table
@@ -149,6 +151,9 @@ class Transaction:
         """The program, and what it may have made, in order."""
         self.evaluate(number)
         self.commit()
+        if self.records is not None:
+            head = ast.Name(self.records.head, ast.Load())
+            return made_of_records(self.node, number, self.outcome, head, self.reason, self.scope)
         return made_of(self.outcome, number, self.emitted, self.reason)
 
     def evaluate(self, number: int) -> None:
@@ -168,13 +173,7 @@ class Transaction:
         self.passing = passing(self.node, self.program.steps)
         self.moving = moving(self.node, self.program.steps)
         self.note_changes()
-        first = sum(len(p.outputs) for p in self.node.programs[:number])
-        turns, most = turns_of_emits(self.program.steps)
-        for _ in range(most):
-            there = ast.Name(writer.let(ast.Constant(False), "emitted"), ast.Load())
-            values = tuple(scope.variables(f.type, True, "output") for f in self.program.outputs)
-            self.emitted.append(Emitted(there, first, values))
-        emits = iter([self.emitted[t] for t in turns])
+        emits = self.places_of_rows(number)
         with writer.while_(True), scope.block(), self.rejecting():
             if self.program.when is not None:
                 fires = is_true(emit(scope, self.frame(), self.program.when))
@@ -182,6 +181,19 @@ class Transaction:
             self.steps(self.program.steps, emits)
             writer.set(self.outcome, ACCEPTED)
             writer.code("break")
+
+    def places_of_rows(self, number: int) -> Iterator[Emitted]:
+        """Where the rows that the steps emit are going to be, one after the other; none where there are records."""
+        if emits_for_elements(self.program.steps):
+            self.records = Records.none(self.scope)
+            return iter(())
+        first = sum(len(p.outputs) for p in self.node.programs[:number])
+        turns, most = turns_of_emits(self.program.steps)
+        for _ in range(most):
+            there = ast.Name(self.flow.writer.let(ast.Constant(False), "emitted"), ast.Load())
+            values = tuple(self.scope.variables(f.type, True, "output") for f in self.program.outputs)
+            self.emitted.append(Emitted(there, first, values))
+        return iter([self.emitted[t] for t in turns])
 
     def note_changes(self) -> None:
         """There is an undo for all that elements of arrays change where a rejection can come behind."""
@@ -283,12 +295,18 @@ class Transaction:
                 with scope.when(ast.Constant(True)):  # a block, behind which more may stand
                     self.leave(emit(scope, self.frame(), reason))
             case Emit(values=values, condition=condition):
-                made = next(emits)
                 with self.where(condition):
                     frame = self.frame()
-                    assign_all(self.flow, made.values, [emit(scope, frame, v) for v in values])
-                    assert isinstance(made.there, ast.Name)
-                    self.flow.writer.set(made.there.id, True)
+                    made = [emit(scope, frame, v) for v in values]
+                    if self.records is not None:
+                        self.records.add(made)
+                    else:
+                        self.emit_at(next(emits), made)
+
+    def emit_at(self, place: Emitted, values: Sequence[Val]) -> None:
+        assign_all(self.flow, place.values, values)
+        assert isinstance(place.there, ast.Name)
+        self.flow.writer.set(place.there.id, True)
 
     @contextmanager
     def where(self, condition: Expr | None) -> Iterator[None]:

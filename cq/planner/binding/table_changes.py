@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cq.errors import NOWHERE, Span, compile_error
+from cq.errors import NOWHERE
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, BOOLEAN, VARCHAR
@@ -34,20 +34,9 @@ INSERTED, BEFORE, AFTER, DELETED = "+I", "-U", "+U", "-D"
 TIME, OP = "event_time", "op"
 
 
-def changing(triggers: Sequence[BoundTrigger], name: str, span: Span) -> tuple[BoundTrigger, ...]:
-    """The triggers that write a table. CQ0501 where one writes rows that elements of an array name."""
-    found = tuple(t for t in triggers if not t.program.strict and any(_writes(t, name, t.program.steps)))
-    for trigger in found:
-        for step in every(trigger.program.steps):
-            if isinstance(step, Each) and any(_writes(trigger, name, step.steps)):
-                raise compile_error(
-                    "CQ0501",
-                    f'trigger {trigger.program.name} changes rows of "{name}" that an array names, and such changes'
-                    " cannot be read yet",
-                    span,
-                    help="name the rows by a list: WHERE k IN (new.a, new.b)",
-                )
-    return found
+def changing(triggers: Sequence[BoundTrigger], name: str) -> tuple[BoundTrigger, ...]:
+    """The triggers that write a table."""
+    return tuple(t for t in triggers if not t.program.strict and any(_writes(t, name, t.program.steps)))
 
 
 def with_changes(trigger: BoundTrigger, tables: Mapping[str, KeyedTable], read: Sequence[str]) -> BoundTrigger:
@@ -91,6 +80,8 @@ class _Noting:
                 return (replace(step, values=(*values, *none, *nothing)),)
             case Choose(then=then, otherwise=otherwise):
                 return (replace(step, then=self.steps(then), otherwise=self.steps(otherwise)),)
+            case Each(steps=inside):
+                return (replace(step, steps=self.steps(inside)),)
             case Update(access=access, condition=condition) if self.table(access) is not None:
                 row = self.row(access)
                 done = self.emit(access, BEFORE, row), replace(step, condition=None), self.emit(access, AFTER, row)

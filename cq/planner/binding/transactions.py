@@ -170,7 +170,7 @@ class Transactions:
     def _changed(self, name: str, span: Span) -> Relation:
         """What triggers insert, change and delete in the table, in the order in which they do."""
         group = self._group_of(name)
-        by = changing(group.triggers, name, span)
+        by = changing(group.triggers, name)
         if not by:
             raise compile_error(
                 "CQ0502", f'no trigger changes rows of "{name}"', span, help=f"read its rows: SELECT * FROM {name}"

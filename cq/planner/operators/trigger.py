@@ -27,6 +27,7 @@ from cq.planner.plan.transactions import (
     KeyedTable,
     Local,
     Program,
+    emits_for_elements,
     every,
     frame,
     moved,
@@ -148,10 +149,12 @@ class Trigger(OneInput):
         return self.contents
 
     @property
-    def fan_out(self) -> int:
+    def fan_out(self) -> int | None:
         """The rows that one event causes: a rejection, or what the steps of a program emit."""
         if self.contents:
             return 0
+        if any(emits_for_elements(p.steps) for p in self.programs):
+            return None
         return sum(max(1, turns_of_emits(p.steps)[1]) for p in self.programs)
 
     @property

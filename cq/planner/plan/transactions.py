@@ -300,6 +300,11 @@ def turns_of_emits(steps: Sequence[Step], first: int = 0) -> tuple[list[int], in
     return found, first
 
 
+def emits_for_elements(steps: Sequence[Step]) -> bool:
+    """Whether a row is emitted for elements of arrays: then an event may cause any number of rows."""
+    return any(isinstance(i, Emit) for s in every(steps) if isinstance(s, Each) for i in every(s.steps))
+
+
 def own_expressions(step: Step) -> tuple[Expr, ...]:
     """The expressions of a step, without those of the steps inside it."""
     match step:
