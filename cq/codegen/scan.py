@@ -386,7 +386,7 @@ def times_name(port: int) -> str:
 def write_times(stage: StageDraft, source: SourceDef, port: int) -> str:
     """Write the function that computes the event times of rows lo..hi of a source, where no column has them; its name.
 
-    out: -> i64 a row, and -> a byte a row: 1, or 0 where the event time is NULL. It returns hi, or the row whose event
+    out: the words TIMES_VALUES and TIMES_THERE. It returns hi, or the row whose event
     time cannot be computed; the state's error words say why.
     """
     time, name = source.event_time, times_name(port)
@@ -399,7 +399,9 @@ def write_times(stage: StageDraft, source: SourceDef, port: int) -> str:
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
         schema = Schema(source.fields)
         row = source_row(scope, schema, stage.columns.setdefault(port, {}), port, ast.Name("i", ast.Load()))
-        stage.writer.code("times = ld_i64(out, 0)\nthere = ld_i64(out, 1)")
+        stage.writer.code(
+            "times = ld_i64(out, VALUES)\nthere = ld_i64(out, THERE)", VALUES=abi.TIMES_VALUES, THERE=abi.TIMES_THERE
+        )
         with stage.writer.for_("i", "lo", "hi"), scope.block():
             if any(map(takes_step_bytes, walk(time))):
                 stage.writer.code("step_reset(state)")

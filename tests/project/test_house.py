@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 
 from docs_pages import PAGES, ROOT
 
@@ -75,10 +76,36 @@ def _number(value: ast.expr) -> int | None:
             return number
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
             return -number
-        case ast.BinOp(left=ast.Name(), op=ast.Add(), right=ast.Constant(value=int(number))):
+        case ast.BinOp(left=ast.Name(), op=ast.Add() | ast.Sub(), right=ast.Constant(value=int(number))):
+            return number
+        case ast.BinOp(left=ast.Constant(value=int(number)), op=ast.Add() | ast.Sub(), right=ast.Name()):
+            return number
+        case ast.Call(func=ast.Name(id="int" | "Word"), args=[ast.Constant(value=int(number)), *_]):
             return number
         case _:
             return None
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try | ast.With):
+            yield from _statements(statement.body)
+
+
+def _numbered(statement: ast.stmt, declared: Collection[str]) -> list[tuple[str, int]]:
+    """The constants of a module that a statement numbers by hand. Kinds are numbered in one assignment, those of a
+    structure from 0 on."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=first), *_] as names)], value=ast.Tuple(elts=values)):
+            kinds = _number(values[0]) == 0 or first.split("_")[0] not in declared
+            pairs = [] if kinds else list(zip(names, values, strict=False))
+        case ast.Assign(targets=[name], value=value) | ast.AnnAssign(target=name, value=ast.expr() as value):
+            pairs = [(name, value)]
+        case _:
+            pairs = []
+    found = [(name.id, _number(value)) for name, value in pairs if isinstance(name, ast.Name)]
+    return [(name, number) for name, number in found if number is not None]
 
 
 def _hand_numbered(source: str) -> Iterator[str]:
@@ -88,15 +115,15 @@ def _hand_numbered(source: str) -> Iterator[str]:
     """
     declared = set(re.findall(r'^_\w+ = (?:Struct|Overlay)\("([A-Z]+)"', source, re.M))
     before, last = "", None
-    for statement in ast.parse(source).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (number := _number(value)) is not None:
-                prefix = name.split("_")[0]
-                if prefix in declared or name.endswith("_WORDS") or (prefix == before and number - 1 == last):
-                    yield name
-                before, last = prefix, number
-            case _:
-                before, last = "", None
+    for statement in _statements(ast.parse(source).body):
+        numbered = _numbered(statement, declared)
+        for name, number in numbered:
+            prefix = name.split("_")[0]
+            if prefix in declared or name.endswith("_WORDS") or (prefix == before and number - 1 == last):
+                yield name
+            before, last = prefix, number
+        if not numbered:
+            before, last = "", None
 
 
 def test_no_word_of_a_structure_is_numbered_by_hand() -> None:
@@ -104,7 +131,111 @@ def test_no_word_of_a_structure_is_numbered_by_hand() -> None:
         "PLACE_NEXT",
         "PLACE_WORDS",
     ]
-    assert list(_hand_numbered('_place = Struct("PLACE")\nPLACE_HEAD = _place.word()\nPLACE_TAIL = PLACE_HEAD + 1'))
+    place = '_place = Struct("PLACE")\nPLACE_HEAD = _place.word()\n'
+    for spelled in (
+        "PLACE_TAIL = PLACE_HEAD + 1",
+        "PLACE_TAIL = 1 + PLACE_HEAD",
+        "PLACE_TAIL = PLACE_END - 1",
+        "PLACE_TAIL: Final = 1",
+        "PLACE_TAIL, PLACE_END = 1, 2",
+        "PLACE_TAIL = int(1)",
+        'PLACE_TAIL = Word(1, "PLACE_TAIL")',
+        "if True:\n    PLACE_TAIL = 1",
+    ):
+        assert "PLACE_TAIL" in _hand_numbered(place + spelled), spelled
+    assert not list(_hand_numbered("LEFT, RIGHT = 0, 1\nFIRST_BYTES = 16\nMOST_ROWS = 17"))
     runtime = [path for path in MODULES if path.is_relative_to(ROOT / "cq" / "runtime")]
     found = [f"{p.relative_to(ROOT)}: {name}" for p in runtime for name in _hand_numbered(p.read_text("utf-8"))]
     assert not found, "declare them with Struct (cq/runtime/layout/words.py)"
+
+
+_ACCESS = re.compile(r"(?:ld|st)_[iuf]\d+|at_(?:load|store|add|cas|xchg)")
+
+
+def _counted(index: ast.expr) -> bool:
+    """Whether the place of a word says with a number which one of a structure it is: `3`, `TABLE_KEYS + 1`,
+    `row * 3 + 2`. A text takes two words, a DECIMAL too: `word + 1` and `row * 2 + 1` are those of a value."""
+    match index:
+        case ast.Constant(value=int(number)):
+            return number > 0
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=ast.Constant(value=int(number))) if number:
+            return _of_a_structure(left)
+        case ast.BinOp(left=ast.Constant(value=int(number)), op=ast.Add(), right=right) if number:
+            return _of_a_structure(right)
+        case _:
+            return False
+
+
+def _of_a_structure(place: ast.expr) -> bool:
+    match place:
+        case ast.Name(id=name):
+            return len(name) > 1 and name.isupper() and not name.endswith(("_ROWS", "_COUNT"))
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return any(isinstance(n, ast.Constant) and n.value not in {2} for n in (left, right))
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return _of_a_structure(left) or _of_a_structure(right)
+        case _:
+            return False
+
+
+def _in_bytes(address: ast.expr) -> bool:
+    """Whether whole words are counted in an address: `queue + 8`."""
+    match address:
+        case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=int(number))):
+            return number % 8 == 0
+        case _:
+            return False
+
+
+def _counted_words(tree: ast.AST) -> Iterator[str]:
+    """The accesses to words that are counted by hand: by an index, or in the address, in bytes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[address, *more]) if _ACCESS.fullmatch(name):
+                in_bytes = _in_bytes(address)
+                bare = name.endswith(("i64", "f64")) or name.startswith("at_")
+                index = more[0] if more and not name.startswith("at_") else None
+                if bare and (in_bytes or (index is not None and _counted(index))):
+                    yield ast.unparse(node)
+
+
+def _templates(tree: ast.AST) -> Iterator[ast.AST]:
+    """The statements of the texts from which generated code is written."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.search(r"\b[ls][dt]_\w+\(", node.value)
+        ):
+            with suppress(SyntaxError):
+                yield ast.parse(node.value)
+
+
+def test_no_word_is_counted_where_it_is_read() -> None:
+    for spelled in (
+        "ld_i64(table, 3)",
+        "st_i64(entry, ENTRY_KEYS + 1, 0)",
+        "st_i64(entry, 1 + ENTRY_KEYS, 0)",
+        "ld_i64(cursors, lane * 3 + 1)",
+        "ld_i64(bases, (entry >> ROW_BITS) * 3 + 2)",
+        "at_load(queue + 8)",
+        "ld_i64(table + 24, 0)",
+    ):
+        assert list(_counted_words(ast.parse(spelled))), spelled
+    for spelled in ("ld_i64(record, word + 1)", "ld_i64(values, row * 2 + 1)", "ld_i64(items, place - 1)"):
+        assert not list(_counted_words(ast.parse(spelled))), spelled
+    rooms = [ROOT / "cq" / "runtime" / room for room in ("flow", "engine", "queues", "readers", "writers")]
+    found = [
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in MODULES
+        if any(path.is_relative_to(room) for room in rooms)
+        for word in _counted_words(ast.parse(path.read_bytes()))
+    ]
+    found += [
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in MODULES
+        if path.is_relative_to(ROOT / "cq" / "codegen")
+        for template in _templates(ast.parse(path.read_bytes()))
+        for word in _counted_words(template)
+    ]
+    assert not found, "give the word a name with Struct (cq/runtime/layout/words.py)"

@@ -14,7 +14,7 @@ from cq.lang.expressions import Literal
 from cq.lang.functions.regular import kept_by, kept_groups, pieces_of
 from cq.lang.regex.automaton import Move, automaton_of
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.values.regular import ASCII_POINTS, BOUND, HEADER, PIECE
+from cq.runtime.values.regular import ASCII_POINTS, BOUND, HEADER, INSERT_WORDS
 
 
 @lru_cache(maxsize=256)
@@ -115,7 +115,7 @@ def _regexp_replace(scope: Scope, call: Strict) -> None:
     for piece in pieces:
         written = piece.encode() if isinstance(piece, str) else b""
         slot = -1 if isinstance(piece, str) else 2 * kept.index(piece)
-        words += [slot, len(pieces) * PIECE * 4 + len(content), len(written)]
+        words += [slot, len(pieces) * INSERT_WORDS * 4 + len(content), len(written)]
         content += written
     by = constant_table(scope, f"replacement {replacement}", struct.pack(f"<{len(words)}i", *words) + content)
     holes = {"TABLE": _table(scope, call, kept), "BY": by, "N": ast.Constant(len(pieces)), **_text(call)}

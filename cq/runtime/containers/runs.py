@@ -41,6 +41,7 @@ from cq.runtime.containers.panes import (
     panes_remove,
 )
 from cq.runtime.containers.runs_words import (
+    PANE_WAITS,
     ROW_MATCHED,
     ROWS_MASK,
     RUN_PLACE,
@@ -168,7 +169,7 @@ def runs_wait(runs: int, key: int, place: int, serial: int) -> int:
 
     key: the number of its key's entry, and below it its side.  place: in its run.
     """
-    return _wait(ld_i64(ld_i64(runs, RUNS_RECORD), PANE_TABLES + 1), key, place, serial)
+    return _wait(ld_i64(ld_i64(runs, RUNS_RECORD), PANE_WAITS), key, place, serial)
 
 
 @native("i64(i64, i64, i64, i64)")
@@ -213,7 +214,7 @@ def runs_over(runs: int, instant: int) -> int:
 @native("i64(i64, i64)")
 def _next_alone(runs: int, record: int) -> int:
     """1 and the next row of the window that waits in vain is at hand; 0: there is none."""
-    waits = ld_i64(record, PANE_TABLES + 1)
+    waits = ld_i64(record, PANE_WAITS)
     keys = ld_i64(record, PANE_TABLES)
     n = ld_i64(runs, RUNS_CURSOR)
     while n < ld_i64(waits, TABLE_COUNT):

@@ -23,6 +23,7 @@ from cq.runtime.containers.runs import (
 )
 from cq.runtime.containers.runs_words import (
     KEY_NUMBER,
+    PANE_WAITS,
     RUN_PLACE,
     RUN_ROWS,
     RUN_WORDS,
@@ -78,7 +79,7 @@ def runs_load(runs: int, source: int) -> int:
             return 0
         at += words * 8
         if ld_i64(runs, RUNS_WAIT) == 1:
-            words = _load_waits(ld_i64(record, PANE_TABLES + 1), at, before)
+            words = _load_waits(ld_i64(record, PANE_WAITS), at, before)
             if words == 0:
                 return 0
             at += words * 8
@@ -186,8 +187,8 @@ def runs_take_waits(runs: int, record: int, numbers: int) -> int:
     """
     if ld_i64(runs, RUNS_WAIT) == 0:
         return 1
-    waits = ld_i64(record, PANE_TABLES + 1)
-    target = ld_i64(ld_i64(runs, RUNS_RECORD), PANE_TABLES + 1)
+    waits = ld_i64(record, PANE_WAITS)
+    target = ld_i64(ld_i64(runs, RUNS_RECORD), PANE_WAITS)
     for n in range(ld_i64(waits, TABLE_COUNT)):
         key = ld_i64(nth_entry(waits, n), WAIT_KEY)
         number = ld_i64(numbers, key >> 1)
@@ -204,7 +205,7 @@ def runs_taken(runs: int) -> int:
     """`Container.taken`: rows wait by arrival."""
     panes = ld_i64(runs, RUNS_PANES)
     for place in range(ld_i64(panes, PANES_COUNT) * ld_i64(runs, RUNS_WAIT)):
-        if table_sort_births(ld_i64(ld_i64(ld_i64(panes, PANES_LIST), place), PANE_TABLES + 1)) == 0:
+        if table_sort_births(ld_i64(ld_i64(ld_i64(panes, PANES_LIST), place), PANE_WAITS)) == 0:
             return 0
     return 1
 
@@ -216,7 +217,7 @@ def runs_arrivals(runs: int, target: int) -> int:
     panes = ld_i64(runs, RUNS_PANES)
     count = 0
     for place in range(ld_i64(panes, PANES_COUNT) * ld_i64(runs, RUNS_WAIT)):
-        waits = ld_i64(ld_i64(ld_i64(panes, PANES_LIST), place), PANE_TABLES + 1)
+        waits = ld_i64(ld_i64(ld_i64(panes, PANES_LIST), place), PANE_WAITS)
         first = 0
         for n in range(ld_i64(waits, TABLE_COUNT)):
             wait = nth_entry(waits, n)

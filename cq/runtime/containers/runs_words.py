@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import copy, fill, ld_i64, max_i64, shl, shr_u, st_i64, udiv
+from cq.runtime.containers.pane_words import PANE_TABLES
 from cq.runtime.containers.strings import table_arena
 from cq.runtime.containers.table_words import ENTRY_KEYS, TABLE_ARENA, TABLE_ARENA_CAPACITY, TABLE_ARENA_USED
-from cq.runtime.layout.words import Struct, name_words
+from cq.runtime.layout.words import Struct, beside, name_words
 
 _runs = Struct("RUNS")
 RUNS_NEXT = _runs.word()  # when the first of the windows is over; NEVER: none is open
@@ -39,6 +40,8 @@ RUN_ROWS = _run.word()  # how many rows it has; above them, for how many there i
 RUN_WORDS = _run.size()
 
 KEY_NUMBER = 2 * RUN_WORDS  # behind the runs of both sides: the entry's number by birth, where rows wait
+
+PANE_WAITS = beside(PANE_TABLES, 1, "WAITS")  # of a pane, where rows wait: the table of those
 
 _row = Struct("ROW")  # what a row that may wait begins with; its values follow
 ROW_MATCHED = _row.word()  # 1 once it has a match

@@ -28,6 +28,9 @@ from cq.runtime.flow.arrow_words import (
     ARROW_RELEASE,
     ARROW_WORDS,
     BIT,
+    BUFFERS_TEXTS,
+    BUFFERS_VALIDITY,
+    BUFFERS_VALUES,
     F64,
     I8,
     I16,
@@ -159,14 +162,14 @@ def _open_column(child: int, table: int, copied: int, offset: int, rows: int, st
     layout: of the elements, if it has lists.
     """
     buffers = ld_i64(child, ARROW_BUFFERS)
-    validity = ld_i64(buffers, 0)
+    validity = ld_i64(buffers, BUFFERS_VALIDITY)
     if ld_i64(child, ARROW_NULL_COUNT) == 0:
         validity = 0
     st_i64(table, COLUMN_VALIDITY, validity)
     st_i64(table, COLUMN_BIT, offset)
     if ld_i64(child, ARROW_CHILD_COUNT) == 1:
         return open_lists(child, table, copied, offset, rows, layout)
-    values = ld_i64(buffers, 1) + offset * storage_bytes(storage)
+    values = ld_i64(buffers, BUFFERS_VALUES) + offset * storage_bytes(storage)
     if storage != UTF8:
         st_i64(table, COLUMN_DATA, values)
         return 1
@@ -177,14 +180,14 @@ def _open_column(child: int, table: int, copied: int, offset: int, rows: int, st
     st_i64(table, COLUMN_CODES, values)
     st_i64(table, COLUMN_TEXTS, texts)
     own = ld_i64(dictionary, ARROW_BUFFERS)
-    return _open_texts(own, ld_i64(own, 1) + ld_i64(dictionary, ARROW_OFFSET) * 4, texts, table, copied)
+    return _open_texts(own, ld_i64(own, BUFFERS_VALUES) + ld_i64(dictionary, ARROW_OFFSET) * 4, texts, table, copied)
 
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _open_texts(buffers: int, offsets: int, count: int, table: int, copied: int) -> int:
     """1 and the column table shows so many texts; 0 without memory for a copy of their bytes."""
     st_i64(table, COLUMN_OFFSETS, offsets)
-    data = ld_i64(buffers, 2)
+    data = ld_i64(buffers, BUFFERS_TEXTS)
     first = ld_i32(offsets, 0)
     length = ld_i32(offsets, count) - first
     end = data + first + length

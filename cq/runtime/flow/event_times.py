@@ -8,13 +8,13 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, call6, ld_i64, release, st_i64, zalloc
 from cq.runtime.flow.batch import LOAN_COLUMNS, LOAN_ROWS
-from cq.runtime.layout.abi import BATCH_PORTS, BATCH_WORDS, COLUMN_WORDS
+from cq.runtime.layout.abi import BATCH_PORTS, BATCH_WORDS, COLUMN_WORDS, TIMES_THERE, TIMES_VALUES, TIMES_WORDS
 from cq.runtime.layout.words import Struct
 
 _clock = Struct("CLOCK")
 CLOCK_BATCH = _clock.words(BATCH_WORDS)  # the rows as the function sees them
-CLOCK_TIMES = _clock.word()  # -> i64 a row: its event time.  This word and the next are the function's `out`
-CLOCK_THERE = _clock.word()  # -> a byte a row: 0 where it has none
+CLOCK_OUT = _clock.words(TIMES_WORDS)
+CLOCK_TIMES, CLOCK_THERE = CLOCK_OUT + TIMES_VALUES, CLOCK_OUT + TIMES_THERE
 CLOCK_ROOM = _clock.word()  # rows these have room for
 CLOCK_ROWS = _clock.word()
 CLOCK_WORDS = _clock.rest()  # column tables, by port
@@ -54,7 +54,7 @@ def clock_show(clock: int, port: int, loan: int) -> int:
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def clock_run(clock: int, entry: int, state: int, constants: int, first: int) -> int:
     """Compute the times of all rows from `first` on; the number of rows, or the row at which the function failed."""
-    return call6(entry, state, clock, first, ld_i64(clock, CLOCK_ROWS), clock + CLOCK_TIMES * 8, constants)
+    return call6(entry, state, clock, first, ld_i64(clock, CLOCK_ROWS), clock + CLOCK_OUT * 8, constants)
 
 
 @native("void(i64)", export=True)

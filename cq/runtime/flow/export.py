@@ -27,6 +27,10 @@ from cq.runtime.flow.arrow_words import (
     ARROW_RELEASE,
     ARROW_WORDS,
     BIT,
+    BUFFERS_TEXTS,
+    BUFFERS_VALIDITY,
+    BUFFERS_VALUES,
+    BUFFERS_WORDS,
     UTF8,
 )
 from cq.runtime.flow.batch import storage_bytes
@@ -87,18 +91,18 @@ def parcel_export(parcel: int, callback: int) -> int:
     for column in range(columns):
         out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
         child = first + column * ARROW_WORDS * 8
-        own = buffers + column * 24
+        own = buffers + column * BUFFERS_WORDS * 8
         st_i64(children, column, child)
         _describe(child, rows, 2, own, callback)
-        st_i64(own, 0, ld_i64(out, OUT_VALIDITY))
+        st_i64(own, BUFFERS_VALIDITY, ld_i64(out, OUT_VALIDITY))
         if ld_i64(out, OUT_VALIDITY) != 0:
             st_i64(child, ARROW_NULL_COUNT, -1)
         if ld_i64(out, OUT_STORAGE) == UTF8:
             st_i64(child, ARROW_BUFFER_COUNT, 3)
-            st_i64(own, 1, ld_i64(out, OUT_OFFSETS))
-            st_i64(own, 2, ld_i64(out, OUT_DATA))
+            st_i64(own, BUFFERS_VALUES, ld_i64(out, OUT_OFFSETS))
+            st_i64(own, BUFFERS_TEXTS, ld_i64(out, OUT_DATA))
         else:
-            st_i64(own, 1, ld_i64(out, OUT_DATA))
+            st_i64(own, BUFFERS_VALUES, ld_i64(out, OUT_DATA))
     return parent
 
 

@@ -86,6 +86,19 @@ from cq.runtime.layout.abi import (
     STATE_ERROR_SERIAL,
     STATE_ERROR_START,
 )
+from cq.runtime.layout.words import Struct
+
+_cursor = Struct("CURSOR")  # how far the rows of a lane are in the order
+CURSOR_PARCEL = _cursor.word()  # the number of the parcel whose row is next
+CURSOR_ROW = _cursor.word()  # that row
+CURSOR_END = _cursor.word()  # the number of the first parcel of the next lane
+CURSOR_WORDS = _cursor.size()
+
+_base = Struct("BASE")  # where a column of a parcel is
+BASE_DATA = _base.word()
+BASE_VALIDITY = _base.word()
+BASE_OFFSETS = _base.word()
+BASE_WORDS = _base.size()
 
 LARGEST_TEXT = 2**31 - 1  # bytes of a VARCHAR column with 32-bit offsets
 WIDEST_SCATTER = 4  # scatter when serials span at most this many times the rows: the list is filled and walked
@@ -180,17 +193,18 @@ def _measure(lanes: int, split: int, port: int) -> tuple[int, int, int]:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _list_parcels(lanes: int, split: int, port: int, parcels: int, cursors: int) -> None:
-    """`parcels` has the ports of the parcels, lane by lane; `cursors` has (parcel, row, end parcel) a lane."""
+    """`parcels` has the ports of the parcels, lane by lane; `cursors` a cursor for each lane."""
     count = 0
     for lane in range(ld_i64(lanes, LANES_COUNT)):
-        st_i64(cursors, lane * 3, count)
-        st_i64(cursors, lane * 3 + 1, 0)
+        cursor = cursors + lane * CURSOR_WORDS * 8
+        st_i64(cursor, CURSOR_PARCEL, count)
+        st_i64(cursor, CURSOR_ROW, 0)
         parcel = _next_of_port(ld_i64(ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8, RECORD_FIRST), port)
         while parcel != 0:
             st_i64(parcels, count, parcel + PARCEL_PORT * 8)
             count += 1
             parcel = _next_of_port(ld_i64(parcel, ITEM_LINK), port)
-        st_i64(cursors, lane * 3 + 2, count)
+        st_i64(cursor, CURSOR_END, count)
 
 
 @native("(i64, i64)(i64, i64)")
@@ -244,21 +258,23 @@ def _merge_lanes(lanes: int, parcels: int, cursors: int, rows: int, order: int) 
         best = -1
         best_at = 0
         for lane in range(count):
-            parcel = ld_i64(cursors, lane * 3)
-            if parcel < ld_i64(cursors, lane * 3 + 2):
+            cursor = cursors + lane * CURSOR_WORDS * 8
+            parcel = ld_i64(cursor, CURSOR_PARCEL)
+            if parcel < ld_i64(cursor, CURSOR_END):
                 positions = ld_i64(ld_i64(parcels, parcel), PORT_POSITIONS)
-                at = positions + ld_i64(cursors, lane * 3 + 1) * POSITION_WORDS * 8
+                at = positions + ld_i64(cursor, CURSOR_ROW) * POSITION_WORDS * 8
                 if best < 0 or position_before(at, best_at) == 1:
                     best = lane
                     best_at = at
-        parcel = ld_i64(cursors, best * 3)
-        row = ld_i64(cursors, best * 3 + 1)
+        cursor = cursors + best * CURSOR_WORDS * 8
+        parcel = ld_i64(cursor, CURSOR_PARCEL)
+        row = ld_i64(cursor, CURSOR_ROW)
         st_i64(order, place, shl(parcel, ROW_BITS) | row)
         if row + 1 == ld_i64(ld_i64(parcels, parcel), PORT_ROWS):
-            st_i64(cursors, best * 3, parcel + 1)
-            st_i64(cursors, best * 3 + 1, 0)
+            st_i64(cursor, CURSOR_PARCEL, parcel + 1)
+            st_i64(cursor, CURSOR_ROW, 0)
         else:
-            st_i64(cursors, best * 3 + 1, row + 1)
+            st_i64(cursor, CURSOR_ROW, row + 1)
 
 
 # -- the columns -----------------------------------------------------------------------------------------------------
@@ -266,12 +282,13 @@ def _merge_lanes(lanes: int, parcels: int, cursors: int, rows: int, order: int) 
 
 @native("void(i64, i64, i64, i64)")
 def _bases(parcels: int, count: int, column: int, bases: int) -> None:
-    """`bases` has (values, validity, offsets) of a column in each parcel."""
+    """`bases` has where a column is in each parcel."""
     for number in range(count):
         out = ld_i64(ld_i64(parcels, number), PORT_COLUMNS) + column * OUT_WORDS * 8
-        st_i64(bases, number * 3, ld_i64(out, OUT_DATA))
-        st_i64(bases, number * 3 + 1, ld_i64(out, OUT_VALIDITY))
-        st_i64(bases, number * 3 + 2, ld_i64(out, OUT_OFFSETS))
+        base = bases + number * BASE_WORDS * 8
+        st_i64(base, BASE_DATA, ld_i64(out, OUT_DATA))
+        st_i64(base, BASE_VALIDITY, ld_i64(out, OUT_VALIDITY))
+        st_i64(base, BASE_OFFSETS, ld_i64(out, OUT_OFFSETS))
 
 
 @native("void(i64, i64, i64, i64, i64)")
@@ -279,7 +296,7 @@ def _gather_fixed(order: int, rows: int, bases: int, target: int, storage: int) 
     """Values of a fixed width, but for BIT, in the order."""
     for row in range(rows):
         entry = ld_i64(order, row)
-        source = ld_i64(bases, (entry >> ROW_BITS) * 3)
+        source = ld_i64(bases, (entry >> ROW_BITS) * BASE_WORDS + BASE_DATA)
         at = entry & ROW_MASK
         if storage == I64 or storage == F64:
             st_i64(target, row, ld_i64(source, at))
@@ -296,10 +313,10 @@ def _gather_fixed(order: int, rows: int, bases: int, target: int, storage: int) 
 
 @native("void(i64, i64, i64, i64, i64)")
 def _gather_bits(order: int, rows: int, bases: int, word: int, target: int) -> None:
-    """Bits in the order; where a parcel has no bitmap they are 1. word: which of the bases."""
+    """Bits in the order; where a parcel has no bitmap they are 1. word: of a base, where the bits are."""
     for row in range(rows):
         entry = ld_i64(order, row)
-        source = ld_i64(bases, (entry >> ROW_BITS) * 3 + word)
+        source = ld_i64(bases, (entry >> ROW_BITS) * BASE_WORDS + word)
         st_bit(target, row, source == 0 or ld_bit(source, entry & ROW_MASK))
 
 
@@ -309,7 +326,7 @@ def _gather_strings(order: int, rows: int, bases: int, out: int) -> int:
     size = 0
     for row in range(rows):
         entry = ld_i64(order, row)
-        offsets = ld_i64(bases, (entry >> ROW_BITS) * 3 + 2)
+        offsets = ld_i64(bases, (entry >> ROW_BITS) * BASE_WORDS + BASE_OFFSETS)
         size += ld_i32(offsets, (entry & ROW_MASK) + 1) - ld_i32(offsets, entry & ROW_MASK)
     if size > LARGEST_TEXT or (size > ld_i64(out, OUT_BYTES_CAPACITY) and port_make_bytes_room(out, size) == 0):
         return 0
@@ -318,10 +335,10 @@ def _gather_strings(order: int, rows: int, bases: int, out: int) -> int:
     used = 0
     for row in range(rows):
         entry = ld_i64(order, row)
-        offsets = ld_i64(bases, (entry >> ROW_BITS) * 3 + 2)
+        offsets = ld_i64(bases, (entry >> ROW_BITS) * BASE_WORDS + BASE_OFFSETS)
         begin = ld_i32(offsets, entry & ROW_MASK)
         length = ld_i32(offsets, (entry & ROW_MASK) + 1) - begin
-        copy(target + used, ld_i64(bases, (entry >> ROW_BITS) * 3) + begin, length)
+        copy(target + used, ld_i64(bases, (entry >> ROW_BITS) * BASE_WORDS + BASE_DATA) + begin, length)
         used += length
         st_i32(ends, row + 1, used)
     st_i64(out, OUT_BYTES, used)
@@ -352,13 +369,13 @@ def _gather_parcel(depot: int, parcels: int, count: int, bases: int, order: int,
         storage = ld_i64(out, OUT_STORAGE)
         _bases(parcels, count, column, bases)
         if ld_i64(out, OUT_VALIDITY) != 0:
-            _gather_bits(order, rows, bases, 1, ld_i64(out, OUT_VALIDITY))
+            _gather_bits(order, rows, bases, BASE_VALIDITY, ld_i64(out, OUT_VALIDITY))
         if storage == UTF8:
             if _gather_strings(order, rows, bases, out) == 0:
                 parcel_return(parcel)
                 return 0
         elif storage == BIT:
-            _gather_bits(order, rows, bases, 0, ld_i64(out, OUT_DATA))
+            _gather_bits(order, rows, bases, BASE_DATA, ld_i64(out, OUT_DATA))
         else:
             _gather_fixed(order, rows, bases, ld_i64(out, OUT_DATA), storage)
     _gather_list(order, rows, parcels, port, PORT_WATERMARKS)
@@ -390,12 +407,12 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
     if giving <= 1 and chained == 0:
         return 1
     width = ld_i64(lanes, LANES_COUNT)
-    head = count * 4 + width * 3
+    head = count * (1 + BASE_WORDS) + width * CURSOR_WORDS
     if room_for(split, SPLIT_ORDER_ROOM, SPLIT_ORDER, head + rows * WIDEST_SCATTER, 8) == 0:
         return 0
     room = ld_i64(split, SPLIT_ORDER)
     bases = room + count * 8
-    cursors = bases + count * 24
+    cursors = bases + count * BASE_WORDS * 8
     order = room + head * 8
     _list_parcels(lanes, split, port, room, cursors)
     if rows > 0:

@@ -30,6 +30,8 @@ from cq.runtime.flow.arrow_words import (
     ARROW_NULL_COUNT,
     ARROW_OFFSET,
     BIT,
+    BUFFERS_TEXTS,
+    BUFFERS_VALUES,
     F32,
     I8,
     I16,
@@ -61,7 +63,7 @@ def open_lists(lists: int, table: int, copied: int, offset: int, rows: int, layo
     lists: -> its ArrowArray, of which `rows` lists from `offset` on are meant.  table: its validity is filled.
     copied: -> the word that keeps the address of their memory.  layout: of the elements.
     """
-    offsets = ld_i64(ld_i64(lists, ARROW_BUFFERS), 1) + offset * 4
+    offsets = ld_i64(ld_i64(lists, ARROW_BUFFERS), BUFFERS_VALUES) + offset * 4
     elements = ld_i64(ld_i64(lists, ARROW_CHILDREN), 0)
     size = 0
     for row in range(rows):
@@ -110,7 +112,7 @@ def _text_length(elements: int, place: int) -> int:
     """The bytes of the text at this place of all; none of a NULL."""
     if _missing(elements, place) == 1:
         return 0
-    ends = ld_i64(ld_i64(elements, ARROW_BUFFERS), 1) + ld_i64(elements, ARROW_OFFSET) * 4
+    ends = ld_i64(ld_i64(elements, ARROW_BUFFERS), BUFFERS_VALUES) + ld_i64(elements, ARROW_OFFSET) * 4
     return ld_i32(ends, place + 1) - ld_i32(ends, place)
 
 
@@ -160,7 +162,7 @@ def _pack(array: int, elements: int, first: int, count: int, layout: int) -> Non
 @native("void(i64, i64, i64, i64, i64)")
 def _pack_words(words: int, elements: int, first: int, count: int, layout: int) -> None:
     """The words of `count` elements from `first` on are at `words`, whatever is NULL."""
-    values, place = ld_i64(ld_i64(elements, ARROW_BUFFERS), 1), ld_i64(elements, ARROW_OFFSET) + first
+    values, place = ld_i64(ld_i64(elements, ARROW_BUFFERS), BUFFERS_VALUES), ld_i64(elements, ARROW_OFFSET) + first
     if layout == BIT:
         for n in range(count):
             st_i64(words, n, 0)
@@ -192,7 +194,10 @@ def _pack_words(words: int, elements: int, first: int, count: int, layout: int) 
 def _pack_texts(ends: int, flags: int, elements: int, first: int, count: int) -> None:
     """The ends of `count` texts from `first` on are at `ends`, and behind their flags is what they say."""
     buffers = ld_i64(elements, ARROW_BUFFERS)
-    starts, content = ld_i64(buffers, 1) + ld_i64(elements, ARROW_OFFSET) * 4, ld_i64(buffers, 2)
+    starts, content = (
+        ld_i64(buffers, BUFFERS_VALUES) + ld_i64(elements, ARROW_OFFSET) * 4,
+        ld_i64(buffers, BUFFERS_TEXTS),
+    )
     texts, end = flags + ((count + 7) & -8), 0
     for n in range(count):
         length = _text_length(elements, first + n)

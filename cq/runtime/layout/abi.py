@@ -152,6 +152,11 @@ POSITION_ARRIVAL = _position.word()  # serial of the group's first row, or of th
 POSITION_WORDS = _position.size()
 
 # -- state: the words every kernel's state begins with ---------------------------------------------------------------
+_times = Struct("TIMES")  # where a function of `StageSpec.time_entries` puts event times
+TIMES_VALUES = _times.word()  # -> i64 a row
+TIMES_THERE = _times.word()  # -> a byte a row: 1, or 0 where it has none
+TIMES_WORDS = _times.size()
+
 _routing = Struct("ROUTING")  # which entries a function of `Moving` takes (cq/runtime/layout/pipeline.py)
 ROUTING_ROUTE = _routing.word()  # -> u8[256]: the lane of each virtual partition
 ROUTING_LANE = _routing.word()  # the one whose state is filled

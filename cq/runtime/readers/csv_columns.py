@@ -45,11 +45,16 @@ CSV_FIELDS = _call.word()  # -> CSV_FIELD words for each cell of a row
 CSV_WIDTH = _call.word()  # cells of a row
 CSV_DELIMITER = _call.word()
 CSV_QUOTE = _call.word()  # -1: there is no quoting
-CSV_NULLS = _call.word()  # -> what stands for NULL where it is not in quotes: for each text its address and length
+CSV_NULLS = _call.word()  # -> what stands for NULL where it is not in quotes, NULL words each
 CSV_NULLS_END = _call.word()  # -> behind the last of them
 CSV_DIGITS = _call.word()  # -> room for a number
 CSV_ROWS = _call.word()  # found
 CSV_WORDS = _call.size()
+
+_null = Struct("NULL")
+NULL_TEXT = _null.word()
+NULL_LENGTH = _null.word()
+NULL_WORDS = _null.size()
 
 _field = Struct("CSV_FIELD")
 FIELD_KIND = _field.word()
@@ -430,10 +435,10 @@ def _is_null(call: int, start: int, end: int) -> int:
     """1 where a cell that is not quoted stands for NULL."""
     text, stop = ld_i64(call, CSV_NULLS), ld_i64(call, CSV_NULLS_END)
     while text < stop:
-        length = ld_i64(text, 1)
-        if end - start == length and mem_eq(start, ld_i64(text, 0), length):
+        length = ld_i64(text, NULL_LENGTH)
+        if end - start == length and mem_eq(start, ld_i64(text, NULL_TEXT), length):
             return 1
-        text += 16
+        text += NULL_WORDS * 8
     return 0
 
 

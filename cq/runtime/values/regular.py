@@ -15,19 +15,40 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, max_i64, shr_u, st_i64
 from cq.runtime.layout.abi import STATE_RESULT, ErrorCode
+from cq.runtime.layout.words import Struct
 from cq.runtime.values.arrays import PIECE_LENGTH, PIECE_TEXT, PIECE_WORDS, array_of_texts
 from cq.runtime.values.characters import code_point
 from cq.runtime.values.text import character_bytes, step_bytes
 
 HEADER = ("classes", "slots", "widest", "beyond", "line", "letter", "other", "bounds", "next", "moves", "content")
-CLASSES, SLOTS, WIDEST, STARTS, BOUNDS, NEXT, MOVES, CONTENT = 0, 1, 2, 3, 7, 8, 9, 10
+CLASSES, SLOTS, WIDEST, STARTS, BOUNDS, NEXT, MOVES, CONTENT = map(
+    HEADER.index, ("classes", "slots", "widest", "beyond", "bounds", "next", "moves", "content")
+)
 ASCII = len(HEADER)  # the word where the classes of ASCII begin
 ASCII_POINTS = 128
 BOUND = ASCII + ASCII_POINTS // 4  # the word where bounds begin
 DEAD, ACCEPT = 0, 1  # as in automaton.py
 LINE_KIND, LETTER_KIND, OTHER_KIND = 1, 2, 3
 GOOD, NO_MEMORY = int(ErrorCode.NONE), int(ErrorCode.NO_MEMORY)
-PIECE = 3  # words of a piece of a replacement: its slot (-1 for a text), the offset of the text, its length
+
+# words of 32 bits
+_move_words = Struct("MOVE")
+MOVE_MATCHES = _move_words.word()  # 1: a way becomes a match
+MOVE_ORIGIN = _move_words.word()  # that way; -1: a new one
+MOVE_SLOTS = _move_words.word()  # which of its slots are set to this place, as bits
+MOVE_WAYS = _move_words.word()  # how many ways the next state has
+MOVE_FIRST = _move_words.rest()  # and what each of them is
+
+_way = Struct("WAY")
+WAY_ORIGIN = _way.word()
+WAY_SLOTS = _way.word()
+WAY_WORDS = _way.size()
+
+_insert = Struct("INSERT")  # a piece of a replacement
+INSERT_SLOT = _insert.word()  # of the group whose text it is; -1: it has a text of its own,
+INSERT_TEXT = _insert.word()  # so many bytes behind the first piece,
+INSERT_LENGTH = _insert.word()  # of so many bytes
+INSERT_WORDS = _insert.size()
 
 
 @native("i64(i64, i64, i64)")
@@ -92,16 +113,17 @@ def _put_slots(target: int, source: int, slots: int, bits: int, at: int) -> None
 def _move(move: int, match: int, ways: int, onward: int, slots: int, at: int, found: int) -> int:
     """Writes the slots of the next state's ways behind `onward`, those of a match to `match`; 1 when there is one."""
     source = 0
-    if ld_i32(move, 0) != 0:
+    if ld_i32(move, MOVE_MATCHES) != 0:
         found = 1
-        if ld_i32(move, 1) >= 0:
-            source = ways + ld_i32(move, 1) * slots * 8
-        _put_slots(match, source, slots, ld_i32(move, 2), at)
-    for way in range(ld_i32(move, 3)):
+        if ld_i32(move, MOVE_ORIGIN) >= 0:
+            source = ways + ld_i32(move, MOVE_ORIGIN) * slots * 8
+        _put_slots(match, source, slots, ld_i32(move, MOVE_SLOTS), at)
+    for number in range(ld_i32(move, MOVE_WAYS)):
         source = 0
-        if ld_i32(move, 4 + 2 * way) >= 0:
-            source = ways + ld_i32(move, 4 + 2 * way) * slots * 8
-        _put_slots(onward + way * slots * 8, source, slots, ld_i32(move, 5 + 2 * way), at)
+        way = move + (MOVE_FIRST + number * WAY_WORDS) * 4
+        if ld_i32(way, WAY_ORIGIN) >= 0:
+            source = ways + ld_i32(way, WAY_ORIGIN) * slots * 8
+        _put_slots(onward + number * slots * 8, source, slots, ld_i32(way, WAY_SLOTS), at)
     return found
 
 
@@ -189,9 +211,9 @@ def regex_matches(state: int, table: int, text: int, length: int, slot: int) -> 
 @native("i64(i64, i64, i64)")
 def _piece_size(pieces: int, number: int, memory: int) -> int:
     """The bytes of a piece of the replacement."""
-    slot = ld_i32(pieces, number * PIECE)
+    slot = ld_i32(pieces, number * INSERT_WORDS + INSERT_SLOT)
     if slot < 0:
-        return ld_i32(pieces, number * PIECE + 2)
+        return ld_i32(pieces, number * INSERT_WORDS + INSERT_LENGTH)
     return ld_i64(memory, slot + 1) - ld_i64(memory, slot)
 
 
@@ -218,8 +240,8 @@ def regex_replace(state: int, table: int, text: int, length: int, pieces: int, c
         copy(out, text + done, ld_i64(memory, 0) - done)
         out += ld_i64(memory, 0) - done
         for number in range(count):
-            part = pieces + ld_i32(pieces, number * PIECE + 1)
-            slot = ld_i32(pieces, number * PIECE)
+            part = pieces + ld_i32(pieces, number * INSERT_WORDS + INSERT_TEXT)
+            slot = ld_i32(pieces, number * INSERT_WORDS + INSERT_SLOT)
             if slot >= 0:
                 part = text + ld_i64(memory, slot)
             width = _piece_size(pieces, number, memory)
