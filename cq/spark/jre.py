@@ -230,14 +230,14 @@ class Jvm:
         self.lock.close()
 
 
-def start_jvm(profile: Profile = "small", heap: str | None = None, train: Path | None = None) -> Jvm:
+def start_jvm(profile: Profile = "small", train: Path | None = None) -> Jvm:
     """A JVM that waits for PySpark to attach.
 
-    heap: as Java's -Xmx takes it (`512m`, `4g`); CQ_SPARK_HEAP and then the profile decide otherwise.
+    Its heap is CQ_SPARK_HEAP, as Java's -Xmx takes it (`512m`, `4g`), by default that of the profile.
     train: write an ahead-of-time cache there when the JVM ends.
     """
     java, home = find_java(), pyspark_home()
-    heap = heap or os.environ.get("CQ_SPARK_HEAP") or HEAP[profile]
+    heap = os.environ.get("CQ_SPARK_HEAP") or HEAP[profile]
     if not re.fullmatch(r"[1-9][0-9]*[kmgKMG]", heap):
         raise UsageError(
             Diagnostic("CQ0208", f"cannot read {heap!r} as a size of the Java heap", help=("write 512m or 4g",))
@@ -380,14 +380,14 @@ def _wait_for_gateway(process: subprocess.Popen[bytes], directory: Path) -> tupl
     return port, content[8 : 8 + length].decode()
 
 
-def log_tail(log: Path, lines: int = TAIL_LINES) -> str:
+def log_tail(log: Path) -> str:
     """The last lines of a JVM's output, on one line, for an error; `(it said nothing)` when empty."""
     try:
         text = log.read_bytes()[-16_384:].decode("utf-8", errors="replace")
     except OSError:
         text = ""
     said = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(said[-lines:]) or "(it said nothing)"
+    return " | ".join(said[-TAIL_LINES:]) or "(it said nothing)"
 
 
 def _end(process: subprocess.Popen[bytes], seconds: float) -> None:

@@ -70,9 +70,9 @@ def column_names(width: int) -> tuple[str, ...]:
     return tuple(f"c{i}" for i in range(width))
 
 
-def select_list(texts: list[str] | tuple[str, ...], first: int = 0) -> str:
-    """Expressions as the columns c<first>, c<first + 1>, …; a column that keeps its name stands alone."""
-    named = [(text, f"c{i}") for i, text in enumerate(texts, first)]
+def select_list(texts: list[str] | tuple[str, ...]) -> str:
+    """Expressions as the columns c0, c1, …; a column that keeps its name stands alone."""
+    named = [(text, f"c{i}") for i, text in enumerate(texts)]
     long = sum(len(text) for text in texts) > 100
     return (",\n         " if long else ", ").join(
         text if text == name else f"{text} as {name}" for text, name in named

@@ -33,19 +33,18 @@ def run_spark(
     *,
     ordered: bool = False,
     loop: SerialLoop | None = None,
-    session: SparkSession | None = None,
     told: Callable[[str], None] = lambda what: None,
 ) -> dict[str, pa.Table]:
     """The result of every output, by name, for whole inputs by source name.
 
     inputs: the rows of each source in order, with its declared columns.  ordered: whether rows come in the order of
     their positions; without it in any order.  loop: what takes the events of triggers, where there are any.
-    session: by default the session of this process, opened if there is none.  told: what takes time now, in words.
+    told: what takes time now, in words.
     A data error is raised as `DataError`, without the rows before it; a plan Spark cannot run as `CompileError`.
     """
     lower(plan)  # refuses what Spark cannot run before a JVM is started
     told("waiting for Spark to start")
-    session = session if session is not None else open_session()
+    session = open_session()
     prefix = f"cq_{uuid.uuid4().hex}_"
     views: list[str] = []
     register_functions(session, plan)

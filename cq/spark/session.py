@@ -69,17 +69,17 @@ _lock = threading.RLock()
 _open: list[_Open] = []
 
 
-def open_session(profile: Profile = "small", heap: str | None = None, train: Path | None = None) -> SparkSession:
+def open_session(profile: Profile = "small", train: Path | None = None) -> SparkSession:
     """The session of this process, started if there is none.
 
     profile: `small` starts fast and suits tests and diffs; `throughput` lets the JVM optimise and uses all cores. A
-    second call must ask for the same one. heap, train: see `start_jvm`.
+    second call must ask for the same one. train: see `start_jvm`.
     """
     with _lock:
         if _open and _open[0].jvm is not None and _open[0].jvm.process.poll() is not None:
             close_session()  # its JVM was killed or ran out of memory: the next query gets a new one
         if not _open:
-            _open.append(_start(profile, heap, train))
+            _open.append(_start(profile, train))
             atexit.register(close_session)
         here = _open[0]
         assert here.jvm is None or here.profile == profile, f"a session with profile {here.profile} is already open"
@@ -125,7 +125,7 @@ def _was_interrupted(error: BaseException) -> bool:
     return False
 
 
-def _start(profile: Profile, heap: str | None, train: Path | None) -> _Open:
+def _start(profile: Profile, train: Path | None) -> _Open:
     _demand_packages()
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -136,7 +136,7 @@ def _start(profile: Profile, heap: str | None, train: Path | None) -> _Open:
         for key, value in (MEANING | COMFORT).items():
             session.conf.set(key, value)
         return _Open(session, profile, None)
-    jvm = start_jvm(profile, heap, train)
+    jvm = start_jvm(profile, train)
     try:
         return _Open(_attach(jvm, profile), profile, jvm)
     except BaseException as error:

@@ -161,9 +161,10 @@ def test_a_java_that_does_not_start_is_an_error_that_quotes_its_last_words(monke
     assert failure.value.code == "CQ0902" and str(home) in str(failure.value)
 
 
-def test_a_heap_that_cannot_be_read_is_refused():
+def test_a_heap_that_cannot_be_read_is_refused(monkeypatch):
+    monkeypatch.setenv("CQ_SPARK_HEAP", "4 GB")
     with pytest.raises(UsageError, match="cannot read '4 GB' as a size of the Java heap"):
-        jre.start_jvm(heap="4 GB")
+        jre.start_jvm()
 
 
 def test_a_damaged_ahead_of_time_cache_does_not_stop_a_start(monkeypatch, tmp_path):

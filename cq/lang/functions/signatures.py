@@ -136,20 +136,15 @@ def as_text(least: int) -> SignatureRule:
     return rule
 
 
-def keeps_number(
-    decimal_rule: Callable[[DataType], DataType | Refusal] | None = None, intervals: bool = False
-) -> SignatureRule:
-    """One number, result of the same type; a DECIMAL's by `decimal_rule`."""
+def keeps_number(intervals: bool = False) -> SignatureRule:
+    """One number, or one interval if that is asked for; the result is of the same type."""
 
-    def rule(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal | None:
+    def rule(types: tuple[DataType, ...], _: Constants) -> Signature | None:
         if len(types) != 1:
             return None
         (t,) = types
         if t.kind is Kind.NULL:
             t = DOUBLE
-        if not (t.is_numeric or (intervals and t.is_interval)):
-            return None
-        returns = decimal_rule(t) if decimal_rule and t.kind is Kind.DECIMAL else t
-        return returns if isinstance(returns, Refusal) else Signature((t,), returns)
+        return Signature((t,), t) if t.is_numeric or (intervals and t.is_interval) else None
 
     return rule

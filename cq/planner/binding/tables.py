@@ -140,10 +140,10 @@ def stored(binder: ExprBinder, value: Expr, field: Field) -> Expr:
     )  # fmt: skip
 
 
-def table_relation(name: str, fields: tuple[Field, ...], start: int = 0, qualifier: str | None = None) -> Relation:
-    """The columns of a table from a position on."""
-    columns = (Column(f.type, f.nullable, start + n, f.name) for n, f in enumerate(fields))
-    shown = (Visible(f.name, qualifier or name, c) for f, c in zip(fields, columns, strict=True))
+def table_relation(name: str, fields: tuple[Field, ...]) -> Relation:
+    """The columns of a table."""
+    columns = (Column(f.type, f.nullable, n, f.name) for n, f in enumerate(fields))
+    shown = (Visible(f.name, name, c) for f, c in zip(fields, columns, strict=True))
     return replace(NOTHING, columns=tuple(shown), title=f'table "{name}"')
 
 

@@ -491,10 +491,6 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
 }
 
 
-def _op(name: str) -> Callee:
-    return Callee(op_symbol(name), NativeSignature.parse(OPS[name]))
-
-
 def _literal(value: object) -> Operand:
     kind = kind_of(value)
     if kind == "f64":
