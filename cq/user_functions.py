@@ -54,7 +54,7 @@ def udf(returns: Any = None, arguments: Sequence[str] | None = None, *, name: st
 
 def _made(function: _Function, returns: str | None, arguments: Sequence[str] | None, name: str | None) -> UserFunction:
     if isinstance(function, UserFunction) or not inspect.isroutine(function):
-        raise _unusable(f"{function!r} is no plain Python function")
+        raise _unusable(f"{function!r} is not a plain Python function")
     called = _name((name or function.__name__).lower())
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise _unusable(f"{called}() is a generator or asynchronous", "return one value for a row")
@@ -75,7 +75,7 @@ def udaf(returns: Any = None, arguments: Sequence[str] | None = None, *, name: s
     if isinstance(returns, type):
         return _fold(returns, None, None, None)
     if not isinstance(returns, str | None):
-        raise _unusable(f"{returns!r} is no class", "write @cq.udaf above a class with zero, add and result")
+        raise _unusable(f"{returns!r} is not a class", "write @cq.udaf above a class with zero, add and result")
     return lambda made: _fold(made, returns, arguments, name)
 
 

@@ -21,7 +21,9 @@ from cq.errors import CqError, Diagnostic, UsageError
 @click.command()
 @query_options
 @click.option("--engine", default=next(iter(ENGINES)), show_default=True, help="Choose the first engine.")
-@click.option("--against", default="reference", show_default=True, help=f"Choose the engine: {', '.join(ENGINES)}.")
+@click.option(
+    "--against", default="reference", show_default=True, help=f"Choose the second engine: {', '.join(ENGINES)}."
+)
 @click.option(
     "--order",
     type=click.Choice(("ignore", "strict")),

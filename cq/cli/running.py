@@ -72,7 +72,8 @@ def run(
 
     Streams are read from the files that the query names, or from the paths given here (- is standard input). Results
     without a sink are written to standard output: as CSV to a pipe or file, as a table to a terminal. A bounded result
-    that is longer than the terminal is shown in a pager ($PAGER, or less); without one, only its first rows are.
+    that is longer than the terminal is shown in a pager ($PAGER, or less); without a pager, only its first rows are
+    shown.
     """
     compiled = compiled_query(**query, quiet=quiet)
     if not _said_before(compiled, threads):

@@ -294,8 +294,8 @@ LEFT = [
     (floored, "of floats there are"),
     (powered, "whether that is an int depends on the values"),
     (recursive, "recursive() calls itself"),
-    (listed, "listed(): [n] is no plain value"),
-    (tried, "is no plain statement"),
+    (listed, "listed(): [n] is not a plain value"),
+    (tried, "is not a plain statement"),
     (large, "powers of an int are written 1 to 64"),
     (rounded, "is not taken in this form"),
     (eval("lambda n: n", {}), "source of"),  # noqa: S307

@@ -94,10 +94,10 @@ def test_value_of_a_field(read_lines: Read, type_: T.DataType, written: str, val
         (T.decimal(7, 2), "1e-2147483647", ""),
         (T.BOOLEAN, "1", ": write true or false"),
         (T.TIMESTAMP, "1700000000", ": write it as 2024-01-31 10:20:30.5"),
-        (T.VARCHAR, r'"\ud800"', ": half of a surrogate pair is no character"),
-        (T.VARCHAR, r'"\ud800\u0041"', ": half of a surrogate pair is no character"),
+        (T.VARCHAR, r'"\ud800"', ": half of a surrogate pair is not a character"),
+        (T.VARCHAR, r'"\ud800\u0041"', ": half of a surrogate pair is not a character"),
         (T.array(T.BIGINT), '["x"]', ""),
-        (T.array(T.BIGINT), '"[1]"', ": it is no array"),
+        (T.array(T.BIGINT), '"[1]"', ": it is not an array"),
     ],
 )
 def test_value_that_does_not_fit_is_an_error_with_its_place(
@@ -135,7 +135,7 @@ def test_field_of_what_is_no_object_is_unreadable_and_that_of_null_is_null(read_
         assert (error.code, error.place) == (
             "CQ0702",
             "t.jsonl:5",
-        ) and "it is no object that has fields" in error.message
+        ) and "it is not an object that has fields" in error.message
         assert error.help == ("declare it whole: a VARCHAR, and write a ->> '$.c.d'",)
         assert read_lines(columns, "\n".join([bad, *rows]), on_error="skip").rows == seen.rows
         later = f'{{"id": 5, "a": {written}, "a": {{"c": {{"d": 1}}}}}}'  # of two fields the last one counts
@@ -181,7 +181,7 @@ def test_line_that_is_no_object_is_a_bad_row(read_lines: Read, line: str, why: s
     seen = read_lines("a bigint", f'{{"a": 5}}\n{line}\n{{"a": 6}}\n')
     assert seen.rows == [(5,)] and seen.error is not None
     cause, _, way = str(seen.error).partition("\n = help: ")
-    assert cause == f"data error[CQ0710]: t.jsonl:2: the line is no JSON object: {why}"
+    assert cause == f"data error[CQ0710]: t.jsonl:2: the line is not a JSON object: {why}"
     ways = ["put each object on one line: jq -c . FILE > FILE.jsonl"] if "ends before" in why else []
     assert way.split("\n = help: ")[: len(ways)] == ways
     assert way.split("\n = help: ")[-1].endswith(

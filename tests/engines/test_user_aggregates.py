@@ -213,7 +213,7 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: cq.udaf(TextState), "no tuple of int, float and bool"),
     (lambda: cq.udaf(NoValues), r"needs add\(state, value, …\)"),
     (lambda: cq.udaf(SeesNull), "takes Optional values"),
-    (lambda: cq.udaf(3), "is no class"),
+    (lambda: cq.udaf(3), "is not a class"),
     (lambda: cq.sql("SELECT 1", functions=[ema, ema]).check(), "there is a function ema already"),
 ]
 

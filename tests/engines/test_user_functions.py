@@ -282,7 +282,7 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: cq.udf("BIGNUM", ["BIGINT"])(plain), "is no type"),
     (lambda: cq.udf("BIGINT", ["BIGINT ARRAY"])(plain), "cannot take or return BIGINT ARRAY"),
     (lambda: cq.udf(name="a b")(plain), "no name of a function"),
-    (lambda: cq.udf(dt.datetime), "no plain Python function"),
+    (lambda: cq.udf(dt.datetime), "not a plain Python function"),
     (lambda: cq.sql("SELECT 1", functions=[plain]).check(), "takes what @cq.udf and @cq.udaf made"),  # type: ignore[list-item]
     (lambda: cq.sql("SELECT 1", functions=[cq.udf(name="Abs")(plain)]).check(), "there is a function abs already"),
     (lambda: cq.sql("SELECT 1", functions=[cq.udf(name="mean")(plain)]).check(), "there is a function mean already"),

@@ -118,7 +118,7 @@ MISTAKES = {
     "csv_as_json": Mistake(
         {"x.csv": b"a,b\n1,2\n"},
         (*ALL, "-w", "format=json"),
-        {"if it is no JSON, leave format = 'json' out": ALL},
+        {"if it is not JSON, leave format = 'json' out": ALL},
     ),
     "line_that_is_no_object": Mistake(
         {"x.jsonl": b'{"a":1}\nnot json\n'},

@@ -484,11 +484,11 @@ def test_a_short_form_means_what_it_is_short_for(short: str, value: str) -> None
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("DATE_FORMAT(DATE '2024-01-01', '%Y-%q')", "%q at character 4 is no field"),
-        ("DATE_FORMAT(DATE '2024-01-01', 'yyyy-ww')", "ww at character 6 is no field"),
+        ("DATE_FORMAT(DATE '2024-01-01', '%Y-%q')", "%q at character 4 is not a field"),
+        ("DATE_FORMAT(DATE '2024-01-01', 'yyyy-ww')", "ww at character 6 is not a field"),
         ("DATE_FORMAT(DATE '2024-01-01', 'yyyy [')", "[ at character 6 has no meaning here"),
         ("DATE_FORMAT(DATE '2024-01-01', STRING(x))", "DATE_FORMAT needs a literal pattern"),
-        ("STRFTIME(DATE '2024-01-01', '%Y %Q')", "%Q at character 4 is no field"),
+        ("STRFTIME(DATE '2024-01-01', '%Y %Q')", "%Q at character 4 is not a field"),
         ("TO_TIMESTAMP('1', 'MM-dd')", "it has no year"),
         ("TO_TIMESTAMP('1', 'yyyy-dd')", "a day without a month"),
         ("TO_TIMESTAMP('1', 'yyyy yyyy')", "y stands there twice"),

@@ -48,10 +48,10 @@ def test_a_path_is_names_and_numbers_of_elements() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("json_value('{}', 'a')", "'a' is no path to one value"),
+        ("json_value('{}', 'a')", "'a' is not a path to one value"),
         ("json_value('{}', lower('$.A'))", "JSON_VALUE needs a literal path"),
         ("'{}' -> 'a'", "-> gives JSON, and there is no type for it yet"),
-        ("'{}' ->> 'a*'", "'$['a*']' is no path to one value"),
+        ("'{}' ->> 'a*'", "'$['a*']' is not a path to one value"),
         ("json_extract('{}', '$.a')", "write GET_JSON_OBJECT(x, '$.a')"),
     ],
 )

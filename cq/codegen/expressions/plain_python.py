@@ -257,7 +257,7 @@ class _Body:
                 self.put(ast.Continue())
                 return False
             case _:
-                raise self.unfit(node, f"{ast.unparse(node).splitlines()[0]} is no plain statement over numbers")
+                raise self.unfit(node, f"{ast.unparse(node).splitlines()[0]} is not a plain statement over numbers")
         return True
 
     def several(self, node: ast.expr) -> list[Typed]:
@@ -267,7 +267,7 @@ class _Body:
                 return [self.value(e) for e in elements]
             case ast.Name(id=name) if name in self.tuples:
                 return self.tuples[name]
-        raise self.unfit(node, f"{ast.unparse(node)} is no tuple whose values are known")
+        raise self.unfit(node, f"{ast.unparse(node)} is not a tuple whose values are known")
 
     def assign_all(self, node: ast.stmt, targets: Sequence[ast.expr], values: Sequence[Typed]) -> None:
         if len(targets) != len(values) or not all(isinstance(t, ast.Name) for t in targets):
@@ -362,7 +362,7 @@ class _Body:
                 name in self.tuples
             ):
                 if not 0 <= place < len(self.tuples[name]):
-                    raise self.unfit(node, f"{ast.unparse(node)} is no field of the state")
+                    raise self.unfit(node, f"{ast.unparse(node)} is not a field of the state")
                 return self.tuples[name][place]
             case ast.Name() | ast.Attribute():
                 return self.constant(node, self.resolved(node))
@@ -379,7 +379,7 @@ class _Body:
                 return self.choice(node, met, lambda: self.value(yes), lambda: self.value(no))
             case ast.Call(func=called, args=given, keywords=[]):
                 return self.call(node, self.resolved(called), [self.value(g) for g in given])
-        raise self.unfit(node, f"{ast.unparse(node)} is no plain value")
+        raise self.unfit(node, f"{ast.unparse(node)} is not a plain value")
 
     def constant(self, node: ast.expr, value: Any) -> Typed:
         if type(value) is int and -(2**63) <= value < 2**63:
@@ -390,7 +390,7 @@ class _Body:
             if math.isfinite(value) and not (value == 0.0 and math.copysign(1.0, value) < 0.0):
                 return "float", ast.Constant(value) if value >= 0.0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
             return "float", self.let(expr("bits_f64(BITS)", BITS=_bits(value)))
-        raise self.unfit(node, f"{ast.unparse(node)} is no number of 64 bits")
+        raise self.unfit(node, f"{ast.unparse(node)} is not a number of 64 bits")
 
     def truth(self, value: Typed) -> ast.expr:
         kind, made = value
@@ -401,7 +401,7 @@ class _Body:
     def integer(self, node: ast.expr, value: Typed) -> ast.expr:
         kind, made = value
         if kind == "float":
-            raise self.unfit(node, f"{ast.unparse(node)} is no int")
+            raise self.unfit(node, f"{ast.unparse(node)} is not an int")
         return self.let(expr("pick(V, 1, 0)", V=made)) if kind == "bool" else made
 
     def real(self, value: Typed) -> ast.expr:
@@ -496,7 +496,7 @@ class _Body:
     def compared(self, node: ast.expr, left: ast.expr, ops: Sequence[ast.cmpop], others: Sequence[ast.expr]) -> Typed:
         """One comparison, or a chain of them, of which each is looked at only if those before it hold."""
         if not all(isinstance(o, ast.Eq | ast.NotEq | ast.Lt | ast.LtE | ast.Gt | ast.GtE) for o in ops):
-            raise self.unfit(node, f"{ast.unparse(node)} is no comparison of numbers")
+            raise self.unfit(node, f"{ast.unparse(node)} is not a comparison of numbers")
         a, b = self.value(left), self.value(others[0])
         met = self.comparison(ops[0], a, b)
         for op, other in zip(ops[1:], others[1:], strict=True):
@@ -561,7 +561,7 @@ class _Body:
             return made
         plain = target.function if isinstance(target, UserFunction) else target
         if not isinstance(plain, FunctionType):
-            raise self.unfit(node, f"{ast.unparse(node)} calls what is no plain function")
+            raise self.unfit(node, f"{ast.unparse(node)} calls what is not a plain function")
         callee = self.program.function(plain, tuple(kind for kind, _ in given))
         fault, value = self.fresh("t"), self.fresh("t")
         passed = [expr("pick(V, 1, 0)", V=v) if kind == "bool" else v for kind, v in given]

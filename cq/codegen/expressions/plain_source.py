@@ -17,7 +17,7 @@ class Unfit(Exception):
 def source_of(function: Any) -> ast.FunctionDef:
     """The definition of a function."""
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
-        raise Unfit("it is no plain function written in Python")
+        raise Unfit("it is not a plain function written in Python")
     try:
         (found,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, SyntaxError, ValueError):

@@ -179,7 +179,7 @@ def _read_status(scope: Scope, call: Strict) -> ast.expr:
 def _to_timestamp(scope: Scope, call: Strict) -> None:
     pattern = call.node.children[1]
     assert isinstance(pattern, Literal), "a pattern that is no literal"
-    why = f"the text is no time as '{pattern.value}' writes it"
+    why = f"the text is not a time as '{pattern.value}' writes it"
     call.give(scope, scope.let(result_of(scope, call, _read_status(scope, call), ErrorCode.BAD_CAST, why)))
 
 

@@ -87,7 +87,7 @@ class GuessedColumn:
 
 
 # A line of text is no JSON; numbers and names begin a CSV file.
-_NO_JSON = "if it is no JSON, leave format = 'json' out, or say which it is: cq run -w format=csv"
+_NO_JSON = "if it is not JSON, leave format = 'json' out, or say which it is: cq run -w format=csv"
 
 
 def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:

@@ -78,7 +78,7 @@ def _letters(quoted: bytes) -> bytes:
     try:
         return str(json.loads(quoted)).encode()
     except UnicodeEncodeError:
-        raise Unreadable("half of a surrogate pair is no character") from None
+        raise Unreadable("half of a surrogate pair is not a character") from None
 
 
 def values(line: bytes, levels: Sequence[Level], columns: int) -> list[JsonValue | None]:
@@ -262,5 +262,5 @@ def _finite(text: bytes, scan: Callable[[bytes], Any], type_: DataType) -> float
 
 def _array(value: JsonValue, read_element: Callable[[JsonValue], Any]) -> tuple[Any, ...]:
     if value.json[:1] != b"[":
-        raise Unreadable("it is no array")
+        raise Unreadable("it is not an array")
     return tuple(None if element is None else read_element(element) for element in elements(value.json))

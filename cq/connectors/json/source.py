@@ -222,7 +222,7 @@ class _ByLine:
         try:
             found = values(line, self._reading.levels, len(self._readers))
         except NoObject as e:
-            return [], RowFault("CQ0710", f"the line is no JSON object: {e}", way=e.way)
+            return [], RowFault("CQ0710", f"the line is not a JSON object: {e}", way=e.way)
         row = []
         for i, value in enumerate(found):
             read, fault = self._value(i, value)
@@ -235,7 +235,7 @@ class _ByLine:
         if value is None:
             return None, RowFault(*self._rules.null(column), column) if self._rules.demands_value(column) else None
         if isinstance(value, NoFields):
-            code, message = self._rules.unreadable(column, shown(value.json), "it is no object that has fields")
+            code, message = self._rules.unreadable(column, shown(value.json), "it is not an object that has fields")
             return None, RowFault(code, message, column, no_fields=True)
         try:
             read = self._readers[column](value)

@@ -48,7 +48,7 @@ def _by_path(function: str, returns: DataType) -> SignatureRule:
             return Refusal("CQ0302", f"{function} needs a literal path", f"write {function}(x, '$.name[0]')")
         if path_of(constants[1]) is None:
             help = "a path is $ and names and numbers of elements: $.a.b[0], $['a b'][1]"
-            return Refusal("CQ0302", f"'{constants[1]}' is no path to one value", help)
+            return Refusal("CQ0302", f"'{constants[1]}' is not a path to one value", help)
         return Signature((VARCHAR, VARCHAR), returns)
 
     return rule

@@ -45,14 +45,14 @@ def _kept(function: str, constants: Constants) -> tuple[int, ...]:
     if function == "REGEXP_REPLACE":
         kept = kept_by(constants[2])
         if kept[-1] > groups:
-            raise BadRegex(f"is no group {kept[-1]}", "number the groups from 1; 0 is the whole match")
+            raise BadRegex(f"there is no group {kept[-1]}", "number the groups from 1; 0 is the whole match")
         return kept
     if len(constants) == 2:
         if function.startswith("REGEXP_EXTRACT") and groups:
             raise BadRegex("are groups", f"say which: {function}(x, p, 1), or 0 for the whole match; (?:…) is none")
         return (0,)
     if not 0 <= constants[2] <= groups:
-        raise BadRegex(f"is no group {constants[2]}", "number the groups from 1; 0 is the whole match")
+        raise BadRegex(f"there is no group {constants[2]}", "number the groups from 1; 0 is the whole match")
     return kept_groups(constants[2])
 
 

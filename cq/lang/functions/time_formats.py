@@ -62,7 +62,7 @@ def fields_of(pattern: str) -> tuple[PatternField, ...]:
                 raise BadPattern(f"{text} at character {run.start() + 1} has no meaning here")
             out.append(PatternField("'", 0, text))
         elif len(text) not in LETTERS.get(text[0], ()):
-            raise BadPattern(f"{text} at character {run.start() + 1} is no field")
+            raise BadPattern(f"{text} at character {run.start() + 1} is not a field")
         else:
             out.append(PatternField(text[0], len(text)))
     return tuple(out)
@@ -75,7 +75,7 @@ def java_pattern(directives: str) -> str:
         if part[1] is None and part[0] != "%":
             out += _quoted(part[0])
         elif part[1] not in _DIRECTIVES:
-            raise BadPattern(f"{part[0]} at character {part.start() + 1} is no field")
+            raise BadPattern(f"{part[0]} at character {part.start() + 1} is not a field")
         else:
             out += _DIRECTIVES[part[1]]
     return out
@@ -342,7 +342,7 @@ def to_timestamp(x: str, pattern: str) -> int:
     """The time that the text writes by the pattern, a literal: see below. Without one, as CAST. TO_DATE is its day."""
     time = read_time(x, fields_of(pattern))
     if time is None:
-        raise Failure("CQ0707", f"'{x}' is no time as '{pattern}' writes it")
+        raise Failure("CQ0707", f"'{x}' is not a time as '{pattern}' writes it")
     return time
 
 

@@ -385,7 +385,7 @@ def _folded(ranges: Ranges, flags: Iterable[str]) -> Ranges:
 
 def _from_to(first: Ranges, last: Ranges, shown: str) -> Ranges:
     if len(first) != 1 or len(last) != 1 or first[0][0] != first[0][1] or last[0][0] != last[0][1]:
-        raise BadRegex(f"{shown} is no range", r"a range goes from one character to another; write \- for the sign")
+        raise BadRegex(f"{shown} is not a range", r"a range goes from one character to another; write \- for the sign")
     if first[0][0] > last[0][0]:
-        raise BadRegex(f"{shown} is no range: its end comes before its start", "write the lesser one first")
+        raise BadRegex(f"{shown} is not a range: its end comes before its start", "write the lesser one first")
     return ((first[0][0], last[0][0]),)

@@ -146,7 +146,7 @@ def _pieces_of_braces(text: str, node: ast.Call, span: Span) -> Iterator[str | P
 
 
 def _no_field(node: ast.Call, span: Span, shown: str, way: str) -> CompileError:
-    return compile_error("CQ0302", f"`{shown}` is no field of {node.name.upper()}", span, help=way)
+    return compile_error("CQ0302", f"`{shown}` is not a field of {node.name.upper()}", span, help=way)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

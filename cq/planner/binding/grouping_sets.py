@@ -104,7 +104,10 @@ def _check_sets(relation: Relation, calls: SelectCalls, sets: Sequence[Keys], sp
         raise _some_of_windows(span)
     if any(isinstance(k, Literal) for keys in sets for k in keys):
         raise compile_error(
-            "CQ0502", "a constant is no key of a grouping set", span, help="leave it out: it is the same in every row"
+            "CQ0502",
+            "a constant cannot be a key of a grouping set",
+            span,
+            help="leave it out: it is the same in every row",
         )
 
 

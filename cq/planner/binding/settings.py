@@ -22,8 +22,8 @@ SETTINGS: dict[str, str] = {
     "rows are the same. Default: 'auto'. To compare with: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or partitions, "
     "'nolock' does not and gives wrong rows",
     "punctuation_interval": "most events whose transactions are run together by all workers. Default: 500",
-    "time_zone": "the zone of TIMESTAMP_LTZ: in which it is shown and cut into days, and which text without a zone is "
-    "of, such as 'Europe/Berlin' or '+02:00'. Default: 'UTC'",
+    "time_zone": "the zone in which TIMESTAMP_LTZ is shown and cut into days, and of text that names no zone, such "
+    "as 'Europe/Berlin' or '+02:00'. Default: 'UTC'",
 }
 NO_SETTINGS: dict[str, str] = {
     "aborts": "a transaction is evaluated once, on rows that are final, so none is undone or tried again",
