@@ -72,13 +72,8 @@ def write_stage(
     stage = _begun(planned, ports)
     stage.passes_watermarks = passes_watermarks
     inputs = planned.leaves
-    for port, leaf in enumerate(inputs):
-        if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
-            stage.columns[port] = {c: c for c in range(len(leaf.schema))}
     stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
-    if len(planned.branches) > 1:
-        stage.sees, stage.turns = sees(plan, planned.branches), turns(plan)
     if counting:
         stage.count_rows(stateless_prefix(plan))
     stage.mixed = bool(stage.due) and _takes_mixed(planned, inputs)
@@ -133,6 +128,11 @@ def _begun(planned: Stage, ports: tuple[PortSpec, ...]) -> StageDraft:
     if planned.way.traits.together:
         stage.chained = frozenset(id(n) for n in transactions_of(planned.plan))
         stage.asks = planned.way.traits.asks
+    for port, leaf in enumerate(planned.leaves):
+        if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
+            stage.columns[port] = {c: c for c in range(len(leaf.schema))}
+    if len(planned.branches) > 1:
+        stage.sees, stage.turns = sees(planned.plan, planned.branches), turns(planned.plan)
     _write_failed(stage)
     stage.instants = planned.instants
     return stage

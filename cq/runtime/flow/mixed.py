@@ -79,18 +79,12 @@ def mix_rows(admission: int, ticket: int) -> int:
     """
     one = ld_i64(admission, ADMISSION_SOURCE_TABLE)
     two = one + SOURCE_WORDS * 8
-    one_times = ld_i64(one, SOURCE_TIMES)
-    two_times = ld_i64(two, SOURCE_TIMES)
-    one_delay = ld_i64(one, SOURCE_DELAY)
-    two_delay = ld_i64(two, SOURCE_DELAY)
-    one_max = ld_i64(one, SOURCE_MAX)
-    two_max = ld_i64(two, SOURCE_MAX)
-    one_row = ld_i64(one, SOURCE_ROW)
-    two_row = ld_i64(two, SOURCE_ROW)
-    one_rows = ld_i64(one, SOURCE_ROWS)
-    two_rows = ld_i64(two, SOURCE_ROWS)
-    places = ld_i64(ticket, BATCH_MIXED)
-    marks = ld_i64(ticket, BATCH_WATERMARKS)
+    one_times, two_times = ld_i64(one, SOURCE_TIMES), ld_i64(two, SOURCE_TIMES)
+    one_delay, two_delay = ld_i64(one, SOURCE_DELAY), ld_i64(two, SOURCE_DELAY)
+    one_max, two_max = ld_i64(one, SOURCE_MAX), ld_i64(two, SOURCE_MAX)
+    one_row, two_row = ld_i64(one, SOURCE_ROW), ld_i64(two, SOURCE_ROW)
+    one_rows, two_rows = ld_i64(one, SOURCE_ROWS), ld_i64(two, SOURCE_ROWS)
+    places, marks = ld_i64(ticket, BATCH_MIXED), ld_i64(ticket, BATCH_WATERMARKS)
     minimum = ld_i64(admission, ADMISSION_MINIMUM)
     boundary = ld_i64(admission, ADMISSION_BOUNDARY)
     first = ld_i64(admission, ADMISSION_SERIAL)
@@ -101,8 +95,7 @@ def mix_rows(admission: int, ticket: int) -> int:
     while follows:
         # while so many rows are taken, neither source has to be asked whether it has a next one
         begun = serial
-        one_begun = one_row
-        two_begun = two_row
+        one_begun, two_begun = one_row, two_row
         room = min_i64(min_i64(end - serial, LONG_ROWS), min_i64(one_rows - one_row, two_rows - two_row))
         while serial < begun + room:
             one_time = ld_i64(one_times, one_row)
