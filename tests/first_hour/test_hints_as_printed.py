@@ -301,6 +301,22 @@ def test_table_without_a_key_that_a_trigger_writes(capfd: pytest.CaptureFixture[
     assert ref(capfd, "-q", query.format(way)) == (0, "k\n1\n", "")
 
 
+@pytest.mark.parametrize("name", ["a", "order book", "it's"])
+def test_relation_of_a_table_that_can_be_read(capfd: pytest.CaptureFixture[str], name: str) -> None:
+    Path("s.csv").write_text("k,ts\n1,2024-01-01 00:00:00\n")
+    table, changes = quoted(name), quoted(f"{name}_changes")
+    query = "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH ({});"
+    query += f" CREATE TABLE {table} (k BIGINT PRIMARY KEY);"
+    query += "CREATE TRIGGER g AFTER INSERT ON s BEGIN {}; END; {}"
+    write, file = f"INSERT INTO {table} VALUES (new.k)", "path = 's.csv'"
+    err = ref(capfd, "-q", query.format("path = 's.csv', follow = true", write, f"SELECT * FROM {table}"))[2]
+    way = ways(err)[0].removeprefix("read what changes in it: ")
+    assert ref(capfd, "-q", query.format(file, write, way)) == (0, "event_time,op,k\n2024-01-01 00:00:00,+I,1\n", "")
+    err = ref(capfd, "-q", query.format(file, f"SELECT k FROM {table} WHERE k = 1", f"SELECT * FROM {changes}"))[2]
+    way = ways(err)[0].removeprefix("read its rows: ")
+    assert ref(capfd, "-q", query.format(file, write, way)) == (0, "k\n1\n", "")
+
+
 def test_fields_of_what_is_no_object_in_a_later_row(capfd: pytest.CaptureFixture[str]) -> None:
     Path("x.jsonl").write_text('{"my o": {"b": "1x"}}\n' * 3 + '{"my o": "2x"}\n')
     err = ref(capfd, "-q", "SELECT \"my o.b\" FROM 'x.jsonl'", "-w", "guess_rows=2")[2]

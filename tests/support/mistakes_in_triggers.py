@@ -30,6 +30,10 @@ OF_TRIGGERS = {
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;",
     "trigger_when": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "WHEN ((SELECT n FROM account WHERE card = item) > 3) DELETE FROM account WHERE card = item;",
+    "table_that_ends_never": "CREATE STREAM live (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts)\n"
+    "WITH (connector = 'generator', workload = 'bids');\nCREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON live INSERT INTO a VALUES (k, 1) ON CONFLICT (k) DO UPDATE SET n = a.n + 1;\n"
+    "SELECT * FROM a;",
     "trigger_cascade": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
     "CREATE TRIGGER u AFTER INSERT ON t DELETE FROM account WHERE card = new.item || 'x';",
     "look_up_of_own_table": ACCOUNT

@@ -151,11 +151,14 @@ class Transactions:
         group = self._group_of(name)
         endless = next((t for t in group.triggers if not t.stream.bounded), None)
         if endless is not None:
+            ways = [f"SELECT rows in the body of the trigger, and read them FROM {inline.name(endless.program.name)}"]
+            if changing(group.triggers, name):
+                ways.insert(0, f"read what changes in it: SELECT * FROM {inline.name(name + '_changes')}")
             raise compile_error(
                 "CQ0406",
                 f'what the tables hold in the end is never known: stream "{endless.relation}" has no end',
                 span,
-                help=f"SELECT rows in the body of the trigger, and read them FROM {inline.name(endless.program.name)}",
+                help=tuple(ways),
             )
         if not group.triggers:
             node = self.catalog.constant_rows(table.fields, table.rows, table.span)
@@ -173,7 +176,10 @@ class Transactions:
         by = changing(group.triggers, name)
         if not by:
             raise compile_error(
-                "CQ0502", f'no trigger changes rows of "{name}"', span, help=f"read its rows: SELECT * FROM {name}"
+                "CQ0502",
+                f'no trigger changes rows of "{name}"',
+                span,
+                help=f"read its rows: SELECT * FROM {inline.name(name)}",
             )
         taken = next((f.name for f in self.tables[name].table.fields if f.name in {OP, TIME}), None)
         if taken is not None:
