@@ -36,6 +36,11 @@ OF_TRIGGERS = {
     "SELECT * FROM a;",
     "trigger_cascade": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
     "CREATE TRIGGER u AFTER INSERT ON t DELETE FROM account WHERE card = new.item || 'x';",
+    "look_up_of_two_tables": ACCOUNT + "CREATE TABLE b (k VARCHAR PRIMARY KEY, m BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid BEGIN DELETE FROM account WHERE card = item;\n"
+    "  DELETE FROM b WHERE k = item; END;\n"
+    "SELECT n, m FROM bid LEFT JOIN account FOR SYSTEM_TIME AS OF bid.ts ON card = bid.item\n"
+    "LEFT JOIN b FOR SYSTEM_TIME AS OF bid.ts ON b.k = bid.item;",
     "look_up_of_own_table": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
     "SELECT t.ts, n FROM t LEFT JOIN account FOR SYSTEM_TIME AS OF t.ts ON card = t.item;",

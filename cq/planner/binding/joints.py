@@ -7,7 +7,7 @@ the operator of each group is made for what is read in it, and its rows take the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from cq.errors import compile_error
@@ -92,6 +92,13 @@ class Joints:
                     seen.append(found.group)
                     todo += [t.stream for t in found.group.look_ups]
         return group in seen
+
+    def look_ups_in(self, node: LogicalNode) -> Iterator[BoundTrigger]:
+        """The look-ups whose rows the node reads."""
+        for n in topological([node]):
+            found = self.asked.get(id(n))
+            if found is not None and found.look_up is not None:
+                yield found.look_up
 
     def settled(
         self, plan: LogicalPlan, called: Sequence[tuple[LogicalNode, str]]

@@ -198,13 +198,23 @@ class Transactions:
                 "CQ0502",
                 f'{left.title} is made of what triggers on "{name}" do, and cannot look it up',
                 node.right.span,
-                help=f"look it up in the trigger: SELECT new.ts, (SELECT x FROM {inline.name(name)} WHERE key = new.k)",
+                help=self._instead_of_look_up(name, left),
             )
 
         def ask(look_up: BoundTrigger, width: int) -> LogicalNode:
             return self.joints.ask(group, lambda j: j.found(look_up, width), look_up)
 
         return look_up(node, left, self.tables[name].table, ask, self.parameters)
+
+    def _instead_of_look_up(self, name: str, left: Relation) -> str:
+        """How rows that triggers, or look-ups in their tables, have made are put beside a row of a table."""
+        found = f"(SELECT x FROM {inline.name(name)} WHERE key = new.k)"
+        before = next(self.joints.look_ups_in(left.node), None)
+        if before is None:
+            return f"look it up in the trigger: SELECT new.ts, {found}"
+        other = f"(SELECT y FROM {inline.name(before.tables[0])} WHERE key = new.k)"
+        both = f"CREATE TRIGGER l AFTER INSERT ON s SELECT new.ts, {other}, {found}"
+        return f"look both up in a trigger: {both}; read FROM l"
 
     # -------------------------------------------------------------------------------------------------------- groups
 
