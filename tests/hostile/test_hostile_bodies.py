@@ -126,6 +126,26 @@ BODIES = {
         ("t.k cannot be NULL", "t.k cannot be NULL", "t.k cannot be NULL", "t.n cannot be NULL"),
         {1: 11, 2: 20, 3: MOST, 4: 8, 5: 9},
     ),
+    "rows that an array has deleted are inserted, twice": Hostile(
+        "DELETE FROM t USING UNNEST(new.d, ARRAY[1]) AS u(k, one) WHERE t.k = u.k AND u.one = 1;"
+        " INSERT INTO t VALUES (new.a, 1), (new.b, 2);",
+        ((1, 2, None, [1]), (3, 3, None, [None, 1]), (4, 5, None, [4, 1]), (5, 1, None, [5, 1]), (2, 6, None, [2])),
+        ("t has a row with this key", "t has a row with this key", "t has a row with this key"),
+        {1: 10, 2: 1, 3: MOST, 4: 1, 5: 2, 6: 2},
+    ),
+    "a conflict that reads the row before": Hostile(
+        "INSERT INTO t (n, k) SELECT 1, u.k FROM UNNEST(new.d) AS u(k)"
+        " ON CONFLICT (k) DO UPDATE SET n = (SELECT o.n FROM t AS o WHERE o.k = t.k - 1);",
+        ((None, None, None, [2, 1]), (None, None, None, [2, 2]), (None, None, None, [4, 5, 4, 6])),
+        ("t.n cannot be NULL",),
+        {1: 10, 2: 10, 3: MOST, 4: MOST, 5: 1, 6: 1},
+    ),
+    "division by zero in the condition of a DELETE": Hostile(
+        "DELETE FROM t USING UNNEST(new.d) AS u(k) WHERE t.k = u.k AND 1 / (t.n - 20) >= 0;",
+        ((None, None, None, [1, 2]), (None, None, None, [None, 1])),
+        ("division by zero",),
+        {2: 20, 3: MOST},
+    ),
     "a row whose sub-query needs the row itself": Hostile(
         "UPDATE t SET n = (SELECT o.n FROM t AS o WHERE o.k = t.n - 8) WHERE k = new.a;",
         ((1, None, None, None), (3, None, None, None), (2, None, None, None)),  # row 2's 20; no row; row 12, no row
