@@ -16,6 +16,7 @@ from random_expressions import COLUMN_TYPES, ELEMENTS
 from random_lists import LISTS
 from random_results import RESULTS
 from random_statements import Query, Select, Stream, View, late_of, names_in, pruned, quoted
+from random_windows import KINDS, window_joined, windows
 
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, TIMESTAMP, Kind, array
@@ -45,7 +46,7 @@ class Generator(Drawing):
         steps = [self._window, self._window, self._window, self._window_rows, self._session,
                  self._attached, self._over, self._over, self._look_up, self._look_up, self._interval_join,
                  self._interval_join, self._asof_join, self._union, self._unnest]  # fmt: skip
-        steps += [partial(step, self) for step in (*RESULTS, *LISTS)]
+        steps += [partial(step, self) for step in (*RESULTS, *LISTS, window_joined, window_joined, window_joined)]
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
             tries += 1
@@ -96,7 +97,7 @@ class Generator(Drawing):
             return None
         kind = rng.choice(["TUMBLE", "TUMBLE", "HOP", "HOP", "CUMULATE"])
         sets = kind == "TUMBLE"
-        function, expressions = self._function(kind, source), self.expressions(("", outside_windows(source)))
+        function, expressions = windows(self, kind, source), self.expressions(("", outside_windows(source)))
         keys = self.keys(expressions)
         items = [*BOUNDS[: rng.choice([2, 2, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
         items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, sets))]
@@ -106,20 +107,6 @@ class Generator(Drawing):
         return View(self.next(), (select,)), Relation(
             self.next(), (), (), keys=keyed, windowed=True, depth=source.depth + 1
         )
-
-    def _function(self, kind: str, source: Relation) -> str:
-        """A window function over a relation."""
-        rng = self.rng
-        size = rng.randint(1, 8)
-        step = f"INTERVAL '{size}' {self.query.unit}, " if kind == "CUMULATE" else ""
-        size *= rng.randint(1, 4) if step else 1
-        slide = f"{self.interval()}, " if kind == "HOP" else step
-        offset = f", {self.interval(-3, 9)}" if rng.random() < 0.2 else ""
-        time = quoted(rng.choice(source.times))
-        lengths = f"{slide}INTERVAL '{size}' {self.query.unit}"
-        if offset and size % 2:  # of the calendar; the offset stays, so that some time of the rows is a bound
-            lengths = lengths.replace(self.query.unit, "MONTH")
-        return f"{kind}(TABLE {source.name}, DESCRIPTOR({time}), {lengths}{offset})"
 
     def _window_rows(self) -> Draft | None:
         """Rows in their windows, not grouped."""
@@ -132,9 +119,9 @@ class Generator(Drawing):
         if rng.random() < 0.2:
             bound = f"window_end {rng.choice(['<', '>='])} {quoted(rng.choice(source.times))} + {self.interval()}"
             where = f"({where}) AND {bound}" if where else bound
-        kind = rng.choice(["TUMBLE", "HOP", "CUMULATE", "SESSION"])
+        kind = rng.choice([*KINDS, "SESSION"])
         keys = self.keys(self.expressions(("", rows.fields))) if kind == "SESSION" else []
-        function = self._sessions(source, keys) if kind == "SESSION" else self._function(kind, source)
+        function = self._sessions(source, keys) if kind == "SESSION" else windows(self, kind, source)
         select = Select(tuple(items), function, where)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
 
