@@ -16,7 +16,7 @@ from random_expressions import COLUMN_TYPES, ELEMENTS
 from random_lists import LISTS
 from random_results import RESULTS
 from random_statements import Query, Select, Stream, View, late_of, names_in, pruned, quoted
-from random_windows import KINDS, window_joined, windows
+from random_windows import KINDS, WINDOWS, windows
 
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, TIMESTAMP, Kind, array
@@ -46,7 +46,7 @@ class Generator(Drawing):
         steps = [self._window, self._window, self._window, self._window_rows, self._session,
                  self._attached, self._over, self._over, self._look_up, self._look_up, self._interval_join,
                  self._interval_join, self._asof_join, self._union, self._unnest]  # fmt: skip
-        steps += [partial(step, self) for step in (*RESULTS, *LISTS, window_joined, window_joined, window_joined)]
+        steps += [partial(step, self) for step in (*RESULTS, *LISTS, *WINDOWS)]
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
             tries += 1
@@ -96,14 +96,17 @@ class Generator(Drawing):
         if source is None:
             return None
         kind = rng.choice(["TUMBLE", "TUMBLE", "HOP", "HOP", "CUMULATE"])
-        sets = kind == "TUMBLE"
         function, expressions = windows(self, kind, source), self.expressions(("", outside_windows(source)))
         keys = self.keys(expressions)
         items = [*BOUNDS[: rng.choice([2, 2, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
-        items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, sets))]
-        having = self.having(expressions, sets)
-        select = Select(tuple(items), function, self.where(expressions), ("window_start", "window_end", *keys), having)
-        keyed = tuple(f"k{i}" for i in range(len(keys)))
+        items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, distinct=True))]
+        having = self.having(expressions, distinct=True)
+        groups, keyed = ("window_start", "window_end", *keys), tuple(f"k{i}" for i in range(len(keys)))
+        if keys and rng.random() < 0.15:
+            listed, keyed = ", ".join(keys), ()
+            sets = [f"ROLLUP({listed})", f"CUBE({listed})", f"GROUPING SETS ({listed}, ())"]
+            groups = ("window_start", "window_end", rng.choice(sets))
+        select = Select(tuple(items), function, self.where(expressions), groups, having)
         return View(self.next(), (select,)), Relation(
             self.next(), (), (), keys=keyed, windowed=True, depth=source.depth + 1
         )

@@ -103,6 +103,8 @@ def beside_whole(d: Drawing) -> Draft | None:
     items = d.items(source)
     for i in range(rng.randint(1, 3)):
         keys = d.keys(e)
+        if source.windowed and rng.random() < 0.4:
+            keys.insert(0, "window_end")
         items.append((f"{aggregate(e, True)} OVER ({'PARTITION BY ' if keys else ''}{', '.join(keys)})", f"w{i}"))
     text = items[-1][0]
     qualify = f"{text} IS {rng.choice(['', 'NOT '])}NULL" if rng.random() < 0.2 else ""

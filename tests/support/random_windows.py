@@ -1,4 +1,4 @@
-"""Window functions of random queries, and the step that joins rows, or groups, of the same window."""
+"""Window functions of random queries, and the steps that join, or put together, rows or groups of the same window."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cq.lang.types import BIGINT, TIMESTAMP
 from cq.records import dataclass
 
 KINDS = ("TUMBLE", "HOP", "CUMULATE")
+SETS = ("EXCEPT", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL", "UNION", "UNION ALL")
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 BOUND_FIELDS = tuple(Field(name, TIMESTAMP, False) for name, _ in BOUNDS[:2])
 
@@ -158,3 +159,22 @@ def _drawn(d: Drawing, select: Select, depth: int) -> Draft:
     aliases = {alias for _, alias in select.items}
     windowed = {f.name for f in BOUND_FIELDS} <= aliases
     return View(name, (select,)), Relation(name, (), (), windowed=windowed, depth=depth)
+
+
+def window_sets(d: Drawing) -> Draft | None:
+    """Rows of two relations in windows put together by their bounds and few other columns, so that rows are equal."""
+    sides, rng = _sides(d), d.rng
+    if sides is None:
+        return None
+    kinds = [d.vocabulary.kind(rng) for _ in range(rng.choice([0, 1, 1, 2]))]
+    selects = []
+    for side in sides:
+        e = d.expressions(("p.", side.fields))
+        items = [*BOUNDS[:2], *((e.argument(kind), f"c{i}") for i, kind in enumerate(kinds))]
+        selects.append(Select(tuple(items), f"{side.text} AS p", d.where(e)))
+    depth = max(side.depth for side in sides) + 1
+    name = d.next()
+    return View(name, tuple(selects), (rng.choice(SETS),)), Relation(name, (), (), windowed=True, depth=depth)
+
+
+WINDOWS = (window_joined, window_joined, window_joined, window_sets)
