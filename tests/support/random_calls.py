@@ -12,8 +12,13 @@ from cq.lang.aggregates import Aggregate, all_aggregates
 from cq.lang.types import Kind
 
 OFTEN = ("count", "count", "sum", "sum", "avg", "min", "max")
+LISTED = ("array_agg", "string_agg", "first", "last")  # which take an order of their values
 # of small numbers, where their spread has enough digits on every engine
 SPREAD = ("var_", "stddev_", "covar_", "corr", "regr_")
+TIME_UNITS = ("DAY", "SECOND")
+NEAR = {Kind.DATE: "DAY", Kind.TIMESTAMP: "SECOND", Kind.DECIMAL: "numbers"} | dict.fromkeys(
+    (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT), "numbers"
+)  # what a RANGE of these keys is measured in
 RUNNING = ("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
 COUNTED = ("ROWS 0 PRECEDING", "ROWS 1 PRECEDING", "ROWS 3 PRECEDING", "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
            "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 30 PRECEDING AND 2 PRECEDING",
@@ -55,7 +60,8 @@ def aggregate(e: Expressions, distinct: bool) -> str:
         not entry.by_position and len(arguments) == 1 and distinct and rng.random() < (0.5 if name == "count" else 0.2)
     )
     nulls = " IGNORE NULLS" if entry.keeps_null and rng.random() < 0.4 else ""
-    return f"{name.upper()}({'DISTINCT ' if several else ''}{', '.join(arguments)}){condition}{nulls}"
+    order = f" ORDER BY {', '.join(order_keys(e, 2))}" if name in LISTED and rng.random() < 0.4 else ""
+    return f"{name.upper()}({'DISTINCT ' if several else ''}{', '.join(arguments)}{order}){condition}{nulls}"
 
 
 def _option(name: str, rng: random.Random) -> str:
@@ -72,6 +78,14 @@ def lag(e: Expressions) -> str:
     offset = rng.choice(["", ", 1", ", 2", ", 3", ", 9"])
     default = f", {e.of(kind, 1)}" if offset and rng.random() < 0.5 else ""
     return f"{rng.choice(['LAG', 'LAG', 'LEAD'])}({e.argument(kind)}{offset}{default})"
+
+
+def value(e: Expressions) -> str:
+    """The value of one row of the frame."""
+    rng = e.rng
+    x = e.argument(e.vocabulary.kind(rng))
+    call = rng.choice([f"FIRST_VALUE({x})", f"LAST_VALUE({x})", f"NTH_VALUE({x}, {rng.choice([1, 2, 3])})"])
+    return call + (" IGNORE NULLS" if rng.random() < 0.4 else "")
 
 
 WITHOUT = ("NO OTHERS", "CURRENT ROW", "GROUP", "TIES")
@@ -98,11 +112,30 @@ AROUND = ("ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING", "ROWS BETWEEN 1 FOLLOWING 
           "RANGE CURRENT ROW")  # fmt: skip
 
 
-def around(rng: random.Random) -> str:
-    """The frame of an aggregate in any order, also with rows that come later and with equal rows."""
-    if rng.random() < 0.5:
+def around(rng: random.Random, unit: str = "") -> str:
+    """The frame of an aggregate in any order, also with rows that come later and with equal rows.
+
+    unit: what a distance of the one key is measured in, as `near` says; without it no RANGE has a distance.
+    """
+    if rng.random() < 0.5 and not unit:
         return frame(rng)
-    return f"{rng.choice(AROUND)} EXCLUDE {rng.choice(WITHOUT)}" if rng.random() < 0.15 else rng.choice(AROUND)
+    bounds = near(rng, unit) if unit else rng.choice(AROUND)
+    return f"{bounds} EXCLUDE {rng.choice(WITHOUT)}" if rng.random() < 0.15 else bounds
+
+
+def near(rng: random.Random, unit: str) -> str:
+    """The rows whose key is near that of the row: so many numbers, or so many of a unit of time, before or behind."""
+
+    def distance(least: int) -> str:
+        count = rng.choice([least, least, least + 1, least + 2, 50])
+        return f"INTERVAL '{count}' {unit}" if unit in TIME_UNITS else f"{count}"
+
+    near_by, far = rng.choice([0, 1]), rng.choice([1, 3])
+    ends = [f"{distance(far)} PRECEDING", f"{distance(near_by)} PRECEDING", "CURRENT ROW",
+            f"{distance(near_by)} FOLLOWING", f"{distance(far)} FOLLOWING"]  # fmt: skip
+    first, last = sorted(rng.sample(range(len(ends)), 2))
+    start = "UNBOUNDED PRECEDING" if rng.random() < 0.2 else ends[first]
+    return f"RANGE BETWEEN {start} AND {'UNBOUNDED FOLLOWING' if rng.random() < 0.2 else ends[last]}"
 
 
 def order_keys(e: Expressions, most: int = 3) -> list[str]:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from functools import partial
 
-from random_calls import aggregate, frame, lag
+from random_calls import aggregate, frame, lag, value
 from random_drawing import BOUNDS, Draft, Drawing, Relation, outside_windows
 from random_expressions import COLUMN_TYPES, ELEMENTS
 from random_lists import LISTS
@@ -196,7 +196,7 @@ class Generator(Drawing):
             if rng.random() < 0.35:
                 call = lag(expressions)
             else:
-                call = aggregate(expressions, distinct=True)
+                call = value(expressions) if rng.random() < 0.2 else aggregate(expressions, distinct=True)
                 parts.append(frame(rng, self.query.unit if timed else ""))
             items.append((f"{call} OVER ({' '.join(parts)})", f"o{i}"))
         select = Select(tuple(items), source.name, self.where(expressions))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from random_calls import DIRECTIONS, aggregate, around, frame, lag, order_keys
+from random_calls import DIRECTIONS, NEAR, aggregate, around, frame, lag, order_keys, value
 from random_drawing import Draft, Drawing, Relation
 from random_expressions import Expressions
 from random_statements import Select, View, quoted
@@ -82,6 +82,11 @@ def ranked(d: Drawing) -> Draft | None:
         by = f"PARTITION BY {', '.join(keys)} " if keys else ""
         call = rng.choice(["ROW_NUMBER()", "ROW_NUMBER()", "RANK()", "DENSE_RANK()", *RANKS, lag(e), "", "", ""])
         rows = "" if call else f" {around(rng)}"
+        if not call and rng.random() < 0.3 and not d.vocabulary.shared:
+            call, rows = value(e), f" {around(rng)}"
+        if not call and rng.random() < 0.3:
+            key, unit = _measured(e)
+            order, rows = ([key], f" {around(rng, unit)}") if unit else (order, rows)
         items.append((f"{call or aggregate(e, False)} OVER ({by}ORDER BY {', '.join(order)}{rows})", f"o{i}"))
     qualify = ""
     numbers = [(text, alias) for text, alias in items if text.startswith(("ROW_NUMBER", "RANK", "DENSE_RANK"))]
@@ -92,6 +97,15 @@ def ranked(d: Drawing) -> Draft | None:
     where = d.where(e)
     windowed = source.windowed and any(alias == "window_start" for _, alias in items)
     return _made(d, source.depth, Select(tuple(items), source.name, where, qualify=qualify), windowed=windowed)
+
+
+def _measured(e: Expressions) -> tuple[str, str]:
+    """A column with distances, in a direction, and what these are measured in; nothing where there is none."""
+    columns = [(text, NEAR[t.kind]) for text, t in e.columns if t.kind in NEAR]
+    if not columns:
+        return "", ""
+    text, unit = e.rng.choice(columns)
+    return text + e.rng.choice(DIRECTIONS), unit
 
 
 def beside_whole(d: Drawing) -> Draft | None:
