@@ -1,4 +1,4 @@
-"""Steps of random queries about whole inputs: orders and ranks, sets, groups of several sets, sub-queries, products."""
+"""Steps of random queries about whole inputs: orders and ranks, sets, groups of several sets, joins, products."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from random_calls import DIRECTIONS, NEAR, aggregate, around, frame, lag, order_
 from random_drawing import Draft, Drawing, Relation
 from random_expressions import Expressions
 from random_statements import Select, View, quoted
+from random_subqueries import COMPARISONS, SUBQUERIES, made, one_value
 
 from cq.lang.schema import Field
 from cq.lang.types import Kind
@@ -15,12 +16,6 @@ from cq.lang.types import Kind
 MOST_PRODUCT = 2  # streams whose rows are multiplied without an equality
 RANKS = ("NTILE(3)", "PERCENT_RANK()", "CUME_DIST()")
 SETS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
-COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-
-
-def _made(d: Drawing, depth: int, *selects: Select, sets: tuple[str, ...] = (), tail: str = "", **more: bool) -> Draft:
-    name = d.next()
-    return View(name, selects, sets, tail), Relation(name, (), (), depth=depth + 1, **more)
 
 
 def _limit(d: Drawing) -> str:
@@ -63,7 +58,7 @@ def ordered(d: Drawing) -> Draft | None:
     order = f"ORDER BY {', '.join(keys)}" if rng.random() < 0.85 or d.vocabulary.shared else ""
     limit = _limit(d) if not order or rng.random() < 0.6 else ""
     windowed = source.windowed and any(alias == "window_start" for _, alias in items)
-    return _made(d, source.depth, select, tail=f"{order} {limit}".strip(), windowed=windowed)
+    return made(d, source.depth, select, tail=f"{order} {limit}".strip(), windowed=windowed)
 
 
 def ranked(d: Drawing) -> Draft | None:
@@ -96,7 +91,7 @@ def ranked(d: Drawing) -> Draft | None:
         qualify = f"{rng.choice([text, alias])} {bound}"
     where = d.where(e)
     windowed = source.windowed and any(alias == "window_start" for _, alias in items)
-    return _made(d, source.depth, Select(tuple(items), source.name, where, qualify=qualify), windowed=windowed)
+    return made(d, source.depth, Select(tuple(items), source.name, where, qualify=qualify), windowed=windowed)
 
 
 def _measured(e: Expressions) -> tuple[str, str]:
@@ -122,7 +117,7 @@ def beside_whole(d: Drawing) -> Draft | None:
         items.append((f"{aggregate(e, True)} OVER ({'PARTITION BY ' if keys else ''}{', '.join(keys)})", f"w{i}"))
     text = items[-1][0]
     qualify = f"{text} IS {rng.choice(['', 'NOT '])}NULL" if rng.random() < 0.2 else ""
-    return _made(d, source.depth, Select(tuple(items), source.name, d.where(e), qualify=qualify))
+    return made(d, source.depth, Select(tuple(items), source.name, d.where(e), qualify=qualify))
 
 
 def distinct(d: Drawing) -> Draft | None:
@@ -134,12 +129,12 @@ def distinct(d: Drawing) -> Draft | None:
     items, where = d.items(source, keep_time=0.3), d.where(e)
     keys = d.keys(e)
     if not keys or rng.random() < 0.6:
-        return _made(d, source.depth, Select(tuple(items), source.name, where, first="DISTINCT"))
+        return made(d, source.depth, Select(tuple(items), source.name, where, first="DISTINCT"))
     items = [(text, f"d{source.depth}{i}") for i, (text, _) in enumerate(items)]  # other names than the columns have
     order = [*keys, *_order(d, source)] if rng.random() < 0.5 or d.vocabulary.shared else []
     tail = f"ORDER BY {', '.join(dict.fromkeys(order))}" if order else ""
     select = Select(tuple(items), source.name, where, first=f"DISTINCT ON ({', '.join(keys)})")
-    return _made(d, source.depth, select, tail=tail)
+    return made(d, source.depth, select, tail=tail)
 
 
 def combined(d: Drawing) -> Draft | None:
@@ -162,7 +157,7 @@ def combined(d: Drawing) -> Draft | None:
     numbers = range(1, len(selects[0].items) + 1) if d.vocabulary.shared else [1]
     order = ", ".join(f"{n}{rng.choice(DIRECTIONS)}" for n in numbers)
     tail = f"ORDER BY {order} {_limit(d)}" if rng.random() < 0.2 else ""
-    return _made(d, max(p.depth for p in parts), *selects, sets=words, tail=tail)
+    return made(d, max(p.depth for p in parts), *selects, sets=words, tail=tail)
 
 
 def grouped_sets(d: Drawing) -> Draft | None:
@@ -186,7 +181,7 @@ def grouped_sets(d: Drawing) -> Draft | None:
     if group != ("ALL",):
         items.append((f"GROUPING({listed})", "g"))
     having = d.having(e, distinct=True)
-    return _made(d, source.depth, Select(tuple(items), source.name, d.where(e), group, having), ended=True)
+    return made(d, source.depth, Select(tuple(items), source.name, d.where(e), group, having), ended=True)
 
 
 def over_groups(d: Drawing) -> Draft | None:
@@ -212,11 +207,11 @@ def over_groups(d: Drawing) -> Draft | None:
     having = d.having(e, distinct=True)
     if rng.random() < 0.2:
         kind = rng.choice(source.fields).type.kind
-        text = f"MIN({e.argument(kind)}) {rng.choice(COMPARISONS)} {_value(d, d.expressions(), kind)}"
+        text = f"MIN({e.argument(kind)}) {rng.choice(COMPARISONS)} {one_value(d, d.expressions(), kind)}"
         having = f"{having} AND {text}" if having else text
     tail = f"{sorted_by} {_limit(d)}" if rng.random() < 0.4 else ""
     select = Select(tuple(items), source.name, d.where(e), tuple(keys), having)
-    return _made(d, source.depth, select, tail=tail, ended=True)
+    return made(d, source.depth, select, tail=tail, ended=True)
 
 
 def joined_again(d: Drawing) -> Draft | None:
@@ -235,7 +230,7 @@ def joined_again(d: Drawing) -> Draft | None:
         rest += f" {rng.choice(words)} {parts[n].name} AS {aliases[n]} ON {on}"
     everything = d.expressions(*((f"{a}.", p.fields) for a, p in zip(aliases, parts, strict=True)))
     items = [(everything.argument(rng.choice(everything.columns)[1].kind), f"c{i}") for i in range(rng.randint(1, 4))]
-    return _made(d, max(p.depth for p in parts), Select(tuple(items), rest, d.where(everything)))
+    return made(d, max(p.depth for p in parts), Select(tuple(items), rest, d.where(everything)))
 
 
 def values(d: Drawing) -> Draft | None:
@@ -245,87 +240,15 @@ def values(d: Drawing) -> Draft | None:
     constants = d.expressions()
     if rng.random() < 0.25:
         items = tuple((constants.of(k, 1), f"c{i}") for i, k in enumerate(kinds))
-        return _made(d, 0, Select(items, "", constants.condition(1) if rng.random() < 0.2 else ""))
+        return made(d, 0, Select(items, "", constants.condition(1) if rng.random() < 0.2 else ""))
     rows = [f"({', '.join(_constant(constants, k) for k in kinds)})" for _ in range(rng.choice([1, 2, 3, 6]))]
     names = [f"c{i}" for i in range(len(kinds))]
     rest = f"(VALUES {', '.join(rows)}) AS t({', '.join(names)})"
-    return _made(d, 0, Select(tuple((n, n) for n in names), rest))
+    return made(d, 0, Select(tuple((n, n) for n in names), rest))
 
 
 def _constant(e: Expressions, kind: Kind) -> str:
     return "NULL" if e.rng.random() < 0.1 else e.literal(kind)
-
-
-def tested(d: Drawing) -> Draft | None:
-    """Rows that pass conditions on other queries: IN, EXISTS, each with NOT, and comparisons with one value."""
-    source, rng = d.choose(), d.rng
-    if source is None:
-        return None
-    outer = d.expressions(("o.", source.fields))
-    conditions = [_condition(d, outer) for _ in range(rng.choice([1, 1, 1, 2]))]
-    if rng.random() < 0.3:
-        conditions.append(outer.condition(1))
-    rng.shuffle(conditions)
-    select = Select(tuple(d.items(source, "o.")), f"{source.name} AS o", " AND ".join(conditions))
-    return _made(d, source.depth, select)
-
-
-def _condition(d: Drawing, outer: Expressions) -> str:
-    inner, rng = d.choose(), d.rng
-    assert inner is not None
-    e = d.expressions(("i.", inner.fields))
-    kind = d.vocabulary.kind(rng) if rng.random() < 0.4 else rng.choice(inner.fields).type.kind
-    where = [e.condition(1)] if rng.random() < 0.3 else []
-    related = _related(d, outer, e)
-    word = rng.choice(["", "NOT "])
-    match rng.randrange(5):
-        case 0 | 1:
-            where += related if rng.random() < 0.4 else []
-            found = f"SELECT {e.argument(kind)} FROM {inner.name} AS i{_where(where)}"
-            form = rng.choice([f"{word}IN", "= ANY", "<> ALL"])
-            return f"{outer.argument(kind)} {form} ({found})"
-        case 2 | 3:
-            where += related if rng.random() < 0.85 else []
-            return f"{word}EXISTS (SELECT {rng.choice(['1', '*'])} FROM {inner.name} AS i{_where(where)})"
-        case _:
-            return f"{outer.argument(kind)} {rng.choice(COMPARISONS)} {_value(d, outer, kind)}"
-
-
-def _related(d: Drawing, outer: Expressions, inner: Expressions) -> list[str]:
-    """Conditions that name columns of both: an equality, and sometimes others."""
-    out = []
-    for _ in range(d.rng.choice([1, 1, 2])):
-        kind = d.rng.choice(inner.columns)[1].kind
-        out.append(f"{inner.argument(kind)} {d.rng.choice(['=', '=', '=', *COMPARISONS])} {outer.argument(kind)}")
-    return out
-
-
-def _where(conditions: list[str]) -> str:
-    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
-
-
-def _value(d: Drawing, outer: Expressions, kind: Kind | None) -> str:
-    """An aggregate of another query, of all its rows or of those that meet the row outside."""
-    inner, rng = d.choose(), d.rng
-    assert inner is not None
-    e = d.expressions(("i.", inner.fields))
-    where = [e.condition(1)] if rng.random() < 0.3 else []
-    if rng.random() < 0.6:
-        where += _related(d, outer, e)
-    call = rng.choice(["MIN", "MAX"])
-    text = aggregate(e, True) if kind is None else f"{call}({e.argument(kind)})"
-    return f"(SELECT {text} FROM {inner.name} AS i{_where(where)})"
-
-
-def with_values(d: Drawing) -> Draft | None:
-    """Columns that are the one value of another query."""
-    source, rng = d.choose(), d.rng
-    if source is None:
-        return None
-    outer = d.expressions(("o.", source.fields))
-    items = d.items(source, "o.")
-    items += [(_value(d, outer, None), f"q{i}") for i in range(rng.choice([1, 1, 2]))]
-    return _made(d, source.depth, Select(tuple(items), f"{source.name} AS o", d.where(outer)))
 
 
 def product(d: Drawing) -> Draft | None:
@@ -343,7 +266,7 @@ def product(d: Drawing) -> Draft | None:
              ("FULL JOIN", compared), ("LEFT JOIN", both.condition(1))]  # fmt: skip
     word, on = rng.choice(joins)
     rest = f"{left.name} AS l {word} {right.name} AS r{on and ' ON '}{on}"
-    return _made(d, max(left.depth, right.depth), Select(tuple(items), rest, d.where(both)))
+    return made(d, max(left.depth, right.depth), Select(tuple(items), rest, d.where(both)))
 
 
 def project(d: Drawing) -> Draft | None:
@@ -407,5 +330,4 @@ def at_end(d: Drawing) -> Draft | None:
 
 
 RESULTS = (project, over_groups, over_groups, joined, joined, joined_again, at_end, ordered, ordered, ranked, ranked,
-           beside_whole, distinct, combined, combined, grouped_sets, values, tested, tested, with_values,
-           product)  # fmt: skip
+           beside_whole, distinct, combined, combined, grouped_sets, values, *SUBQUERIES, product)  # fmt: skip
