@@ -12,6 +12,9 @@ import random
 from collections.abc import Sequence
 from functools import cache
 
+import random_json
+import random_regexes
+
 from cq.lang.casts import castable
 from cq.lang.functions import EXTRACT_PARTS, TRUNC_UNITS, Scalar, Signature, all_scalars
 from cq.lang.types import (
@@ -203,9 +206,27 @@ class Expressions:
         choices = entries_of(kind, self.wild, self.vocabulary)
         if not choices:
             return self.literal(kind)
+        if rng.random() < 0.1 and (found := self._found_in_text(kind, depth)):
+            return found
         entry, forms = rng.choice(choices)
         types = rng.choice(forms)
         return rendered(entry, [self.of(t.kind, depth - 1) for t in types], rng)
+
+    def _found_in_text(self, kind: Kind, depth: int) -> str:
+        """What a pattern or a path, which are literals, finds in a text; empty where that is never of this kind."""
+        rng = self.rng
+        if self.vocabulary.shared or kind not in {Kind.BOOLEAN, Kind.BIGINT, Kind.VARCHAR}:
+            return ""
+        text = self.of(Kind.VARCHAR, depth - 1)
+        regex, path = (_in_quotes(drawn) for drawn in (random_regexes.pattern(rng, 1), rng.choice(random_json.PATHS)))
+        match kind:
+            case Kind.BOOLEAN:
+                return f"regexp_like({text}, {regex})"
+            case Kind.BIGINT:
+                return f"regexp_count({text}, {regex})"
+        forms = ["regexp_extract({}, {}, 0)", "regexp_replace({}, {}, '<$0>')"]
+        paths = ["json_value({}, {})", "get_json_object({}, {})"]
+        return rng.choice([*(f.format(text, regex) for f in forms), *(p.format(text, path) for p in paths)])
 
     def _cast(self, kind: Kind, depth: int) -> str:
         """A cast to the kind, from a type it can come from; one that can fail is TRY_CAST unless all is allowed."""
@@ -267,7 +288,7 @@ class Expressions:
             case Kind.BOOLEAN:
                 return rng.choice(["TRUE", "FALSE"])
             case Kind.VARCHAR:
-                return "'" + random_text(rng).replace("\x00", "").replace("'", "''") + "'"
+                return _in_quotes(random_text(rng).replace("\x00", ""))
             case Kind.REAL:
                 return f"CAST({sign}{number}.5e0 AS REAL)"
             case Kind.DOUBLE:
@@ -298,6 +319,11 @@ class Expressions:
                 return f"CAST({sign}{number} AS BIGINT)"
             case _:
                 return f"{sign}{min(number, 2**31 - 1)}"
+
+
+def _in_quotes(text: str) -> str:
+    """The text as a literal."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _example(kind: Kind) -> DataType:
@@ -338,7 +364,9 @@ TEXTS = (
 
 
 def random_text(rng: random.Random) -> str:
-    """Short, long (over 12 bytes, equal beginnings), empty, not ASCII, or the text of another type's value."""
+    """Short, long (over 12 bytes, equal beginnings), empty, not ASCII, the text of another type's value, or JSON."""
     if rng.random() < 0.8:
         return rng.choice(TEXTS)
+    if rng.random() < 0.3:
+        return random_json.document(rng)
     return "".join(rng.choice("ab cé,1") for _ in range(rng.choice([1, 3, 12, 13, 40])))
