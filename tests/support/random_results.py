@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from random_calls import DIRECTIONS, NEAR, aggregate, around, frame, lag, order_keys, value
+from random_derived import DERIVED
 from random_drawing import Draft, Drawing, Relation
 from random_expressions import Expressions
 from random_statements import Select, View, quoted
@@ -330,4 +331,5 @@ def at_end(d: Drawing) -> Draft | None:
 
 
 RESULTS = (project, over_groups, over_groups, joined, joined, joined_again, at_end, ordered, ordered, ranked, ranked,
-           beside_whole, distinct, combined, combined, grouped_sets, values, *SUBQUERIES, product)  # fmt: skip
+           beside_whole, distinct, combined, combined, grouped_sets, values, product, *SUBQUERIES,
+           *DERIVED)  # fmt: skip
