@@ -1,10 +1,11 @@
-"""Relations between runs hold for random queries: parts make the whole, first rows give first results, and the order in
-which rows come within the delay changes nothing for what goes by time."""
+"""Relations between runs hold for random queries: parts make the whole, first rows give first results, and neither the
+order in which rows come within the delay nor the stream they come from changes what does not go by position."""
 
 from __future__ import annotations
 
 import pytest
 from random_relations import parted, prefixed, reordered
+from random_unordered import in_other_ways
 
 
 @pytest.mark.parametrize("first", range(0, 80, 40))
@@ -20,3 +21,9 @@ def test_the_first_rows_give_the_first_results() -> None:
 
 def test_rows_in_another_order_within_the_delay_give_the_same_by_time() -> None:
     assert not [said for seed in range(6) for said in reordered(seed)]
+
+
+def test_rows_that_are_moved_or_come_as_two_streams_give_the_same() -> None:
+    found = [in_other_ways(seed) for seed in range(60)]
+    assert not [said for said in found if said]
+    assert sum(said is not None for said in found) > 50

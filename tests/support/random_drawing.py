@@ -41,6 +41,7 @@ class Relation:
 
 
 Draft = tuple[View, Relation]
+Step = Callable[[], Draft | None]
 
 
 def outside_windows(relation: Relation) -> list[Field]:
@@ -58,7 +59,7 @@ class Drawing:
     query: Query = field(init=False)
     relations: list[Relation] = field(default_factory=list)
 
-    def attempt(self, step: Callable[[], Draft | None]) -> bool:
+    def attempt(self, step: Step) -> bool:
         """Whether a draw of the step was accepted by the binder; its relation is then there for others."""
         for _ in range(ATTEMPTS):
             made = step()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from random_calls import aggregate, frame, lag, value
-from random_drawing import BOUNDS, Draft, Drawing, Relation, outside_windows
+from random_drawing import BOUNDS, Draft, Drawing, Relation, Step, outside_windows
 from random_expressions import COLUMN_TYPES, ELEMENTS
 from random_lists import LISTS
 from random_results import RESULTS
@@ -43,10 +43,7 @@ class Generator(Drawing):
         for s in streams:
             for name in (s.name, *([late_of(s.name)] if s.late.startswith("stream:") else [])):
                 self.relations.append(self.relation(self.query, name, Relation(name, (), ())))
-        steps = [self._window, self._window, self._window, self._window_rows, self._session,
-                 self._attached, self._over, self._over, self._look_up, self._look_up, self._interval_join,
-                 self._interval_join, self._asof_join, self._union, self._unnest]  # fmt: skip
-        steps += [partial(step, self) for step in (*RESULTS, *LISTS, *WINDOWS)]
+        steps = self._steps()
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
             tries += 1
@@ -54,6 +51,13 @@ class Generator(Drawing):
         if not self.query.views:
             self.attempt(self._plain)
         return self._with_outputs()
+
+    def _steps(self) -> list[Step]:
+        """What is drawn from; those that are there more than once are drawn more often."""
+        own = [*[self._window] * 3, self._window_rows, *[self._session] * 2, self._attached, *[self._over] * 2,
+               *[self._look_up] * 4, *[self._interval_join] * 2, self._asof_join, self._union,
+               self._unnest]  # fmt: skip
+        return [*own, *(partial(step, self) for step in (*RESULTS, *LISTS, *WINDOWS))]
 
     def _with_outputs(self) -> Query:
         """The views nobody reads, and sometimes others, as outputs; streams nobody reads are gone."""
@@ -137,13 +141,17 @@ class Generator(Drawing):
         items = [*BOUNDS[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
         items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, distinct=True))]
         where, having = self.where(expressions), self.having(expressions, distinct=True)
-        if rng.random() < 0.2 and not source.windowed:
+        if self._counts_rows() and not source.windowed:
             counted = tuple(i for i in items if i not in BOUNDS)
             select = Select(counted, self._counted(source, keys), where, tuple(keys), having)
             return View(self.next(), (select,)), Relation(self.next(), (), (), depth=source.depth + 1)
         function = self._sessions(source, keys)
         select = Select(tuple(items), function, where, ("window_start", "window_end", *keys), having)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
+
+    def _counts_rows(self) -> bool:
+        """Whether a window has a number of rows, rather than those of some time."""
+        return self.rng.random() < 0.3
 
     def _sessions(self, source: Relation, keys: Sequence[str]) -> str:
         """The sessions of these keys over a relation."""
