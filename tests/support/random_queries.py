@@ -267,7 +267,8 @@ class Generator(Drawing):
         mine, theirs = (f"l.{quoted(rng.choice(left.times))}", f"r.{quoted(rng.choice(right.times))}")
         ahead = rng.random() < 0.3
         moved = rng.choice(["", "", f" {rng.choice('+-')} {self.interval()}"])
-        on = [f"{mine} {rng.choice(['<=', '<'] if ahead else ['>=', '>'])} {theirs}{moved}"]
+        near = f"{mine} {rng.choice(['<=', '<'] if ahead else ['>=', '>'])} {theirs}{moved}"
+        on = []
         if rng.random() < 0.3:
             on.append(f"{theirs} - {mine} <= {self.interval()}" if ahead else f"{mine} - {theirs} <= {self.interval()}")
         for _ in range(rng.choice([0, 1, 1, 2])):
@@ -275,11 +276,14 @@ class Generator(Drawing):
             on.append(f"{inner.argument(kind)} = {outer.argument(kind)}")
         if rng.random() < 0.2:
             on.append(rng.choice([inner, outer]).condition(1))
-        rng.shuffle(on)
         items = self.items(left, "l.")
         items += [(f"r.{quoted(rng.choice(right.fields).name)}", f"r{i}") for i in range(rng.randint(1, 3))]
-        word = rng.choice(["ASOF JOIN", "ASOF LEFT JOIN"])
-        rest = f"{left.name} AS l {word} {right.name} AS r ON {' AND '.join(on)}"
+        matched = f" MATCH_CONDITION ({near})" if rng.random() < 0.3 else ""
+        if not matched:
+            on.append(near)
+        rng.shuffle(on)
+        rest = f"{left.name} AS l {rng.choice(['ASOF JOIN', 'ASOF LEFT JOIN'])} {right.name} AS r{matched}"
+        rest += f" ON {' AND '.join(on)}" if on else ""
         both = self.expressions(("l.", left.fields), ("r.", right.fields))
         select = Select(tuple(items), rest, self.where(both, 0.15))
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
