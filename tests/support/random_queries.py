@@ -212,17 +212,19 @@ class Generator(Drawing):
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=windowed, depth=source.depth + 1)
 
     def _look_up(self) -> Draft | None:
-        """[LEFT] JOIN a keyed window result FOR SYSTEM_TIME AS OF."""
+        """[LEFT] JOIN a keyed window result, or the rows of a stream as versions, FOR SYSTEM_TIME AS OF."""
         left, rng = self.choose(timed=True), self.rng
-        rights = [r for r in self.relations if r.keys and r.depth < 4]
-        if left is None or not rights:
+        results = [r for r in self.relations if r.keys and r.depth < 4]
+        versions = [r for r in self.relations if r.times and not r.depth]
+        if left is None or not results + versions:
             return None
-        right = rng.choice(rights)
+        right = rng.choice(results if results and rng.random() < 0.8 else versions or results)
         inner = self.expressions(("l.", left.fields))
-        types = {f.name: f.type for f in right.fields}
-        on = [f"r.{k} = {inner.argument(types[k].kind)}" for k in right.keys]
+        types = {quoted(f.name): f.type for f in right.fields}
+        keys = right.keys or (quoted(rng.choice(right.fields[:-1]).name),)
+        on = [f"r.{k} = {inner.argument(types[k].kind)}" for k in keys]
         both = self.expressions(("l.", left.fields), ("r.", right.fields))
-        if rng.random() < 0.25:
+        if rng.random() < 0.25 and right.keys:
             on.append(both.condition(1))
         rng.shuffle(on)
         items = self.items(left, "l.")
