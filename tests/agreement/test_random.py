@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from random_chunk import spark_chunk
+from random_coverage import FIRST_SEED, queries_of_constructs
 from random_soak import Chunk, in_process
 from spark_fixture import spark  # noqa: F401
 
@@ -41,6 +42,12 @@ def test_compiled_plans_are_the_reference(chunk: Chunk) -> None:
 def test_generated_code_interpreted_is_the_reference(chunk: Chunk) -> None:
     counts = counts_of(chunk)
     assert counts["interpreted cases"] + counts.get("refused", 0) == chunk.plans
+
+
+def test_every_construct_is_drawn() -> None:
+    constructs, operators = queries_of_constructs(range(FIRST_SEED, FIRST_SEED + 400))
+    assert [name for name, count in operators.items() if not count] == ["trigger"]  # random_triggers.py draws those
+    assert not [name for name, count in constructs.items() if not count]
 
 
 @pytest.mark.spark

@@ -51,9 +51,11 @@ def unordered_query(seed: int) -> Query:
 
 
 def in_other_ways(seed: int) -> str | None:
-    """How the rows of a query change when its input is moved, or split; None where a run ends with an error."""
+    """How rows change when the input is moved, or split; None where a query reads no stream, or ends with an error."""
     rng = random.Random(f"ways {seed}")
     query = unordered_query(seed)
+    if not query.streams:
+        return None
     given = {s.name: _rows(rng, s, UNITS[query.unit]) for s in query.streams}
     moved = {name: _moved(rng, rows, DELAY * UNITS[query.unit]) for name, rows in given.items()}
     runs = {"as it comes": (query.text(), given), "moved": (query.text(), moved), "split": _split(rng, query, given)}
