@@ -69,19 +69,22 @@ def row_among(row: RowOfValues, items: Sequence[Any], negated: bool, at: Span) -
 
 
 def row_among_rows(row: RowOfValues, query: ast.Query, negated: bool, at: Span) -> ast.Expr:
-    """`(a, b) IN (SELECT x, y …)`: some row of the query equals it."""
-    if negated:
-        raise compile_error(
-            "CQ0501",
-            "NOT IN of a row of values and a query is not supported",
-            at,
-            help="write NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y = a.y)",
-        )
+    """`(a, b) [NOT] IN (SELECT x, y …)`: some row of the query equals it; NULL where only a NULL leaves that open."""
     names = tuple(f"{_VALUE}{i}" for i, _ in enumerate(row.items, 1))
     there = RowOfValues(tuple(ast.ColumnRef(n, ROWS, span=at) for n in names), at)
     rows = ast.DerivedTable(query, alias=ROWS, columns=names, span=query.span)
+    equal = rows_equal(there, row, at)
+    assert isinstance(equal, ast.Logical)
+    unlike = tuple(ast.IsTest(e, "FALSE", True, span=at) for e in equal.operands)
+    queries = (_one_of(rows, where, at) for where in (equal, ast.Logical("AND", unlike, span=at)))
+    among = ast.Exists(*queries, span=at)
+    return ast.Not(among, span=at) if negated else among
+
+
+def _one_of(rows: ast.DerivedTable, where: ast.Expr, at: Span) -> ast.Query:
+    """SELECT 1 FROM rows WHERE …"""
     one = ast.SelectItem(ast.NumberLiteral("1", span=at), span=at)
-    return ast.Exists(ast.Query(ast.Select((one,), (rows,), rows_equal(there, row, at), span=at), span=at), span=at)
+    return ast.Query(ast.Select((one,), (rows,), where, span=at), span=at)
 
 
 def between_symmetric(operand: ast.Expr, low: ast.Expr, high: ast.Expr, negated: bool, at: Span) -> ast.Expr:
@@ -143,8 +146,21 @@ def aggregate_of(query: ast.Query, name: str, star: bool, at: Span) -> ast.Expr:
 
 
 def exists_as_value(node: ast.Exists) -> ast.Expr:
-    """EXISTS where it is no condition of its own: how many rows there are is more than 0."""
-    query, at = node.query, node.span
+    """EXISTS where it is no condition of its own: how many rows there are is more than 0. IN of a row of values is NULL
+    where there are only rows that may be that one."""
+    there = _has_rows(node.query, node.span)
+    if node.possible is None:
+        return there
+    branches: tuple[tuple[ast.Expr, ast.Expr], ...] = (
+        (there, ast.BooleanLiteral(True, span=node.span)),
+        (_has_rows(node.possible, node.span), ast.NullLiteral(span=node.span)),
+    )
+    whens = tuple(ast.When(c, v, span=node.span) for c, v in branches)
+    return ast.Case(None, whens, ast.BooleanLiteral(False, span=node.span), span=node.span)
+
+
+def _has_rows(query: ast.Query, at: Span) -> ast.Expr:
+    """(SELECT COUNT(*) …) > 0."""
     select = query.body
     if isinstance(select, ast.Select) and not any(isinstance(n, ast.Call) for i in select.items for n in ast.walk(i)):
         one = ast.SelectItem(ast.NumberLiteral("1", span=at), span=at)

@@ -90,7 +90,6 @@ CASES: dict[str, list[str]] = {
         "SELECT a FROM t WHERE a NOT NULL",
         "SELECT a FROM t WHERE (a, b) BETWEEN 1 AND 2",
         "SELECT a FROM t WHERE a > 10 a < 20",
-        "SELECT a FROM t WHERE (a, b) NOT IN (SELECT c, d FROM u)",
         "SELECT a FROM t WHERE a = ANY (1, 2)",
         "SELECT a FROM t WHERE a <> ALL (b, 2)",
         "SELECT a FROM t WHERE a > 1 XOR b > 2",

@@ -213,9 +213,14 @@ class Like(Node):
 
 @node
 class Exists(Node):
-    """`EXISTS (query)`."""
+    """`EXISTS (query)`.
+
+    possible: of `(a, b) IN (SELECT …)`, the rows that are that one, or may be, since a NULL is compared; where there
+    are only some of the latter, the condition is NULL.
+    """
 
     query: Query
+    possible: Query | None = None
 
 
 @node

@@ -75,13 +75,20 @@ def holds_query(node: ast.Node) -> bool:
 
 
 def tested(node: ast.Expr) -> tuple[ast.InQuery | ast.Exists, bool] | None:
-    """The IN or EXISTS that a condition is, and whether it is negated; None for any other condition."""
+    """The IN or EXISTS that a condition is, and whether it is negated; None for any other condition.
+
+    A row of values is not IN the rows of a query where there is none that may be that row.
+    """
     negated = False
     while isinstance(node, ast.Not):
         node, negated = node.operand, not negated
     if isinstance(node, ast.InQuery):
         return node, negated != node.negated
-    return (node, negated) if isinstance(node, ast.Exists) else None
+    if not isinstance(node, ast.Exists):
+        return None
+    if negated and node.possible is not None:
+        node = ast.Exists(node.possible, span=node.span)
+    return node, negated
 
 
 # --------------------------------------------------------------------------------------------------- IN and EXISTS
