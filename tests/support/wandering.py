@@ -113,7 +113,8 @@ class Wandering:
         if read.rows is None:
             return []
         names = [c.name for c in self._engine.pipeline.sources[number].columns]
-        return read.rows.slice(first, count).select(names).to_batches()
+        left = read.rows.num_rows - first  # a slice of a table without columns may be longer than the table
+        return read.rows.slice(first, left if count is None else min(count, left)).select(names).to_batches()
 
     def _failure(self) -> EngineFailure | None:
         """The failure that ended the run, its site as the plan has it that the caller knows."""
