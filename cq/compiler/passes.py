@@ -45,6 +45,7 @@ class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
     counting: kernels count the rows of every operator.  scheme: how transactions run, where they can.
+    adaptive: whether how many of them are run together adapts.
     functions: the user's own that the text may call.  kept: what was made of plans before.
     """
 
@@ -54,6 +55,7 @@ class Request:
     settings: Mapping[str, int | str] = field(default_factory=dict)
     workers: int = 1
     scheme: str = "auto"
+    adaptive: bool = False
     counting: bool = False
     functions: tuple[UserFunction | UserFold, ...] = ()
     kept: KeptPlans = field(default_factory=KeptPlans, compare=False, repr=False)
@@ -176,7 +178,7 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     from cq.planner.physical.transactions import Natively
 
     natively = Natively(needs_no_state, needs_no_python)
-    parts = choose(plan, request.workers, decides_lane, natively, request.scheme)
+    parts = choose(plan, request.workers, decides_lane, natively, request.scheme, request.adaptive)
     return tuple(verify(part) for part in parts)
 
 
@@ -276,7 +278,7 @@ class Compiled:
             return self._done
         if self._made is None:
             request = self.request
-            key = (request.source.text, request.workers, request.scheme, request.counting)
+            key = (request.source.text, request.workers, request.scheme, request.adaptive, request.counting)
             self._made = request.kept.of(key, self.plan)
         return self._made
 
@@ -296,9 +298,11 @@ class Compiled:
         return other
 
     def _request_for(self, workers: int) -> Request:
-        from cq.planner.binding.settings import TRANSACTIONS
+        from cq.planner.binding.settings import ADAPTIVE, PUNCTUATION, PUNCTUATION_EVENTS, TRANSACTIONS
 
-        return replace(self.request, workers=workers, scheme=SCHEMES[self.setting(TRANSACTIONS, 0)])
+        scheme = SCHEMES[self.setting(TRANSACTIONS, 0)]
+        adaptive = self.setting(PUNCTUATION, PUNCTUATION_EVENTS) == ADAPTIVE
+        return replace(self.request, workers=workers, scheme=scheme, adaptive=adaptive)
 
     def counting(self) -> Compiled:
         """The same query, with kernels that count the rows of every operator."""

@@ -31,7 +31,7 @@ def analyze(compiled: Compiled, threads: int | None = None, progress: Progress |
     def measure(engine: Engine, over: bool) -> None:
         held = engine.held_bytes() if over else [{} for _ in engine.pipeline.stages]
         of_stages = zip(engine.metrics().stages, engine.counted(), held, strict=True)
-        stages.append([StageMeasures(m.busy_ns, counted, bytes_) for m, counted, bytes_ in of_stages])
+        stages.append([StageMeasures(m.busy_ns, counted, bytes_, m.punctuations) for m, counted, bytes_ in of_stages])
 
     sinks = {o.name: Discard() for o in compiled.outputs}
     options = RunOptions(workers, unhashed=frozenset(sinks), on_end=measure)

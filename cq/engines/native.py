@@ -22,11 +22,19 @@ from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, Sour
 from cq.lang import error_places
 from cq.lang.types import to_arrow
 from cq.lang.value_text import size_text
-from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT, PUNCTUATION, PUNCTUATION_EVENTS
+from cq.planner.binding.settings import (
+    ADAPTIVE,
+    HEURISTIC,
+    MEMORY_LIMIT,
+    NO_MEMORY_LIMIT,
+    PUNCTUATION,
+    PUNCTUATION_EVENTS,
+)
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
+from cq.runtime.engine.ways.pace import LADDER
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.pipeline import Pipeline, Site, SourceSpec
 from cq.ways import HEURISTICS
@@ -84,11 +92,12 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
     return None if asked == NO_MEMORY_LIMIT else asked
 
 
-def ticket_rows(compiled: Compiled, pipeline: Pipeline, batch_rows: int) -> int:
-    """The most rows of a ticket: where workers share transactions, a ticket is what is run together."""
+def ticket_rows(compiled: Compiled, pipeline: Pipeline, batch_rows: int) -> tuple[int, bool]:
+    """The most rows of a ticket, and whether that adapts: workers that share transactions run those of one together."""
     if not any(stage.way.traits.together for stage in pipeline.stages):
-        return batch_rows
-    return min(batch_rows, compiled.setting(PUNCTUATION, PUNCTUATION_EVENTS))
+        return batch_rows, False
+    interval = compiled.setting(PUNCTUATION, PUNCTUATION_EVENTS)
+    return (min(batch_rows, LADDER[-1]), True) if interval == ADAPTIVE else (min(batch_rows, interval), False)
 
 
 class PipelineRun:
@@ -104,10 +113,12 @@ class PipelineRun:
         self._names = [sink.name for sink in pipeline.sinks]
         self._source = compiled.request.source
         schemas = [arrow_schema(outputs[name]) for name in self._names]
+        most, adaptive = ticket_rows(compiled, pipeline, options.batch_rows)
         self.engine = Engine(
             pipeline,
             threads=options.threads,
-            batch_rows=ticket_rows(compiled, pipeline, options.batch_rows),
+            batch_rows=most,
+            adaptive=adaptive,
             heuristic=HEURISTICS[compiled.setting(HEURISTIC, 0)],
             memory_limit=options.memory_limit,
             schemas=schemas,

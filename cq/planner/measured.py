@@ -6,6 +6,7 @@ A stage is one loop, so time is known of a stage and never of an operator inside
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from cq.errors import printable
@@ -24,12 +25,14 @@ class StageMeasures:
     """What the workers did in one stage. busy_ns: their time in it, all together.
 
     operators: of each in the order of the stage's plan, the rows it gave and those it dropped as late.  held_bytes: by
-    identity, what operators held when the run was over; empty where it was stopped before.
+    identity, what operators held when the run was over; empty where it was stopped before.  punctuations: where their
+    length adapts, (events at most, how many of these there were), ascending.
     """
 
     busy_ns: int
     operators: Sequence[tuple[int, int]]
     held_bytes: dict[str, int]
+    punctuations: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ def measured_facts(parts: Sequence[PhysicalPlan], run: RunMeasures) -> Facts:
     nodes = facts["nodes"]
     for shown, (stage, measures) in zip(facts["stages"], planned, strict=True):
         shown["busy_ns"] = measures.busy_ns
+        if measures.punctuations:
+            shown["punctuations"] = _lengths(measures.punctuations)
         counted = zip(stage.plan.nodes(), measures.operators, strict=True)
         own = [(n, counts) for n, counts in counted if not isinstance(n, StageInput)]
         for number, (node, (rows, late)) in zip(shown["nodes"], own, strict=True):
@@ -91,6 +96,12 @@ def draw_measured(facts: Facts) -> str:
         lines += ["", f"{printable(stage['name'])}: {stage['runs']} · busy {stage['busy_ns'] / 1e9:.2f} s"]
         if any(facts["nodes"][n]["operator"] == "trigger" for n in stage["nodes"]):
             lines.append(f"  {stage['reason']}")
+        if "punctuations" in stage:
+            of = stage["punctuations"]
+            lines.append(
+                f"  {of['count']:,} punctuations of {of['median']:,} events at most (the median; {of['least']:,} to "
+                f"{of['most']:,})"
+            )
         lines.append(f"  {head}")
         for number in stage["nodes"]:
             node = facts["nodes"][number]
@@ -98,6 +109,14 @@ def draw_measured(facts: Facts) -> str:
             inputs = " ".join(f"#{i}" for i in node["inputs"])
             lines.append(f"  {numbers}  {title(node)}{f'  ({inputs})' if inputs else ''}")
     return "\n".join([*lines, "", ONE_LOOP])
+
+
+def _lengths(punctuations: Sequence[tuple[int, int]]) -> dict[str, int]:
+    """How many punctuations there were, and of how many events at most: the median and the range."""
+    lengths, counts = zip(*punctuations, strict=True)
+    count = sum(counts)
+    median = next(e for e, upto in zip(lengths, accumulate(counts), strict=True) if 2 * upto >= count)
+    return {"count": count, "median": median, "least": lengths[0], "most": lengths[-1]}
 
 
 def rows_text(node: Facts) -> str | None:

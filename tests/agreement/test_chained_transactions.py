@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,9 +14,14 @@ from changed_settings import change_settings
 from random_chains import random_chains
 from test_transactions import STREAMS, Application
 
+from cq.engines.analysis import analyze
+from cq.planner.binding.settings import ADAPTIVE
+from cq.runtime.base.kernel import library
 from cq.runtime.base.ops import ld_i64, release, st_i64, st_u8, zalloc
 from cq.runtime.base.simulation import Memory
 from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.engine import build
+from cq.runtime.engine.ways import pace
 from cq.runtime.flow.chained import array_grow, same_row
 from cq.runtime.layout.chains import (
     ACCESS_IMAGE,
@@ -26,7 +33,7 @@ from cq.runtime.layout.chains import (
     PLACE_KEY_TEXTS,
     PLACE_WORDS_SHIFT,
 )
-from cq.ways import SCHEMES
+from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME
 from cq.ways import Way as Runs
 
 INTERPRETED, COMPILED, ALL = range(12), (1000, 1001), range(12, 600)
@@ -216,3 +223,48 @@ def test_a_million_events_give_the_same_for_all_workers_and_intervals(name: str,
     for workers, interval in itertools.product(WORKERS, INTERVALS):
         in_chains(application.prepared, interval)
         application.agrees(Way(workers, batch_rows=100_000))
+
+
+# -- how many events run together adapts -----------------------------------------------------------------------------
+
+
+def adapt_at_once(*where: Any, behind: int, adapt: Callable[..., None]) -> None:
+    """Punctuations adapt, and those that are on their way count, too."""
+    adapt(*where, behind=0)
+
+
+@pytest.mark.parametrize("scheme", [s for s in WAY_OF_SCHEME if s != UNCHECKED])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_pace_gives_the_rows_of_one_loop(seed: int, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    r = random.Random(seed)
+    made = random_chains(seed, 400, texts=True)
+    made.give_tables({"s": made.given()["s"].combine_chunks()})
+    expected = made.reference()
+    library()  # which hashes results, is compiled from what is there before it is replaced
+    monkeypatch.setattr(pace, "LADDER", (1, 2, 3, 5, 8, 13, 21))
+    monkeypatch.setattr(pace, "RUNGS", 7)
+    monkeypatch.setattr(pace, "FIRST_RUNG", 2)
+    monkeypatch.setattr(pace, "WINDOW", 1)  # something is decided after every punctuation, whatever it cost
+    monkeypatch.setattr(build, "adapt", partial(adapt_at_once, adapt=build.adapt))
+    paces: list[int] = []
+
+    def step(rung: int, *_: int) -> int:
+        paces.append(r.choice((-1, 0, 1)) if 0 < rung < 6 else (rung == 0) - (rung == 6))
+        return paces[-1]
+
+    monkeypatch.setattr(pace, "pace_step", step)
+    change_settings(made.compiled, transactions=SCHEMES.index(scheme), punctuation_interval=ADAPTIVE)
+    assert made.native(Way(2, interpreted=True)) == expected, f"seed {seed}"
+    assert len(set(paces)) == 3, "the pace has not changed"
+
+
+@pytest.mark.parametrize("scheme", [s for s in WAY_OF_SCHEME if s != UNCHECKED])
+def test_compiled_an_application_is_that_of_one_loop_at_its_own_pace(scheme: str) -> None:
+    application = Application("streaming_ledger", {"accounts": 64, "balance": 20_000}, 30_000)
+    compiled = application.prepared.compiled
+    change_settings(compiled, transactions=SCHEMES.index(scheme), punctuation_interval=ADAPTIVE)
+    for way in (Way(0), Way(1), Way(2, 3), Way(2, 4096), Way(4, 100_000)):
+        application.agrees(way)
+    (stage,) = [s for s in analyze(compiled, 2)["stages"] if "punctuations" in s]
+    assert stage["punctuations"]["count"] >= 3 and 50 <= stage["punctuations"]["median"] <= 10_000
+    assert "adaptive" in stage["reason"]

@@ -21,7 +21,8 @@ SETTINGS: dict[str, str] = {
     "event waits only for earlier events that name the same rows, 'auto' the faster of the two by estimated cost; the "
     "rows are the same. Default: 'auto'. To compare with: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or partitions, "
     "'nolock' does not and gives wrong rows",
-    "punctuation_interval": "most events whose transactions are run together by all workers. Default: 500",
+    "punctuation_interval": "most events whose transactions are run together by all workers; 'auto' adapts it to what "
+    "pays while the query runs; the rows are the same. Default: 500",
     "time_zone": "the zone in which TIMESTAMP_LTZ is shown and cut into days, and of text that names no zone, such "
     "as 'Europe/Berlin' or '+02:00'. Default: 'UTC'",
 }
@@ -43,8 +44,9 @@ TRANSACTIONS = "transactions"
 PUNCTUATION = "punctuation_interval"
 TIME_ZONE = "time_zone"
 PUNCTUATION_EVENTS = 500  # as in the TStream paper
+ADAPTIVE = 0  # the value of 'auto'
 CHOICES = {HEURISTIC: HEURISTICS, TRANSACTIONS: SCHEMES}
-WORDS = frozenset({MEMORY_LIMIT, TIME_ZONE, *CHOICES})
+WORDS = frozenset({MEMORY_LIMIT, TIME_ZONE, PUNCTUATION, *CHOICES})
 """The settings whose values may be text."""
 NO_MEMORY_LIMIT = 0  # the value of 'none'
 
@@ -95,6 +97,8 @@ def _number(name: str, written: Setting) -> int | None:
     if name == MEMORY_LIMIT:
         return written if isinstance(written, int) and written > 0 else bytes_of(str(written))
     text = str(written)
+    if name == PUNCTUATION and text.lower() == "auto":
+        return ADAPTIVE
     if not (text.isascii() and text.isdigit() and len(text) < 9):
         return None
     least = 1 if name == PUNCTUATION else 0
@@ -107,6 +111,8 @@ def takes(name: str) -> str:
         return "one of " + ", ".join(f"'{word}'" for word in CHOICES[name])
     if name == TIME_ZONE:
         return "the name of a zone, such as 'Europe/Berlin', or a distance, '+02:00'"
+    if name == PUNCTUATION:
+        return f"a whole number from 1 to {MAX_SETTING:,}, or 'auto'"
     return "a size such as '2GB', or 'none'" if name == MEMORY_LIMIT else "a whole number"
 
 

@@ -73,18 +73,33 @@ TOLD = {
 }
 """Why transactions are run together, for people."""
 
+ADAPTIVE = "; how many events are run together is adaptive"
+
 LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64  # of a stage, for sixteen workers; each ticket has a record for every one
 
 
 def choose(
-    plan: LogicalPlan, workers: int, routable: Routable, natively: Natively | None = None, scheme: str = "auto"
+    plan: LogicalPlan,
+    workers: int,
+    routable: Routable,
+    natively: Natively | None = None,
+    scheme: str = "auto",
+    adaptive: bool = False,
 ) -> tuple[PhysicalPlan, ...]:
     """The physical plan of each connected part of the plan, for so many workers (0: inline, as one).
 
     scheme: how transactions are to run, where they can.  natively: for what decides whether they can.
+    adaptive: whether the engine finds out how many of them to run together.
     """
-    return tuple(_Choice(part, max(workers, 1), routable, natively, scheme).made() for part in connected(plan))
+    made = (_Choice(part, max(workers, 1), routable, natively, scheme).made() for part in connected(plan))
+    return tuple(_adapting(part) if adaptive else part for part in made)
+
+
+def _adapting(part: PhysicalPlan) -> PhysicalPlan:
+    """The part, which says that the punctuations of its transactions adapt."""
+    stages = (replace(s, reason=s.reason + ADAPTIVE) if s.way.traits.together else s for s in part.stages)
+    return replace(part, stages=tuple(stages))
 
 
 class _Choice:

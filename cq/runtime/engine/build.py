@@ -10,6 +10,7 @@ from cq.runtime.containers.state import drop_state, made, native_name, weighed_s
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Carried, Plant, new_depot
 from cq.runtime.engine.user_calls import place_constants
+from cq.runtime.engine.ways.pace import adapt
 from cq.runtime.engine.ways.protocol import Making, Runner, runners
 from cq.runtime.flow import admission_words as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
@@ -25,6 +26,9 @@ PENDING_BATCHES = (
 TICKETS_A_WORKER = 8  # waiting at each stage: enough to ride over a slow ticket, few enough to stay in the cache
 WAITING_RESULTS = 16  # parcels in each sink, then the last stage waits for the feeder; at 64 they leave the cache
 NO_LIMIT = 2**63 - 1
+# Where the length of punctuations adapts, results leave in parcels of so many rows, as with the fixed length. By 10,000
+# rows at a time an event takes 6 to 10 % less, and results of 16 punctuations would wait for one another.
+PARCEL_ROWS = 500
 MOST_SEGMENTS = 1024  # in a ticket; one that has more crossings and turns of sources is cut earlier
 
 
@@ -36,15 +40,24 @@ def build(
     heuristic: int,
     state_limit_bytes: int = NO_LIMIT,
     saved: tuple[int, ...] = (),
+    adaptive: bool = False,
 ) -> Plant:
-    """All structures of a pipeline. workers: 0 runs inline, as one.  saved: as of a plant."""
+    """All structures of a pipeline. workers: 0 runs inline, as one.  saved: as of a plant.
+
+    adaptive: where transactions are run together, the engine finds out of how many at a time, up to `batch_rows`.
+    """
     plant = Plant(host, pipeline, max(workers, 1), saved)
     plant.engine = plant.block(s.ENGINE_WORDS)
     try:
-        for number in range(len(pipeline.stages)):
-            _build_stage(plant, number, batch_rows)
+        for number, spec in enumerate(pipeline.stages):
+            adapts = adaptive and spec.way.traits.together
+            _build_stage(plant, number, min(batch_rows, PARCEL_ROWS) if adapts else batch_rows)
         _build_sinks(plant)
         _build_admission(plant, batch_rows)
+        if adaptive:
+            for number, spec in enumerate(pipeline.stages):
+                if spec.way.traits.together:
+                    adapt(plant, plant.stages[number], batch_rows, behind=len(plant.tickets) * (number + 1))
     except BaseException:
         close(plant)
         raise

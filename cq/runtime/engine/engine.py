@@ -114,11 +114,13 @@ class Engine:
         schemas: Sequence[pa.Schema] | None = None,
         interpreted: bool = False,
         snapshot: Snapshot | None = None,
+        adaptive: bool = False,
     ) -> None:
         """A run that has not begun, or goes on from a snapshot.
 
         memory_limit: bytes that the states of all stages may hold; beyond them the run fails with LIMIT.
         schemas: of each sink's batches, of the layouts of its columns.
+        adaptive: as of `build`.
         """
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
         self.pipeline = pipeline
@@ -132,7 +134,8 @@ class Engine:
         with self._host.active():
             threads = threads if pipeline.workers is None else min(threads, pipeline.workers)
             saved = () if snapshot is None else saved_states(pipeline, snapshot)
-            self._plant = build(self._host, pipeline, threads, batch_rows, HEURISTICS.index(heuristic), limit, saved)
+            order = HEURISTICS.index(heuristic)
+            self._plant = build(self._host, pipeline, threads, batch_rows, order, limit, saved, adaptive)
             if snapshot is not None:
                 try:
                     put_snapshot(self._host, self._plant, snapshot)

@@ -5,10 +5,13 @@ Numbers of different stages are not of the same instant; each never falls.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Plant
+from cq.runtime.engine.ways.pace import intervals_of
 from cq.runtime.flow import admission_words as m
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.chains import CHAINS_ORDER
@@ -21,7 +24,7 @@ class StageMetrics:
 
     state_bytes, buffer_bytes: held by its containers, when last weighed, and by its rows on their way.
     turns_ns, rows_ns: of busy_ns, what transactions have waited for their turn and for rows, if their scheme has them
-    wait.
+    wait.  punctuations: where their length adapts, (events at most, how many of these there were), ascending.
     """
 
     name: str
@@ -36,6 +39,7 @@ class StageMetrics:
     buffer_bytes: int
     turns_ns: int
     rows_ns: int
+    punctuations: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def read_metrics(host: Host, plant: Plant) -> Metrics:
         queued = host.function("ring_size")(host.word(stage, s.STAGE_INPUT))
         state_bytes = host.word(stage, s.STAGE_STATE_BYTES)
         counts = (rows_in, rows_out, items, calls, busy_ns, queued, workers, state_bytes, held)
-        stages.append(StageMetrics(spec.name, *counts, *_waited(host, stage)))
+        stages.append(StageMetrics(spec.name, *counts, *_waited(host, stage), intervals_of(host, stage)))
     return Metrics(
         tuple(host.word(source, m.SOURCE_TAKEN) for source in plant.sources),
         host.word(plant.admission, m.ADMISSION_LATE_ROWS),

@@ -12,12 +12,13 @@ its maximum is at least what lets its watermark be MINIMUM: rows below are late.
 sources have been admitted as far as they can be before it speaks, so that again nothing depends on who was faster.
 
 Roles     one at a time, whoever gets ADMISSION_BUSY. The feeder pushes loans and, last, END_OF_SOURCE into SOURCE_RING.
-Shared    ADMISSION_BUSY  try-lock.  ADMISSION_PAUSED  no further ticket is cut while it is 1.
+Shared    ADMISSION_BUSY  try-lock.  ADMISSION_PAUSED  no further ticket is cut while it is 1.  ADMISSION_INTERVAL  who
+          adapts the length of tickets stores it; it is loaded before every ticket, and any that is seen will do.
 I1        serials are given once, in merge order, whatever the record batches and tickets. tests: test_merge_order_is_*
 I2        MINIMUM never falls, and no closing time is passed without a CLOSE.            tests: test_every_passed_*
           The watermarks of a ticket's rows are the minimum at each.                     tests: test_watermarks_*
 I3        a ticket has at most ADMISSION_BATCH_ROWS rows and of one loan a source.       tests: test_a_ticket_*
-Order     all words but four are plain, and belong to the holder of ADMISSION_BUSY (worker.py). ADMISSION_ENDED is
+Order     all words but five are plain, and belong to the holder of ADMISSION_BUSY (worker.py). ADMISSION_ENDED is
           stored (seq_cst) before BUSY is given back; who reads 1 without the lock finds nothing to admit, and that
           stays so. ADMISSION_PAUSED is loaded before every ticket. LOAN_USERS: raised while admission still uses the
           loan itself, so it is never 0 in between. Tickets pass by the ring of the first stage, and come back by their
@@ -55,6 +56,7 @@ from cq.runtime.flow.admission_words import (
     ADMISSION_ENDED,
     ADMISSION_GRID_TABLE,
     ADMISSION_GRIDS,
+    ADMISSION_INTERVAL,
     ADMISSION_LATE_ROWS,
     ADMISSION_LOANS,
     ADMISSION_MARKED,
@@ -554,6 +556,9 @@ def admit(admission: int, most: int) -> int:
         ticket = pool_take(ld_i64(admission, ADMISSION_TICKETS))
         if ticket == 0:
             return made
+        interval = at_load(admission + ADMISSION_INTERVAL * 8)
+        if interval != 0:
+            st_i64(admission, ADMISSION_BATCH_ROWS, interval)
         st_i64(ticket, BATCH_FIRST, ld_i64(admission, ADMISSION_SERIAL))
         st_i64(ticket, BATCH_ENDED, _ended(admission))
         if ld_i64(ticket, ITEM_MARKS) != 0:

@@ -7,6 +7,7 @@ from cq.runtime.layout.words import Struct
 _admission = Struct("ADMISSION")
 ADMISSION_BUSY = _admission.line()
 ADMISSION_PAUSED = _admission.line()
+ADMISSION_INTERVAL = _admission.line()  # rows of the next tickets at most; 0: as always
 ADMISSION_SOURCES = _admission.word()
 ADMISSION_SOURCE_TABLE = _admission.word()
 ADMISSION_SERIAL = _admission.word()  # of the next row

@@ -68,6 +68,8 @@ CHAINS_EVALUATE = _chains.word()
 CHAINS_COUNT = _chains.word()  # shares: a power of two
 CHAINS_OTHER = _chains.word()  # -> those of the next ticket, and of the one before
 CHAINS_HELD_BYTES = _chains.word()  # by these and their shares, when last weighed
+CHAINS_PACE = _chains.word()  # 0, or -> what adapts how many events a punctuation has (cq/runtime/engine/ways/pace.py)
+CHAINS_BEGUN_NS = _chains.word()  # when the ticket was taken, where they adapt
 CHAINS_ORDER = _chains.word()  # 0, or -> how transactions take their place (cq/runtime/layout/requests.py)
 _chains.align()
 CHAINS_SHARES = _chains.rest()  # SHARE_WORDS each

@@ -79,6 +79,7 @@ from cq.runtime.engine.stage import (
     wake_workers,
 )
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, loop_idle, step
+from cq.runtime.engine.ways.pace import pace_note
 from cq.runtime.engine.ways.protocol import Making, Native, Runner, register
 from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_release
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
@@ -95,6 +96,7 @@ from cq.runtime.layout.abi import (
 from cq.runtime.layout.chains import (
     CHAINS_BATCH,
     CHAINS_BEGIN,
+    CHAINS_BEGUN_NS,
     CHAINS_CAPACITY,
     CHAINS_COLLECT,
     CHAINS_COUNT,
@@ -107,6 +109,7 @@ from cq.runtime.layout.chains import (
     CHAINS_MEMORY,
     CHAINS_ORDER,
     CHAINS_OTHER,
+    CHAINS_PACE,
     CHAINS_PHASE,
     CHAINS_SHARES,
     CHAINS_STAGE,
@@ -180,6 +183,8 @@ def _begin(stage: int, chains: int, item: int) -> None:
     first = _first_row(item)
     events = ld_i64(chains, CHAINS_EVENTS) - first * ld_i64(chains, CHAINS_STRIDE)  # row 0 of the batch would be here
     st_i64(chains, CHAINS_BATCH, item)
+    if ld_i64(chains, CHAINS_PACE) != 0:
+        st_i64(chains, CHAINS_BEGUN_NS, clock_ns())
     count = ld_i64(chains, CHAINS_COUNT)
     for number in range(count):
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
@@ -388,7 +393,12 @@ def _hand_on(stage: int, task: int, chains: int) -> None:
         st_i64(task, TASK_AHEAD, _take(stage, other))
     events = ld_i64(chains + CHAINS_SHARES * 8, SHARE_EVENTS)
     st_i64(ld_i64(task, TASK_STATE), ld_i64(chains, CHAINS_EVENTS_WORD), events)
-    step(stage, task, ld_i64(task, TASK_ITEM))
+    item = ld_i64(task, TASK_ITEM)
+    rows = 0 if ld_i64(item, ITEM_KIND) == FAILURE else ld_i64(item, BATCH_ROWS)
+    step(stage, task, item)
+    if ld_i64(task, TASK_ITEM) == 0 and ld_i64(chains, CHAINS_PACE) != 0:
+        waits = 1 if ld_i64(task, TASK_AHEAD) != 0 else 0
+        pace_note(ld_i64(chains, CHAINS_PACE), rows, ld_i64(chains, CHAINS_BEGUN_NS), waits)
     if ld_i64(task, TASK_ITEM) == 0 and ld_i64(task, TASK_AHEAD) != 0:
         st_i64(task, TASK_ITEM, ld_i64(task, TASK_AHEAD))
         st_i64(task, TASK_AHEAD, 0)
