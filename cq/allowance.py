@@ -26,6 +26,15 @@ def usable_cpus(root: Path = ROOT) -> int:
     return allowed if quota is None else max(1, min(allowed, int(quota)))
 
 
+def usable_sockets(root: Path = ROOT) -> tuple[tuple[int, ...], ...]:
+    """The processors of the affinity of this process, by the socket they are on; all on one where nothing says so."""
+    found: dict[str, list[int]] = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        place = _read(root / f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id").strip()
+        found.setdefault(place, []).append(cpu)
+    return tuple(map(tuple, found.values()))
+
+
 def usable_memory_bytes(root: Path = ROOT) -> int | None:
     """The smaller of the machine's memory and the limits of the group and those above it; None when unknown."""
     known = [n for n in (_machine_bytes(root), memory_limit_bytes(root)) if n is not None]

@@ -95,6 +95,10 @@ is said in `cq.runtime.engine.schedule`."""
 SCHEMES = ("auto", "serial", "chains", "lock", "lock_a", "mvlk", "pat", "nolock")
 """How transactions are run: one after the other, by all workers in one of the ways below, or by estimated cost."""
 
+PLACEMENTS = ("stealing", "shared_nothing", "shared_everything", "per_socket")
+"""Which transactions of those that are run together a worker takes; the first unless the query sets another. See
+`cq.runtime.engine.ways.places`."""
+
 WAY_OF_SCHEME = {
     "chains": Way.CHAINS,
     "lock": Way.LOCK,

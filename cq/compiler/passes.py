@@ -19,7 +19,7 @@ from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 from cq.records import dataclass, field, replace
-from cq.ways import SCHEMES, UNCHECKED
+from cq.ways import PLACEMENTS, SCHEMES, UNCHECKED
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
@@ -45,7 +45,7 @@ class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
     counting: kernels count the rows of every operator.  scheme: how transactions run, where they can.
-    adaptive: whether how many of them are run together adapts.
+    adaptive: whether how many of them are run together adapts.  placement: which of those a worker takes.
     functions: the user's own that the text may call.  kept: what was made of plans before.
     """
 
@@ -56,6 +56,7 @@ class Request:
     workers: int = 1
     scheme: str = "auto"
     adaptive: bool = False
+    placement: str = PLACEMENTS[0]
     counting: bool = False
     functions: tuple[UserFunction | UserFold, ...] = ()
     kept: KeptPlans = field(default_factory=KeptPlans, compare=False, repr=False)
@@ -178,7 +179,7 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     from cq.planner.physical.transactions import Natively
 
     natively = Natively(needs_no_state, needs_no_python)
-    parts = choose(plan, request.workers, decides_lane, natively, request.scheme, request.adaptive)
+    parts = choose(plan, request.workers, decides_lane, natively, request.scheme, request.adaptive, request.placement)
     return tuple(verify(part) for part in parts)
 
 
@@ -278,7 +279,8 @@ class Compiled:
             return self._done
         if self._made is None:
             request = self.request
-            key = (request.source.text, request.workers, request.scheme, request.adaptive, request.counting)
+            together = request.scheme, request.adaptive, request.placement
+            key = (request.source.text, request.workers, together, request.counting)
             self._made = request.kept.of(key, self.plan)
         return self._made
 
@@ -298,11 +300,12 @@ class Compiled:
         return other
 
     def _request_for(self, workers: int) -> Request:
-        from cq.planner.binding.settings import ADAPTIVE, PUNCTUATION, PUNCTUATION_EVENTS, TRANSACTIONS
+        from cq.planner.binding.settings import ADAPTIVE, PLACEMENT, PUNCTUATION, PUNCTUATION_EVENTS, TRANSACTIONS
 
         scheme = SCHEMES[self.setting(TRANSACTIONS, 0)]
         adaptive = self.setting(PUNCTUATION, PUNCTUATION_EVENTS) == ADAPTIVE
-        return replace(self.request, workers=workers, scheme=scheme, adaptive=adaptive)
+        placement = PLACEMENTS[self.setting(PLACEMENT, 0)]
+        return replace(self.request, workers=workers, scheme=scheme, adaptive=adaptive, placement=placement)
 
     def counting(self) -> Compiled:
         """The same query, with kernels that count the rows of every operator."""

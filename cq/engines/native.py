@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cq.allowance import usable_memory_bytes
+from cq.allowance import usable_memory_bytes, usable_sockets
 from cq.codegen.state.saved_rows import saved_rows
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, Unreadable
@@ -27,6 +27,7 @@ from cq.planner.binding.settings import (
     HEURISTIC,
     MEMORY_LIMIT,
     NO_MEMORY_LIMIT,
+    PLACEMENT,
     PUNCTUATION,
     PUNCTUATION_EVENTS,
 )
@@ -34,10 +35,11 @@ from cq.records import dataclass, field
 from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
+from cq.runtime.engine.plant import AS_EVER, Together
 from cq.runtime.engine.ways.pace import LADDER
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.pipeline import Pipeline, Site, SourceSpec
-from cq.ways import HEURISTICS
+from cq.ways import HEURISTICS, PLACEMENTS
 
 if TYPE_CHECKING:
     from cq.compiler.passes import Compiled
@@ -92,12 +94,15 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
     return None if asked == NO_MEMORY_LIMIT else asked
 
 
-def ticket_rows(compiled: Compiled, pipeline: Pipeline, batch_rows: int) -> tuple[int, bool]:
-    """The most rows of a ticket, and whether that adapts: workers that share transactions run those of one together."""
+def settled_together(compiled: Compiled, pipeline: Pipeline, batch_rows: int) -> tuple[int, Together]:
+    """The most rows of a ticket, and how transactions run where workers share those of one."""
     if not any(stage.way.traits.together for stage in pipeline.stages):
-        return batch_rows, False
+        return batch_rows, AS_EVER
     interval = compiled.setting(PUNCTUATION, PUNCTUATION_EVENTS)
-    return (min(batch_rows, LADDER[-1]), True) if interval == ADAPTIVE else (min(batch_rows, interval), False)
+    placement = PLACEMENTS[compiled.setting(PLACEMENT, 0)]
+    sockets = usable_sockets() if placement == "per_socket" else ()
+    most = LADDER[-1] if interval == ADAPTIVE else interval
+    return min(batch_rows, most), Together(interval == ADAPTIVE, placement, sockets)
 
 
 class PipelineRun:
@@ -113,12 +118,12 @@ class PipelineRun:
         self._names = [sink.name for sink in pipeline.sinks]
         self._source = compiled.request.source
         schemas = [arrow_schema(outputs[name]) for name in self._names]
-        most, adaptive = ticket_rows(compiled, pipeline, options.batch_rows)
+        most, together = settled_together(compiled, pipeline, options.batch_rows)
         self.engine = Engine(
             pipeline,
             threads=options.threads,
             batch_rows=most,
-            adaptive=adaptive,
+            together=together,
             heuristic=HEURISTICS[compiled.setting(HEURISTIC, 0)],
             memory_limit=options.memory_limit,
             schemas=schemas,

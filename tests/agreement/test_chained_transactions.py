@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,6 +15,7 @@ from changed_settings import change_settings
 from random_chains import random_chains
 from test_transactions import STREAMS, Application
 
+from cq.engines import native
 from cq.engines.analysis import analyze
 from cq.planner.binding.settings import ADAPTIVE
 from cq.runtime.base.kernel import library
@@ -33,7 +35,7 @@ from cq.runtime.layout.chains import (
     PLACE_KEY_TEXTS,
     PLACE_WORDS_SHIFT,
 )
-from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME
+from cq.ways import PLACEMENTS, SCHEMES, UNCHECKED, WAY_OF_SCHEME
 from cq.ways import Way as Runs
 
 INTERPRETED, COMPILED, ALL = range(12), (1000, 1001), range(12, 600)
@@ -268,3 +270,24 @@ def test_compiled_an_application_is_that_of_one_loop_at_its_own_pace(scheme: str
     (stage,) = [s for s in analyze(compiled, 2)["stages"] if "punctuations" in s]
     assert stage["punctuations"]["count"] >= 3 and 50 <= stage["punctuations"]["median"] <= 10_000
     assert "adaptive" in stage["reason"]
+
+
+# -- which of them a worker takes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("scheme", [s for s in WAY_OF_SCHEME if s != UNCHECKED])
+def test_an_application_is_that_of_one_loop_wherever_its_transactions_run(
+    scheme: str, placement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = sorted(os.sched_getaffinity(0))
+    monkeypatch.setattr(native, "usable_sockets", lambda: (tuple(here[::2]), tuple(here[1::2] or here)))
+    # all want few rows, so that workers wait for shares of others
+    application = Application("streaming_ledger", {"accounts": 4, "balance": 20_000, "transfers": 1.0}, 3_000)
+    compiled = application.prepared.compiled
+    change_settings(compiled, transactions=SCHEMES.index(scheme), placement=PLACEMENTS.index(placement))
+    for workers, interval in ((0, 7), (1, 500), (2, 7), (3, 50), (4, 500)):
+        change_settings(compiled, punctuation_interval=interval)
+        application.agrees(Way(workers, batch_rows=100_000))
+    (part,) = compiled.for_workers(2).after("place")
+    assert ("; a worker takes" in part.stages[-1].reason) == (placement != PLACEMENTS[0])

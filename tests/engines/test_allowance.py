@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cq
-from cq.allowance import cpu_quota, memory_limit_bytes, usable_cpus, usable_memory_bytes
+from cq.allowance import cpu_quota, memory_limit_bytes, usable_cpus, usable_memory_bytes, usable_sockets
 from cq.compiler.passes import compile
 
 
@@ -18,6 +18,14 @@ def system(root: Path, content: dict[str, str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n")
     return root
+
+
+def test_processors_are_known_by_their_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 5}, raising=False)
+    where = "sys/devices/system/cpu/cpu{}/topology/physical_package_id"
+    two = system(tmp_path / "two", {where.format(cpu): str(cpu % 2) for cpu in range(8)})
+    assert usable_sockets(two) == ((0, 2), (1, 5))
+    assert usable_sockets(tmp_path) == ((0, 1, 2, 5),)  # nothing says where they are
 
 
 V2 = "0::/shop/till"

@@ -45,3 +45,17 @@ def test_another_is_refused_with_those_there_are(value: str) -> None:
     with pytest.raises(CompileError, match="heuristic takes one of 'ct', 'lp', 'et', 'qst'") as refused:
         compile(f"SET heuristic = {value};\n" + QUERY)
     assert refused.value.code == "CQ0208"
+
+
+def test_a_placement_or_an_interval_that_is_none_is_refused_and_others_are_taken_however_they_are_spelt() -> None:
+    placements = "'stealing', 'shared_nothing', 'shared_everything', 'per_socket'"
+    for written, told in (
+        ("placement = 'numa'", f"placement takes one of {placements}"),
+        ("placement = 4", f"placement takes one of {placements}"),
+        ("punctuation_interval = 0", "punctuation_interval takes a whole number from 1 to 1,000,000, or 'auto'"),
+        ("punctuation_interval = 'often'", "punctuation_interval takes a whole number from 1 to 1,000,000, or 'auto'"),
+    ):
+        with pytest.raises(CompileError, match=told):
+            cq.sql(f"SET {written}; SELECT 1 AS x").check()
+    for taken in ("placement = 'Shared-Nothing'", "placement = per_socket", "punctuation_interval = auto"):
+        assert not cq.sql(f"SET {taken}; SELECT 1 AS x").check()

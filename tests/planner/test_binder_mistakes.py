@@ -87,7 +87,6 @@ NAMES = {
     "setting_of_checkpoints": "SET checkpoint_interval = 4;",
     "unknown_setting": "SET paralelism = 4;",
     "setting_of_aborts": "SET aborts = 'lazy';",
-    "setting_of_placement": "SET placement = 'shared-nothing';",
     "ordinal_too_large": BID
     + "SELECT auction, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR) GROUP BY window_start, 3;",
     "duplicate_sink_columns": BID

@@ -20,7 +20,7 @@ from cq.lang import aggregates, casts, functions
 from cq.lang.types import VARCHAR, DataType
 from cq.planner.binding.binder import bind
 from cq.planner.binding.literals import NOT_BUILT, TYPE_NAMES
-from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, SETTINGS, TIME_ZONE, TRANSACTIONS
+from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, PLACEMENT, SETTINGS, TIME_ZONE, TRANSACTIONS
 from cq.planner.binding.shorthands import SHORTHANDS
 from cq.workloads import WORKLOADS
 
@@ -152,7 +152,8 @@ def type_names() -> str:
 
 @table
 def settings() -> str:
-    texts = {MEMORY_LIMIT: "'2GB'", HEURISTIC: "'ct'", TRANSACTIONS: "'auto'", TIME_ZONE: "'UTC'"}
+    texts = {MEMORY_LIMIT: "'2GB'", HEURISTIC: "'ct'", TRANSACTIONS: "'auto'", PLACEMENT: "'stealing'"}
+    texts[TIME_ZONE] = "'UTC'"
     written = dict.fromkeys(SETTINGS, "n") | texts
     return rows("setting | meaning", ((code(f"SET {n} = {written[n]}"), words(doc)) for n, doc in SETTINGS.items()))
 

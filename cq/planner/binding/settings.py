@@ -7,7 +7,7 @@ import re
 
 from cq.errors import did_you_mean
 from cq.lang.zones import BadZone, zone_name
-from cq.ways import HEURISTICS, SCHEMES
+from cq.ways import HEURISTICS, PLACEMENTS, SCHEMES
 
 Setting = int | str
 SETTINGS: dict[str, str] = {
@@ -23,12 +23,14 @@ SETTINGS: dict[str, str] = {
     "'nolock' does not and gives wrong rows",
     "punctuation_interval": "most events whose transactions are run together by all workers; 'auto' adapts it to what "
     "pays while the query runs; the rows are the same. Default: 500",
+    "placement": "which of the transactions that are run together a worker takes: 'stealing' those of its own rows, "
+    "then any; 'shared_nothing' those of its own rows only; 'shared_everything' any; 'per_socket' those of its socket, "
+    "then any; the rows are the same. Default: 'stealing'",
     "time_zone": "the zone in which TIMESTAMP_LTZ is shown and cut into days, and of text that names no zone, such "
     "as 'Europe/Berlin' or '+02:00'. Default: 'UTC'",
 }
 NO_SETTINGS: dict[str, str] = {
     "aborts": "a transaction is evaluated once, on rows that are final, so none is undone or tried again",
-    "placement": "each worker begins with rows of its own and then takes what is free of the others",
 }
 """What other systems let their users choose and there is no choice of here, and why."""
 NO_CHECKPOINTS = "a run writes no checkpoints, and starts again from the beginning of its inputs"
@@ -45,7 +47,8 @@ PUNCTUATION = "punctuation_interval"
 TIME_ZONE = "time_zone"
 PUNCTUATION_EVENTS = 500  # as in the TStream paper
 ADAPTIVE = 0  # the value of 'auto'
-CHOICES = {HEURISTIC: HEURISTICS, TRANSACTIONS: SCHEMES}
+PLACEMENT = "placement"
+CHOICES = {HEURISTIC: HEURISTICS, TRANSACTIONS: SCHEMES, PLACEMENT: PLACEMENTS}
 WORDS = frozenset({MEMORY_LIMIT, TIME_ZONE, PUNCTUATION, *CHOICES})
 """The settings whose values may be text."""
 NO_MEMORY_LIMIT = 0  # the value of 'none'
@@ -92,7 +95,7 @@ def _zone(written: str) -> str | None:
 
 def _number(name: str, written: Setting) -> int | None:
     if name in CHOICES:
-        word = str(written).lower()
+        word = str(written).lower().replace("-", "_")
         return CHOICES[name].index(word) if word in CHOICES[name] else None
     if name == MEMORY_LIMIT:
         return written if isinstance(written, int) and written > 0 else bytes_of(str(written))

@@ -39,7 +39,7 @@ from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import replace
-from cq.ways import WAY_OF_SCHEME, Way
+from cq.ways import PLACEMENTS, WAY_OF_SCHEME, Way
 
 Routable = Callable[[Schema, Expr], bool]
 """Whether a kernel can tell a row's lane by this expression over these columns, from the row alone."""
@@ -73,6 +73,14 @@ TOLD = {
 }
 """Why transactions are run together, for people."""
 
+TOLD_PLACEMENT = {
+    "stealing": "",
+    "shared_nothing": "; a worker takes those of its own rows only",
+    "shared_everything": "; a worker takes any",
+    "per_socket": "; a worker takes those of its socket, then any",
+}
+"""Which of them a worker takes, for people."""
+
 ADAPTIVE = "; how many events are run together is adaptive"
 
 LANES_A_WORKER = 4  # so that lanes of different weight even out
@@ -86,19 +94,21 @@ def choose(
     natively: Natively | None = None,
     scheme: str = "auto",
     adaptive: bool = False,
+    placement: str = PLACEMENTS[0],
 ) -> tuple[PhysicalPlan, ...]:
     """The physical plan of each connected part of the plan, for so many workers (0: inline, as one).
 
     scheme: how transactions are to run, where they can.  natively: for what decides whether they can.
-    adaptive: whether the engine finds out how many of them to run together.
+    adaptive: whether the engine finds out how many of them to run together.  placement: which of those a worker takes.
     """
     made = (_Choice(part, max(workers, 1), routable, natively, scheme).made() for part in connected(plan))
-    return tuple(_adapting(part) if adaptive else part for part in made)
+    beside = (ADAPTIVE if adaptive else "") + TOLD_PLACEMENT[placement]
+    return tuple(_telling(part, beside) if beside else part for part in made)
 
 
-def _adapting(part: PhysicalPlan) -> PhysicalPlan:
-    """The part, which says that the punctuations of its transactions adapt."""
-    stages = (replace(s, reason=s.reason + ADAPTIVE) if s.way.traits.together else s for s in part.stages)
+def _telling(part: PhysicalPlan, beside: str) -> PhysicalPlan:
+    """The part, which says this beside of transactions that are run together."""
+    stages = (replace(s, reason=s.reason + beside) if s.way.traits.together else s for s in part.stages)
     return replace(part, stages=tuple(stages))
 
 

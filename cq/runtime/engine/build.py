@@ -8,7 +8,7 @@ from __future__ import annotations
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import drop_state, made, native_name, weighed_slots, words
 from cq.runtime.engine import stage as s
-from cq.runtime.engine.plant import Carried, Plant, new_depot
+from cq.runtime.engine.plant import AS_EVER, Carried, Plant, Together, new_depot
 from cq.runtime.engine.user_calls import place_constants
 from cq.runtime.engine.ways.pace import adapt
 from cq.runtime.engine.ways.protocol import Making, Runner, runners
@@ -40,21 +40,21 @@ def build(
     heuristic: int,
     state_limit_bytes: int = NO_LIMIT,
     saved: tuple[int, ...] = (),
-    adaptive: bool = False,
+    together: Together = AS_EVER,
 ) -> Plant:
     """All structures of a pipeline. workers: 0 runs inline, as one.  saved: as of a plant.
 
-    adaptive: where transactions are run together, the engine finds out of how many at a time, up to `batch_rows`.
+    together: how transactions are, by a way that runs them together; adaptive up to `batch_rows`.
     """
-    plant = Plant(host, pipeline, max(workers, 1), saved)
+    plant = Plant(host, pipeline, max(workers, 1), saved, together)
     plant.engine = plant.block(s.ENGINE_WORDS)
     try:
         for number, spec in enumerate(pipeline.stages):
-            adapts = adaptive and spec.way.traits.together
+            adapts = together.adaptive and spec.way.traits.together
             _build_stage(plant, number, min(batch_rows, PARCEL_ROWS) if adapts else batch_rows)
         _build_sinks(plant)
         _build_admission(plant, batch_rows)
-        if adaptive:
+        if together.adaptive:
             for number, spec in enumerate(pipeline.stages):
                 if spec.way.traits.together:
                     adapt(plant, plant.stages[number], batch_rows, behind=len(plant.tickets) * (number + 1))

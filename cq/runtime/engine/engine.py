@@ -20,6 +20,7 @@ Order     the feeder calls native functions for all that it shares with workers 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -36,8 +37,9 @@ from cq.runtime.engine.clock import ComputedTimes, SourceClock
 from cq.runtime.engine.failure import EngineFailure, read_failure
 from cq.runtime.engine.graph import graph
 from cq.runtime.engine.metrics import Metrics, read_metrics
-from cq.runtime.engine.plant import Plant
+from cq.runtime.engine.plant import AS_EVER, Plant, Together
 from cq.runtime.engine.snapshot import Snapshot, put_snapshot, saved_states, take_snapshot
+from cq.runtime.engine.ways.places import homes_of
 from cq.runtime.flow.admission_words import (
     ADMISSION_LATE_ROWS,
     ADMISSION_PAUSED,
@@ -114,13 +116,13 @@ class Engine:
         schemas: Sequence[pa.Schema] | None = None,
         interpreted: bool = False,
         snapshot: Snapshot | None = None,
-        adaptive: bool = False,
+        together: Together = AS_EVER,
     ) -> None:
         """A run that has not begun, or goes on from a snapshot.
 
         memory_limit: bytes that the states of all stages may hold; beyond them the run fails with LIMIT.
         schemas: of each sink's batches, of the layouts of its columns.
-        adaptive: as of `build`.
+        together: as of `build`.
         """
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
         self.pipeline = pipeline
@@ -135,7 +137,7 @@ class Engine:
             threads = threads if pipeline.workers is None else min(threads, pipeline.workers)
             saved = () if snapshot is None else saved_states(pipeline, snapshot)
             order = HEURISTICS.index(heuristic)
-            self._plant = build(self._host, pipeline, threads, batch_rows, order, limit, saved, adaptive)
+            self._plant = build(self._host, pipeline, threads, batch_rows, order, limit, saved, together)
             if snapshot is not None:
                 try:
                     put_snapshot(self._host, self._plant, snapshot)
@@ -164,10 +166,16 @@ class Engine:
             return self._host.word(source, SOURCE_ENDED) == 1
 
     def _start(self, number: int) -> threading.Thread:
-        loop = self._host.function("worker_loop")
-        thread = threading.Thread(
-            target=loop, args=(self._plant.engine, number), name=f"cq worker {number}", daemon=True
-        )
+        loop, plant = self._host.function("worker_loop"), self._plant
+        sockets = plant.together.sockets
+        home = sockets[homes_of(plant.workers, len(sockets))[number]] if len(sockets) > 1 else ()
+
+        def work(engine: int, worker: int) -> None:
+            if home:
+                os.sched_setaffinity(0, home)  # of this thread
+            loop(engine, worker)
+
+        thread = threading.Thread(target=work, args=(plant.engine, number), name=f"cq worker {number}", daemon=True)
         thread.start()
         return thread
 

@@ -12,6 +12,7 @@ from cq.runtime.engine import stage as s
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.abi import NEVER, SPARE_ROWS, STATE_INSTANT
 from cq.runtime.layout.pipeline import Pipeline, PortSpec, StageSpec
+from cq.ways import PLACEMENTS
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
@@ -20,6 +21,21 @@ if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it m
 def power_of_two(least: int) -> int:
     """The smallest power of two, from 2 on, that is not below `least`."""
     return 1 << max(1, (least - 1).bit_length())
+
+
+class Together(NamedTuple):
+    """How transactions run by a way that runs them together.
+
+    adaptive: whether the engine finds out of how many at a time.  placement: one of PLACEMENTS.
+    sockets: the processors of each; where there are several, workers stay on theirs.
+    """
+
+    adaptive: bool = False
+    placement: str = PLACEMENTS[0]
+    sockets: Sequence[Sequence[int]] = ()
+
+
+AS_EVER = Together()  # unless the query sets anything
 
 
 @dataclass(slots=True)
@@ -34,6 +50,7 @@ class Plant:
     pipeline: Pipeline
     workers: int
     saved: tuple[int, ...] = ()
+    together: Together = AS_EVER
     engine: int = 0
     admission: int = 0
     stages: list[int] = field(default_factory=list)

@@ -54,7 +54,7 @@ from cq.runtime.base.ops import (
     st_i64,
     zalloc,
 )
-from cq.runtime.containers.state import native_name
+from cq.runtime.containers.state import native_name, words
 from cq.runtime.engine.plant import new_states, new_tasks, power_of_two
 from cq.runtime.engine.stage import (
     ENGINE_WORKERS,
@@ -80,6 +80,7 @@ from cq.runtime.engine.stage import (
 )
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, loop_idle, step
 from cq.runtime.engine.ways.pace import pace_note
+from cq.runtime.engine.ways.places import homes_of, shares_of
 from cq.runtime.engine.ways.protocol import Making, Native, Runner, register
 from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_release
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
@@ -109,8 +110,10 @@ from cq.runtime.layout.chains import (
     CHAINS_MEMORY,
     CHAINS_ORDER,
     CHAINS_OTHER,
+    CHAINS_OWNED,
     CHAINS_PACE,
     CHAINS_PHASE,
+    CHAINS_PLACES,
     CHAINS_SHARES,
     CHAINS_STAGE,
     CHAINS_STATE_WORDS,
@@ -233,14 +236,17 @@ def _help(chains: int, worker: int) -> int:
     phase = at_load(chains + CHAINS_PHASE * 8)
     if phase & (PHASES - 1) == NO_PHASE or phase & (PHASES - 1) == READY:
         return 0
-    count = ld_i64(chains, CHAINS_COUNT)
+    places = ld_i64(ld_i64(chains, CHAINS_PLACES), worker)
     done = 0
-    for turn in range(count):
-        number = (worker * SHARES_A_WORKER + turn) & (count - 1)
+    for turn in range(ld_i64(places, 0)):
+        number = ld_i64(places, 1 + turn)
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
         lock = share + SHARE_LOCK * 8
         if at_load(lock) == 2 * phase and at_cas(lock, 2 * phase, 2 * phase + 1):
             done += _go_on(chains, share, number, phase)
+    if done > 0 and ld_i64(chains, CHAINS_OWNED) == 1:  # who alone may go on with a share may sleep by now
+        engine = ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_ENGINE)
+        wake_workers(engine, ld_i64(engine, ENGINE_WORKERS) - 1)
     return done
 
 
@@ -429,6 +435,14 @@ def build_chains(making: Making) -> int:
     plant = making.plant
     (task,) = new_tasks(plant, making.spec, making.address, new_states(plant, making.spec, 1))
     chains, other = _build_shares(making), _build_shares(making)
+    together, workers = plant.together, range(plant.workers)
+    homes = homes_of(plant.workers, max(1, len(together.sockets)))
+    count = plant.host.word(chains, CHAINS_COUNT)
+    orders = [shares_of(together.placement, worker, homes, count) for worker in workers]
+    places = plant.host.place(words([plant.host.place(words((len(order), *order))) for order in orders]))
+    for shares in (chains, other):
+        plant.host.set_word(shares, CHAINS_PLACES, places)
+        plant.host.set_word(shares, CHAINS_OWNED, int(together.placement == "shared_nothing"))
     plant.when_closed(lambda: plant.host.function("chains_release")(chains))
     plant.host.set_word(chains, CHAINS_OTHER, other)
     plant.host.set_word(other, CHAINS_OTHER, chains)
