@@ -253,6 +253,7 @@ accounts, a visit to one does one and a half transactions
 ([where all want the same rows](decisions/transactions.md#chains)). PAT does not fall with transactions over several
 partitions either, as two workers have two.
 
-A punctuation of 500 to 1,000 events is best for most: with fewer the phases cost more than their work, with more the
-rows of a punctuation leave the cache.
+Rates grow with the events of a punctuation up to some thousand, as its phases have a cost of their own; with more, the
+rows that a punctuation names leave the cache. The default is 500 all the same: most of the rate is there, and no event
+waits for more than 499 others ([Latency](#latency)).
 """

@@ -82,7 +82,7 @@ from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, lo
 from cq.runtime.engine.ways.pace import pace_note
 from cq.runtime.engine.ways.places import homes_of, shares_of
 from cq.runtime.engine.ways.protocol import Making, Native, Runner, register
-from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_release
+from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_held_bytes, order_release
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
 from cq.runtime.flow.chained import LINE_BYTES, share_empty, share_held_bytes, share_link, share_release
 from cq.runtime.layout.abi import (
@@ -368,6 +368,8 @@ def _weigh(stage: int, chains: int) -> int:
     for number in range(ld_i64(chains, CHAINS_COUNT)):
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
         held += share_held_bytes(share) + step_held_bytes(ld_i64(share, SHARE_STATE))
+    if ld_i64(chains, CHAINS_ORDER) != 0:
+        held += order_held_bytes(ld_i64(chains, CHAINS_ORDER))
     more = held - ld_i64(chains, CHAINS_HELD_BYTES)
     st_i64(chains, CHAINS_HELD_BYTES, held)
     return count_bytes(stage, more)

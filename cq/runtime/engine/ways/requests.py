@@ -94,6 +94,7 @@ from cq.runtime.layout.chains import (
     SHARE_WORDS,
     SLOTS_AT,
     SLOTS_BITS,
+    SLOTS_SIZE,
     TRANSACTION_ACCESSES,
     TRANSACTION_COUNT,
     TRANSACTION_LEFT,
@@ -442,6 +443,12 @@ def _run(chains: int, order: int, share: int) -> int:
         st_i64(share, SHARE_PROGRAM, program)
     st_i64(share, SHARE_STEP, CLAIM)
     return 1
+
+
+@native("i64(i64)")
+def order_held_bytes(order: int) -> int:
+    """What it has allocated for the rows of a ticket."""
+    return ld_i64(order, ORDER_SLOTS + SLOTS_SIZE) * 8
 
 
 @native("void(i64)")
