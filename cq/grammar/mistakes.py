@@ -12,7 +12,7 @@ from cq.errors import Diagnostic, Label
 from cq.grammar.fault import COMPARING, SyntaxFault, shown
 from cq.grammar.foreign_syntax import FOREIGN_SYNTAX, cast_by_another_name
 from cq.grammar.lexer import RESERVED
-from cq.grammar.unsupported import CLAUSES, STATEMENTS, Phrase
+from cq.grammar.unsupported import BODIES, CLAUSES, STATEMENTS, Phrase
 
 MAX_TRIALS_TOKENS = 20_000  # in longer statements guesses are not tried: each costs a parse up to the error
 SHOWN = 6
@@ -51,6 +51,7 @@ _ORDER = [
 _CLAUSES = ["SELECT", "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "EMIT"]
 _CLAUSE_NAMES = {"GROUP": "GROUP BY", "ORDER": "ORDER BY"}
 _STATEMENT_STARTS = frozenset(["CREATE", "SELECT", "INSERT", "SET", "WITH", "EXPLAIN"])
+_VERBS = frozenset(["INSERT", "UPDATE", "DELETE", "SELECT"])
 _BEFORE_A_NAME = frozenset(["FROM", "JOIN", "INTO", "AS", "STREAM", "TABLE", "SOURCE", "SINK", "VIEW", "TRIGGER", "."])
 _AFTER_A_NAME = frozenset([",", ")", ".", "=", "<>", "<", ">", "<=", ">=", "+", "-", "*", "/", "AS", ";", "IS"])
 
@@ -59,6 +60,7 @@ def explain(fault: SyntaxFault) -> Diagnostic:
     """The finding for a fault."""
     recognisers: Sequence[Callable[[SyntaxFault], Diagnostic | None]] = (
         _unsupported_statement,
+        _unsupported_in_a_body,
         _unsupported_clause,
         _misspelt,
         _trailing_comma,
@@ -88,6 +90,27 @@ def _unsupported_statement(fault: SyntaxFault) -> Diagnostic | None:
     if fault.position > fault.first + 3:
         return None
     return next((_refusal(fault, p, fault.first) for p in STATEMENTS if _stands(fault, p, fault.first)), None)
+
+
+def _unsupported_in_a_body(fault: SyntaxFault) -> Diagnostic | None:
+    """A clause that the statement of a trigger does not have."""
+    if "TRIGGER" not in (fault.word(fault.first + 1), fault.word(fault.first + 3)):  # CREATE [OR REPLACE] TRIGGER
+        return None
+    opened = fault.open_at()
+    if opened is not None and opened.word != "BEGIN":
+        return None
+    verb, depth = "", 0
+    for position in range(fault.position - 1, fault.first, -1):
+        word = fault.word(position)
+        depth += (word == ")") - (word == "(")
+        if depth == 0 and word in _VERBS:
+            verb = word
+            break
+    for verbs, phrase in BODIES:
+        for start in range(fault.position - len(phrase.words) + 1, fault.position + 1):
+            if verb in verbs and _stands(fault, phrase, start):
+                return _refusal(fault, phrase, start)
+    return None
 
 
 def _unsupported_clause(fault: SyntaxFault) -> Diagnostic | None:
@@ -220,6 +243,8 @@ def _never_closed(fault: SyntaxFault) -> Diagnostic | None:
     token = fault.token
     if token is not None and not (terminal in fault.expected and token.word in RESERVED and token.word != "END"):
         return None
+    if token is not None and word == "BEGIN" and fault.word(fault.position - 1) != ";":
+        return None  # the statement before it goes on
     if token is None and terminal not in fault.expected and word in "([" and not fault.expected & {"NAME", "NUMBER"}:
         return None
     where = f"before {token.word}" if token is not None else "when the statement ends"

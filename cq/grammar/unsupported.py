@@ -31,6 +31,8 @@ _STATE = "write it in a trigger: CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW
 _EACH = "name rows by an array: UPDATE t SET x = u.v FROM UNNEST(new.keys, new.vals) AS u(k, v) WHERE t.key = u.k"
 _VALUE = "write the value where it is used: an expression, or (SELECT x FROM t WHERE key = new.k)"
 _UPSERT = "write INSERT INTO t VALUES (…) ON CONFLICT DO UPDATE SET x = excluded.x"
+_OR_UPDATE = "write ON CONFLICT DO UPDATE SET x = excluded.x"
+_NAMED = "remove it: WHERE names each row by its key, and several are changed in the order of their list or array"
 _REJECT = "reject the event, which leaves no trace: SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'reason'"
 _SAMPLE = "keep the rows of some keys: WHERE MD5(CAST(k AS VARCHAR)) < '1a' keeps one key in ten"
 _REFERENCE = "test it in a trigger: IF NOT EXISTS (SELECT 1 FROM t WHERE key = new.k) THEN RAISE 'no row'; END IF"
@@ -170,6 +172,14 @@ CLAUSES: tuple[Phrase, ...] = (
         "write AFTER INSERT ON the stream: what changes a table is itself in such a trigger",
         *("BEFORE INSERT", "AFTER UPDATE", "AFTER DELETE", "INSTEAD OF", "FOR EACH STATEMENT"),
     ),
+)
+
+# Recognised where the error is, in a trigger, behind the one of these words that begins the statement or its query.
+BODIES: tuple[tuple[tuple[str, ...], Phrase], ...] = (
+    (("INSERT", "SELECT"), Phrase(("ON", "DUPLICATE"), "ON DUPLICATE is not supported in a trigger", _OR_UPDATE)),
+    (("SELECT",), Phrase(("INTO",), "SELECT … INTO is not supported in a trigger", _VALUE)),
+    (("UPDATE", "DELETE"), Phrase(("LIMIT",), "UPDATE and DELETE have no LIMIT", _NAMED)),
+    (("UPDATE", "DELETE"), Phrase(("ORDER", "BY"), "UPDATE and DELETE have no ORDER BY", _NAMED)),
 )
 
 FUNCTION_WAYS = "cq functions lists all there are, cq docs NAME explains one; @cq.udf makes one of Python"
