@@ -138,6 +138,8 @@ class _Drawn:
             "NOTHING",
             f"UPDATE SET n = {table}.n + excluded.n, y = TRUE",
             f"UPDATE SET m = {self.value()}",
+            f"UPDATE SET n = COALESCE((SELECT z.n FROM {table} AS z WHERE z.k = {self.event()}"
+            f"{f' AND z.l = {self.second()}' if two else ''}), 0) + excluded.n",
         )
         on = self.r.choice(("", *(f" ON CONFLICT ({key}) DO {t}" for t in then)))
         return f"{said}{value} FROM UNNEST({arrays}{more}{on};"

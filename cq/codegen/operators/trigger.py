@@ -386,9 +386,15 @@ class Transaction:
             if step.numbered:
                 number = self.locals[step.local + len(step.arrays)]
                 scope.assign(number, Val(BIGINT, (expr("P + 1", P=place),)))
+            self.meet_again(step)
             self.steps(step.steps, emits)
             self.undoing, self.repeated = undos, step.steps
             self.give_back(passing(self.node, (step,)))
+
+    def meet_again(self, step: Each) -> None:
+        """From the second turn on, what the steps read of rows that no element names is live where they begin."""
+        inside = {i.access for i in every(step.steps) if isinstance(i, Read)} - passing(self.node, (step,))
+        self.met += [at for n in sorted(inside) if (at := self.accessed[n]) not in self.met]
 
     def give_back(self, numbers: frozenset[int]) -> None:
         """The rows that these accesses hold are where they were, changed as they are: the next element names others."""
