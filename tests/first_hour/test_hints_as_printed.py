@@ -297,7 +297,7 @@ def test_table_without_a_key_that_a_trigger_writes(capfd: pytest.CaptureFixture[
     query = "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 's.csv'); {};"
     query += "CREATE TRIGGER t AFTER INSERT ON s BEGIN INSERT INTO seen VALUES (new.k); END; SELECT * FROM seen;"
     err = ref(capfd, "-q", query.format("CREATE TABLE seen (k BIGINT)"))[2]
-    way = ways(err)[0].removeprefix("declare it: ").replace(", …", "")
+    way = ways(err)[0].removeprefix("make it a table with a key: ").replace(", …", "")
     assert ref(capfd, "-q", query.format(way)) == (0, "k\n1\n", "")
 
 

@@ -81,6 +81,39 @@ OF_TRIGGERS = {
     "WHERE card = ANY (SPLIT(item, ' ')) AND EXISTS (SELECT 1 FROM account AS o WHERE o.card = 'x');",
     "trigger_deletes_two_among_one": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "DELETE FROM account WHERE card IN (SELECT u.k, 1 FROM UNNEST(SPLIT(item, ' ')) AS u(k));",
+    "trigger_writes_its_stream": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO bid VALUES (1, 2, 3, new.item, ts);",
+    "trigger_reads_a_view": ACCOUNT
+    + PER_MIN
+    + "CREATE TRIGGER t AFTER INSERT ON bid SELECT (SELECT n FROM per_min WHERE auction = new.auction) AS n;",
+    "trigger_writes_a_trigger": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = item;\n"
+    "CREATE TRIGGER u AFTER INSERT ON t INSERT INTO t VALUES (1);",
+    "trigger_fired_by_itself": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON t_rejected DELETE FROM account WHERE card = new.item;",
+    "triggers_in_a_circle": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON u DELETE FROM account WHERE card = new.item;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid SELECT item;",
+    "view_of_a_later_one": BID + "CREATE VIEW a AS SELECT price FROM b;\nCREATE VIEW b AS SELECT price FROM bid;",
+    "view_of_itself": BID + "CREATE VIEW a AS SELECT price FROM a;",
+    "check_of_a_query": ACCOUNT + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT CHECK (n < (SELECT 1)));\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid BEGIN UPDATE a SET n = 1 WHERE k = auction; END;",
+    "default_of_a_query": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT DEFAULT (SELECT 1));",
+    "trigger_inserts_distinct": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "INSERT INTO account (card) SELECT DISTINCT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k);",
+    "trigger_inserts_union": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "INSERT INTO account (card) SELECT item UNION ALL SELECT 'x'; END;",
+    "trigger_deletes_first": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "DELETE FROM account WHERE card IN (SELECT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k) LIMIT 2);",
+    "trigger_value_of_the_first": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "SELECT (SELECT n FROM account WHERE card = item ORDER BY n) AS n;",
+    "trigger_exists_any": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "BEGIN IF EXISTS (SELECT 1 FROM account WHERE card = ANY (SPLIT(item, ' '))) THEN RAISE 'x'; END IF; END;",
+    "trigger_exists_over_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "IF EXISTS (SELECT 1 FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k) THEN RAISE 'x'; END IF; END;",
+    "trigger_not_in_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = 1\n"
+    "WHERE card = item AND card NOT IN (SELECT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k));",
+    "trigger_not_in_table": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = 1\n"
+    "WHERE card = item AND 'x' NOT IN (SELECT card FROM account);",
     "trigger_key_by_its_row": BID + "CREATE TABLE a (x BIGINT PRIMARY KEY, y BIGINT);\n"
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = 1 WHERE x = (SELECT o.y FROM a AS o WHERE o.x = a.y);",
     "trigger_of_many_rows": ACCOUNT

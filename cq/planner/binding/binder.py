@@ -79,7 +79,7 @@ class BoundScript:
 
 def bind(script: ast.Script, environment: Environment | None = None) -> BoundScript:
     """The plan of a whole file. Raises one CompileError with every mistake of the file."""
-    declared = frozenset(s.name for s in script.statements if isinstance(s, _DECLARING))
+    declared = {s.name: s.name_span for s in script.statements if isinstance(s, _DECLARING)}
     environment = environment or Environment()
     filled = sum(isinstance(s, ast.CreateRelation) and is_filled(s, environment.inputs) for s in script.statements)
     refs = (n for n in ast.walk(script) if isinstance(n, ast.TableRef) and n.as_of is not None)

@@ -114,7 +114,7 @@ class SelectCalls:
                 "CQ0502",
                 f"a sub-query cannot stand in {binder.clause.name}",
                 node.span,
-                help="make it a column of a derived table: FROM (SELECT …, (SELECT …) AS m FROM s)",
+                help=binder.clause.instead,
             )
         if isinstance(node, ast.InQuery):
             return binder.bind(comparing.among_as_value(node))

@@ -110,7 +110,7 @@ class Silent(CompileError):
 class Catalog:
     """All names of a file, in the order in which its statements give them.
 
-    declared: every name that some statement gives.  looked_up: those that a query joins FOR SYSTEM_TIME AS OF.
+    declared: where statements give which names.  looked_up: those that a query joins FOR SYSTEM_TIME AS OF.
     files: those that FROM names by their paths.  made: what makes the relation of a table or trigger when it is first
     read.  keyed: what joins rows with those of a table with a key, as of then.  called: rows that have names.
     options: those that some source has.  processing_times: columns that are PROCTIME().  undeclared_names: of sources
@@ -119,7 +119,7 @@ class Catalog:
     """
 
     environment: Environment
-    declared: frozenset[str] = frozenset()
+    declared: Mapping[str, Span] = field(default_factory=dict)
     looked_up: frozenset[str] = frozenset()
     relations: dict[str, Relation] = field(default_factory=dict)
     made: dict[str, Callable[[Span], Relation]] = field(default_factory=dict)
@@ -160,6 +160,8 @@ class Catalog:
             raise compile_error(
                 "CQ0201", f'"{name}" is a sink, which cannot be read', span, help="read what is written to it"
             )
+        if self.is_declared_below(name, span):
+            raise too_early(name, span)
         known = {*self.relations, *self.made, *self.environment.inputs}
         raise compile_error(
             "CQ0201",
@@ -175,6 +177,12 @@ class Catalog:
                 )
             ),
         )
+
+    def is_declared_below(self, name: str, span: Span) -> bool:
+        """Whether only a statement behind this place gives the name."""
+        at = self.declared.get(name, span)
+        known = name in self.relations or name in self.made or name in self.environment.inputs or name in self.broken
+        return not known and (at.line, at.column) > (span.line, span.column)
 
     def check_given(self) -> None:
         """Every input that was given is a stream of the text: one misspelt would leave another file to be read."""
@@ -469,6 +477,11 @@ def _is_column(node: ast.Expr, name: str) -> bool:
         return False
     named = ".".join((*node.path, node.name))
     return name in {named, f"{node.qualifier}.{named}"}
+
+
+def too_early(name: str, span: Span, way: str = "move its CREATE up, before this statement") -> CompileError:
+    """CQ0201 for a name that a statement below gives."""
+    return compile_error("CQ0201", f'"{name}" is declared further down', span, label="not declared yet", help=way)
 
 
 def source_options(

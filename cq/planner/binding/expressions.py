@@ -57,13 +57,15 @@ TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # w
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Where an expression stands, and what may stand there."""
+    """Where an expression stands, and what may stand there. advice, instead: ways out where an aggregate, and where a
+    sub-query, may not."""
 
     name: str
     aggregates: bool = False
     windows: bool = False
     advice: str = ""
     queries: bool = False
+    instead: str = "make it a column of a derived table: FROM (SELECT …, (SELECT …) AS m FROM s)"
 
 
 class Calls(Protocol):

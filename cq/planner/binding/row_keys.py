@@ -14,6 +14,11 @@ from cq.records import dataclass
 BY_KEY = "the row that a trigger reads or writes is named by its key"
 MORE_ROWS = "WHERE key IN (new.a, new.b), or of an array UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
 MORE_GONE = "DELETE FROM t USING UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
+SEVERAL_ROWS = (f"several rows: {MORE_ROWS}", f"or {MORE_GONE}")
+ONE_OF_THEM = (
+    "one of several rows: WHERE key IN (new.a, new.b)",
+    "or of an array, in place of EXISTS: (SELECT COUNT(*) FROM t, UNNEST(new.keys) AS u(k) WHERE t.key = u.k) > 0",
+)
 DOUBLE_BITS = 53  # of the integers that a DOUBLE tells apart
 
 
@@ -26,10 +31,12 @@ class KeyValue:
     is_all: bool
 
 
-def keyed(table: KeyedTable, start: int, condition: Expr | None, span: Span) -> tuple[tuple[Expr, ...], Expr | None]:
+def keyed(
+    table: KeyedTable, start: int, condition: Expr | None, span: Span, several: Sequence[str] = SEVERAL_ROWS
+) -> tuple[tuple[Expr, ...], Expr | None]:
     """The key that a condition gives, and what else it demands. CQ0411 where it gives none.
 
-    start: where the row begins in the frame.
+    start: where the row begins in the frame.  several: how several rows are named there.
     """
     found: dict[int, Expr] = {}
     rest = []
@@ -44,7 +51,7 @@ def keyed(table: KeyedTable, start: int, condition: Expr | None, span: Span) -> 
             rest.append(part)
     if len(found) < len(table.key):
         missing = [c for c in table.key if c not in found]
-        raise no_key(table, span, missing, [_inexact(p, start + 1 + missing[0]) for p in parts])
+        raise no_key(table, span, missing, [_inexact(p, start + 1 + missing[0]) for p in parts], several)
     return tuple(found[c] for c in table.key), conjunction(rest) if rest else None
 
 
@@ -83,6 +90,7 @@ def no_key(
     span: Span,
     missing: Sequence[int] | None = None,
     near: Sequence[tuple[Expr, Expr] | None] = (),
+    several: Sequence[str] = SEVERAL_ROWS,
 ) -> CompileError:
     """CQ0411: a WHERE does not name a row. missing: columns of the key without a value.  near: what `_inexact` found in
     its parts."""
@@ -90,7 +98,7 @@ def no_key(
     cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
     found = next((n for n in near if n is not None), None)
     if found is None:
-        ways = (f"write WHERE {inline.name(names[0])} = new.column", f"several rows: {MORE_ROWS}", f"or {MORE_GONE}")
+        ways = (f"write WHERE {inline.name(names[0])} = new.column", *several)
         return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
     column, value = found
     key = f'{names[0]}, the key of "{table.name}"'

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from cq.grammar import ast
 from cq.grammar.comparing import ROWS
-from cq.planner.binding.trigger_queries import plain
+from cq.planner.binding.trigger_queries import OF_KEYS, plain
 from cq.records import dataclass
 
 Choice: TypeAlias = tuple[ast.Expr, ...]  # conditions that one row meets together
@@ -114,7 +114,7 @@ def _member(part: ast.Expr) -> tuple[tuple[ast.Expr, ...], ast.Select] | None:
             return (operand,), ast.Select(items, (arrays,), span=part.span)
     if query is None or not isinstance(query.body, ast.Select):
         return None
-    return columns, plain(query)
+    return columns, plain(query, OF_KEYS)
 
 
 def _parts(node: ast.Expr) -> tuple[ast.Expr, ...]:

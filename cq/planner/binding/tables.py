@@ -22,6 +22,12 @@ from cq.planner.plan.transactions import Condition, KeyedTable
 from cq.records import dataclass, replace
 
 Parameters = Mapping[str, ParameterValue]
+CHECK = Clause(
+    "a CHECK",
+    instead="test it in the trigger that writes the row: IF new.n <= (SELECT x FROM t WHERE key = new.k) "
+    "THEN RAISE 'reason'; END IF",
+)
+CONSTANT = Clause("a constant", instead="write the value, or a parameter: :name")
 LOADING = "CREATE TRIGGER load AFTER INSERT ON s INSERT INTO {0} VALUES (new.a, …)"
 
 
@@ -71,7 +77,7 @@ def bind_table(node: ast.CreateRelation, parameters: Parameters) -> Declared:
                 help="declare it DECIMAL or BIGINT, or an array of them",
             )  # fmt: skip
     relation = table_relation(node.name, fields)
-    binder = ExprBinder(relation, parameters, Clause("a CHECK"), SelectCalls({}))
+    binder = ExprBinder(relation, parameters, CHECK, SelectCalls({}))
     checks = [c for e in node.elements for c in _checks(e)]
     conditions = tuple(each(lambda c: Condition(folded(binder.condition(c, "a CHECK")), print_expr(c)), checks))
     table = KeyedTable(node.name, fields, key, conditions, span=node.name_span)
@@ -120,7 +126,7 @@ def _default(column: ast.ColumnDef, field: Field, parameters: Parameters) -> Exp
 
 def constant_of(node: ast.Expr, field: Field, parameters: Parameters) -> Literal:
     """The value of a constant expression in a column. CQ0306 where it has none."""
-    binder = ExprBinder(NOTHING, parameters, Clause("a constant"), SelectCalls({}))
+    binder = ExprBinder(NOTHING, parameters, CONSTANT, SelectCalls({}))
     try:
         return constant(stored(binder, binder.bind(node), field))
     except Failure as failure:

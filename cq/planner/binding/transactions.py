@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from cq.errors import CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast, inline
-from cq.planner.binding.catalog import Catalog, StreamBinder
+from cq.planner.binding.catalog import Catalog, StreamBinder, too_early
 from cq.planner.binding.joints import Group, Joints
 from cq.planner.binding.look_ups import look_up
 from cq.planner.binding.made import column
@@ -48,6 +48,14 @@ class Transactions:
     def is_sink(self, name: str) -> bool:
         """Whether the name is a sink."""
         return name in self.catalog.sinks
+
+    def is_relation(self, name: str) -> bool:
+        """Whether the name is a stream or view."""
+        return name in self.catalog.relations or name in self.catalog.environment.inputs
+
+    def is_made(self, name: str) -> bool:
+        """Whether triggers make the rows of that name."""
+        return name in self.catalog.made
 
     # ---------------------------------------------------------------------------------------------------- statements
 
@@ -99,6 +107,14 @@ class Transactions:
         for name in (node.name, rejected):
             self.catalog.check_free(name, node.name_span)
         try:
+            if node.relation in (node.name, rejected):
+                raise compile_error(
+                    "CQ0502", f'trigger "{node.name}" cannot be fired by its own rows', node.relation_span,
+                    help="name a stream or view behind ON, and write what its rows cause into the same body",
+                )  # fmt: skip
+            if self.catalog.is_declared_below(node.relation, node.relation_span):
+                way = f"move its CREATE up, before this; where rows of {node.name} fire it, make one trigger of both"
+                raise too_early(node.relation, node.relation_span, way)
             stream = self.catalog.lookup(node.relation, node.relation_span)
             trigger = bind_trigger(node, stream, self)
             read = sorted(self.read & {*trigger.tables})

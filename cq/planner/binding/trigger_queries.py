@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.errors import CompileError, compile_error
+from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.records import dataclass
 
+OF_ROWS = "the rows of a trigger are a relation of its name: group and order them in a query of its own"
+OF_ELEMENTS = "remove it: each element inserts a row in its turn, with ON CONFLICT DO NOTHING the first of each key"
+OF_KEYS = "remove it: the row of each key that the query gives is deleted, in the order of the array"
+OF_A_VALUE = "remove it: the key in WHERE names one row; several are gathered, (SELECT SUM(x) FROM t, UNNEST …)"
 
-def plain(query: ast.Query) -> ast.Select:
-    """The SELECT of a query that has only items, FROM and WHERE. CQ0502 for any other."""
+
+def plain(query: ast.Query, way: str) -> ast.Select:
+    """The SELECT of a query that has only items, FROM and WHERE. CQ0502, with this way out, for any other."""
     select = query.body
-    more: list[ast.Node] = [
-        *query.ctes,
-        *query.order_by,
-        *(p for p in (query.limit, query.offset, query.emit) if p is not None),
+    more: list[tuple[str, ast.Node | None]] = [
+        *(("WITH", c) for c in query.ctes),
+        *(("ORDER BY", o) for o in query.order_by),
+        *(("LIMIT", query.limit), ("OFFSET", query.offset), ("EMIT", query.emit)),
     ]
     if isinstance(select, ast.Select):
-        more += [*select.group_by, *select.windows, *(p for p in (select.having, select.qualify) if p is not None)]
-    if not isinstance(select, ast.Select) or more or select.distinct or select.group_all:
-        at = more[0].span if more else query.span
-        raise compile_error(
-            "CQ0502", "a query in a trigger has SELECT, FROM and WHERE", at,
-            help="the rows of a trigger are a relation of its name: group and order them in a query of its own",
-        )  # fmt: skip
+        more += [("GROUP BY", g) for g in select.group_by] + [("WINDOW", w) for w in select.windows]
+        more += [("HAVING", select.having), ("QUALIFY", select.qualify)]
+        more += [("DISTINCT", query)] * select.distinct + [("GROUP BY ALL", query)] * select.group_all
+    else:
+        more.append(("not one SELECT", query))
+        way = "write a SELECT for each, in a statement or sub-query of its own"
+    for clause, node in more:
+        if node is not None:
+            raise compile_error(
+                "CQ0502", "a query in a trigger has SELECT, FROM and WHERE", node.span, label=clause, help=way
+            )
+    assert isinstance(select, ast.Select), "any other is refused"
     return select
 
 
@@ -62,11 +72,20 @@ def given(select: ast.Select) -> tuple[ast.Expr, ...]:
     return tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
 
 
+def there_of_array(span: Span) -> CompileError:
+    """CQ0501 for EXISTS of the rows that elements of arrays name."""
+    way = "count them: (SELECT COUNT(*) FROM t, UNNEST(new.keys) AS u(k) WHERE t.key = u.k) > 0"
+    return compile_error("CQ0501", "EXISTS over an array is not supported yet in a trigger", span, help=way)
+
+
 def no_members(node: ast.InQuery) -> CompileError:
     """CQ0501 for IN (SELECT …), which names rows of a DELETE by arrays, and nothing else."""
     ways = ["write EXISTS (SELECT 1 FROM t WHERE t.key = …)"]
     select = node.query.body
-    if isinstance(select, ast.Select) and any(isinstance(r, ast.Unnest) for r in select.relations):
+    of_arrays = isinstance(select, ast.Select) and any(isinstance(r, ast.Unnest) for r in select.relations)
+    if node.negated:
+        ways = ["write x <> ALL (new.keys)" if of_arrays else "write NOT EXISTS (SELECT 1 FROM t WHERE t.key = …)"]
+    elif of_arrays:
         by_key = "write UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
         ways = [by_key, "or beside a condition that gives the key: x = ANY (new.keys)"]
     return compile_error("CQ0501", "IN (SELECT …) is not supported here in a trigger", node.span, help=tuple(ways))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from cq.errors import NOWHERE, CompileError, Diagnostic, Span, amount, compile_error, did_you_mean
+from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import (
     Case,
@@ -29,13 +29,24 @@ from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlated import in_order
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.row_keys import MORE_GONE, keyed, no_key
+from cq.planner.binding.row_keys import MORE_GONE, ONE_OF_THEM, SEVERAL_ROWS, keyed, no_key
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
 from cq.planner.binding.several_keys import Among, Key, among, row_by_row
 from cq.planner.binding.tables import Declared, places_of, stored
 from cq.planner.binding.trigger_arrays import SEVERAL, Placed, compared, each, elements, gather
 from cq.planner.binding.trigger_outputs import Outputs
-from cq.planner.binding.trigger_queries import ArraySource, given, no_members, plain, source
+from cq.planner.binding.trigger_queries import (
+    OF_A_VALUE,
+    OF_ELEMENTS,
+    OF_ROWS,
+    ArraySource,
+    given,
+    no_members,
+    plain,
+    source,
+    there_of_array,
+)
+from cq.planner.binding.trigger_tables import MOST_ROWS, no_keyed_table, no_sink_of_a_trigger, too_many, without_a_key
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
@@ -58,7 +69,6 @@ from cq.records import dataclass, field, replace
 BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
 EACH_KEY = "key: WHERE k = new.a, and the next one WHERE k = new.b"
 EACH_ELEMENT = f"element: {MORE_GONE}"
-MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,10 @@ class Names(Protocol):
     def is_broken(self, table: str) -> bool: ...
 
     def is_sink(self, name: str) -> bool: ...
+
+    def is_relation(self, name: str) -> bool: ...
+
+    def is_made(self, name: str) -> bool: ...
 
 
 def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: Names) -> BoundTrigger:
@@ -177,18 +191,14 @@ class BodyBinder:
     def table(self, name: str, span: Span) -> str:
         if self.names.is_broken(name):
             raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
-        shown, own = inline.name(name), inline.name(self.node.name)
-        if name not in self.declared and self.names.is_sink(name):
-            raise compile_error(
-                "CQ0501", f'writing into "{name}" from a trigger is not supported yet', span, label="no keyed table",
-                help=f"SELECT the row in the trigger, and write INSERT INTO {shown} SELECT … FROM {own}",
-            )  # fmt: skip
-        if name not in self.declared:
-            raise compile_error(
-                "CQ0201", f'there is no table "{name}" with a primary key', span, label="no such table",
-                help=did_you_mean(name, self.declared) or f"declare it: CREATE TABLE {shown} (k BIGINT PRIMARY KEY, …)",
-            )  # fmt: skip
-        return name
+        if name in self.declared:
+            return name
+        if self.names.is_sink(name):
+            raise no_sink_of_a_trigger(name, span, self.node.name)
+        is_made = name == self.node.name or self.names.is_made(name)
+        if is_made or self.names.is_relation(name):
+            raise without_a_key(name, span, self.node, is_made)
+        raise no_keyed_table(name, span, self.declared)
 
     # ----------------------------------------------------------------------------------------------------- accesses
 
@@ -197,7 +207,7 @@ class BodyBinder:
         if table not in self.used:
             self.used.append(table)
         if sum(isinstance(a, Access) and self.used[a.table] == table for a in self.accesses) == MOST_ROWS:
-            raise _too_many(f'one more of "{table}"', span)
+            raise too_many(f'one more of "{table}"', span)
         self.accesses.append(Access(self.used.index(table), ()))
         start, self.end = self.end, self.end + 1 + len(self.declared[table].table.fields)
         return start
@@ -256,15 +266,23 @@ class BodyBinder:
         return places(len(self.stream.schema), [self.declared[n].table for n in self.used], self.accesses)
 
     def row(
-        self, table: str, alias: str | None, where: ast.Expr | None, outer: Relation, span: Span, *values: ast.Expr
+        self,
+        table: str,
+        alias: str | None,
+        where: ast.Expr | None,
+        outer: Relation,
+        span: Span,
+        *values: ast.Expr,
+        several: Sequence[str] = SEVERAL_ROWS,
     ) -> Row:
-        """The row that a WHERE names, the rest of the condition, and values beside it."""
+        """The row that a WHERE names, the rest of the condition, and values beside it. several: how it names others."""
         start = self.fresh(table, span)
         binder = self.binder(self.beside(table, alias, start, outer))
         made = [settled(binder.bind(v)) for v in values]
         condition = binder.condition(where, "the condition of WHERE") if where is not None else None
-        key, rest = keyed(self.declared[table].table, start, condition, where.span if where is not None else span)
-        placed = self.settle(start, table, key, where.span if where is not None else span)
+        at = where.span if where is not None else span
+        key, rest = keyed(self.declared[table].table, start, condition, at, several)
+        placed = self.settle(start, table, key, at)
         rest = None if rest is None else placed.over(rest)
         return Row(placed.access, placed.start, tuple(map(placed.over, made)), rest)
 
@@ -273,7 +291,7 @@ class BodyBinder:
         found = row_by_row(where, self.key(table, alias), MOST_ROWS)
         if found is None:
             assert where is not None, "no condition names one row"
-            raise _too_many(f'more of "{table}"', where.span)
+            raise too_many(f'more of "{table}"', where.span)
         return found
 
     def key(self, table: str, alias: str | None) -> Key:
@@ -284,13 +302,17 @@ class BodyBinder:
     def sub_query(self, node: ast.ScalarQuery | ast.Exists, binder: ExprBinder) -> Expr:
         """A value of the row with a key, NULL where there is none; or whether there is one."""
         exists = isinstance(node, ast.Exists)
-        several = source(plain(node.query))
-        if several is not None and not exists:
-            return self.gathered(plain(node.query), several, binder.relation, node.span)
-        select, table, alias = self.read(node.query)
+        select = plain(node.query, OF_A_VALUE)
+        several = source(select)
+        if several is not None and exists:
+            raise there_of_array(node.span)
+        if several is not None:
+            return self.gathered(select, several, binder.relation, node.span)
+        table, alias = self.read(select, node.query.span)
         ways = self.ways(table, alias, select.where)
         if exists:
-            there = tuple(self.row(table, alias, w, binder.relation, node.span).there for w in ways)
+            rows = (self.row(table, alias, w, binder.relation, node.span, several=ONE_OF_THEM) for w in ways)
+            there = tuple(row.there for row in rows)
             return there[0] if len(there) == 1 else Or(BOOLEAN, any(t.nullable for t in there), there, span=node.span)
         items = tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
         if len(items) != 1 or len(select.items) != 1:
@@ -314,14 +336,13 @@ class BodyBinder:
         (value,) = gather(self, select, of, items, outer, span)
         return value
 
-    def read(self, query: ast.Query) -> tuple[ast.Select, str, str | None]:
-        """The SELECT, its table and alias. CQ0502 for a query that is more than the row of a table with a key."""
-        select = plain(query)
+    def read(self, select: ast.Select, span: Span) -> tuple[str, str | None]:
+        """The table and alias of a SELECT. CQ0502 for one that is more than the row of a table with a key."""
         match select.relations:
             case (ast.TableRef(as_of=None, columns=()) as ref,):
-                return select, self.table(ref.name, ref.name_span), ref.alias
+                return self.table(ref.name, ref.name_span), ref.alias
         raise compile_error(
-            "CQ0502", "a query in a trigger reads one row of one table", query.span,
+            "CQ0502", "a query in a trigger reads one row of one table", span,
             help="read another table in a sub-query of its own: (SELECT x FROM t WHERE t.key = …)",
         )  # fmt: skip
 
@@ -451,7 +472,7 @@ class BodyBinder:
                 own = self.insert_row(node, table, row.values, self.event())
                 steps += [*self.taken(), own]
             return tuple(steps)
-        select = plain(node.query)
+        select = plain(node.query, OF_ELEMENTS)
         match select.relations:
             case ():
                 return self.insert_selected(node, table, select, self.event())
@@ -539,7 +560,7 @@ class BodyBinder:
 
     def select(self, node: ast.Query) -> tuple[Step, ...]:
         """A SELECT: a row of the trigger's output, or one for each row of a table that it names."""
-        select = plain(node)
+        select = plain(node, OF_ROWS)
         exprs = given(select)
         items = [i for i in select.items if isinstance(i, ast.SelectItem)]
         several = source(select)
@@ -551,7 +572,7 @@ class BodyBinder:
             values = tuple(settled(binder.bind(e)) for e in exprs)
             condition = None if select.where is None else binder.condition(select.where, "the condition of WHERE")
             return (Emit(self.outputs.row(self.node.name, values, items, node.span), condition),)
-        _, table, alias = self.read(node)
+        table, alias = self.read(select, node.span)
         steps: list[Step] = []
         for where in self.ways(table, alias, select.where):
             row = self.row(table, alias, where, self.event(), node.span, *exprs)
@@ -574,10 +595,3 @@ class Row:
         """Whether there is a row that meets it."""
         found = Column(BOOLEAN, False, self.start, "found")
         return found if self.condition is None else conjunction((found, self.condition))
-
-
-def _too_many(named: str, span: Span) -> CompileError:
-    """CQ0103: a trigger names more rows of a table than it may."""
-    cause = f"a trigger names at most {MOST_ROWS} rows of a table, and this names {named}"
-    way = "give every key an event of its own: a stream with a row for each"
-    return compile_error("CQ0103", cause, span, help=way)
