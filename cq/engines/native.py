@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from cq.planner.plan.transactions import KeyedTable
 
 FEWER_GROUPS = "or keep less: use shorter windows, or group by fewer keys"
+ONE_BY_ONE = (
+    "or run fewer transactions together: SET punctuation_interval = 50, or one after the other: "
+    "SET transactions = 'serial'"
+)
 FAR_US = 1 << 62  # instants beyond are no times: the end, or none
 DEFAULT_MEMORY_SHARE = 0.8  # of what the process may use: tables double while they grow, and rows are on their way
 PLACES_KEPT = 4096  # batches whose places in their files are remembered: more than can be in flight
@@ -264,7 +268,7 @@ def placed(failure: EngineFailure, pipeline: Pipeline, readings: Sequence[Readin
         help = ("give the process more memory", FEWER_GROUPS)
         return EngineError(Diagnostic(code, f"out of memory: {text}", help=help))
     if failure.code is ErrorCode.LIMIT:
-        return _beyond_limit(failure, source)
+        return _beyond_limit(failure, pipeline, source)
     place = readings[failure.source].place_of(failure.row) if failure.row >= 0 else _due_place(failure)
     if failure.met is not None:
         place += error_places.met(failure.met.side, failure.met.time)
@@ -278,12 +282,14 @@ def _span(site: Site) -> Span:
     return Span(site.line, site.column, site.end_line, site.end_column) if site.line else NOWHERE
 
 
-def _beyond_limit(failure: EngineFailure, source: SourceText) -> CqError:
+def _beyond_limit(failure: EngineFailure, pipeline: Pipeline, source: SourceText) -> CqError:
     """The state outgrew the memory limit: how much of it, where most of it is, and what to do."""
     used, allowed = (size_text(n) for n in (failure.held_bytes, failure.limit_bytes))
     text = f"the state of the query takes {used}, more than the memory limit of {allowed}"
     more = size_text(2 * failure.held_bytes)
-    ways = (f"raise the limit: SET memory_limit = '{more}', or more: the run had not ended", FEWER_GROUPS)
+    together = any(stage.way.traits.together for stage in pipeline.stages)
+    raised = f"raise the limit: SET memory_limit = '{more}', or more: the run had not ended"
+    ways = (raised, *([ONE_BY_ONE] if together else []), FEWER_GROUPS)
     placed = [h for h in failure.holders if h.line]
     if not placed:
         return EngineError(Diagnostic("CQ0802", text, help=ways))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,6 +37,25 @@ def test_a_run_stops_and_names_the_operator(threads: int) -> None:
     assert "more than the memory limit of 2MB; most of it belongs to aggregate (line " in found.message
     raised, kept = found.help
     assert raised.startswith("raise the limit: SET memory_limit = '") and "fewer keys" in kept
+
+
+CHAINS = "SET transactions = 'chains'"
+TRANSACTIONS = """CREATE STREAM t (ks BIGINT[], ts TIMESTAMP NOT NULL, WATERMARK FOR ts) WITH (connector = 'memory');
+CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT);
+CREATE TRIGGER g AFTER INSERT ON t INSERT INTO a SELECT u.k, 1 FROM UNNEST(new.ks) AS u(k) ON CONFLICT DO NOTHING;
+SELECT COUNT(*) AS n FROM g;"""
+
+
+def test_a_run_whose_transactions_take_too_much_together_passes_with_fewer_of_them() -> None:
+    keys = pa.array([list(range(50))] * 2000, pa.list_(pa.int64()))
+    events = pa.table({"ks": keys, "ts": pa.array(range(2000), pa.timestamp("us"))})
+    with pytest.raises(EngineError) as stopped:
+        cq.sql(f"{CHAINS};\n{TRANSACTIONS}", t=events).run(threads=2, memory_limit="3MB")
+    way = stopped.value.first.help[1]
+    fewer, serial = re.findall(r"SET \w+ = [\w']+", way)
+    for statement in (f"{CHAINS};\n{fewer}", serial):
+        made = cq.sql(f"{statement};\n{TRANSACTIONS}", t=events).run(threads=2, memory_limit="3MB")
+        assert made["result"].to_pylist() == [{"n": 2000}]
 
 
 @pytest.mark.parametrize("threads", [0, 2])
