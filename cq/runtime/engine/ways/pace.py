@@ -19,8 +19,8 @@ Source    Zhang et al., TStream (ICDE 2020), where the interval is the user's; c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from cq.runtime.base.host import Host
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_store, clock_ns, ld_i64, min_i64, sdiv, st_i64
 from cq.runtime.containers.state import words
@@ -29,6 +29,9 @@ from cq.runtime.engine.stage import STAGE_CHAINS
 from cq.runtime.flow.admission_words import ADMISSION_INTERVAL
 from cq.runtime.layout.chains import CHAINS_OTHER, CHAINS_PACE
 from cq.runtime.layout.words import Struct, name_words
+
+if TYPE_CHECKING:
+    from cq.runtime.base.host import Host
 
 LADDER = (
     50, 64, 80, 100, 125, 160, 200, 250, 320, 400, 500, 640,
