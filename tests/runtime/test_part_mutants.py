@@ -35,7 +35,7 @@ MUTANTS = {
         "    if not at_cas(partials + PARTIALS_TAKING * 8, 0, 1):\n        return 0\n",
         "    at_cas(partials + PARTIALS_TAKING * 8, 0, 1)\n",
         PARTIALS,
-        BY_KEY,
+        "by_key_give",
     ),
     "a whole ticket is run on a part before tickets that were dealt": Mutant(
         PARTIAL,
