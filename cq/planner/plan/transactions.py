@@ -322,7 +322,7 @@ def own_expressions(step: Step) -> tuple[Expr, ...]:
             return arrays
         case Reject(reason=reason):
             return (reason,)
-        case _:
+        case Read():
             return ()
 
 
@@ -348,7 +348,7 @@ def rebuilt(steps: Sequence[Step], change: Callable[[Step], Step]) -> tuple[Step
                 return change(replace(step, then=rebuilt(then, change), otherwise=rebuilt(otherwise, change)))
             case Each(steps=inside):
                 return change(replace(step, steps=rebuilt(inside, change)))
-            case _:
+            case Insert() | Read() | Update() | Delete() | Set() | Reject() | Emit():
                 return change(step)
 
     return tuple(map(one, steps))
@@ -376,7 +376,7 @@ def mapped(steps: Sequence[Step], change: Change) -> tuple[Step, ...]:
                 return replace(step, arrays=tuple(map(change, arrays)))
             case Reject(reason=reason):
                 return Reject(change(reason))
-            case _:
+            case Read():
                 return step
 
     return rebuilt(steps, one)
