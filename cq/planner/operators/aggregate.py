@@ -39,8 +39,7 @@ class Aggregate(Grouped):
 
     @property
     def merge_pays(self) -> bool:
-        """Not with DISTINCT, as in windows."""
-        return not self.keeps_sets
+        return not self.keeps_lists
 
     @property
     def closes_one_pane(self) -> bool:

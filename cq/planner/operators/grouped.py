@@ -97,9 +97,13 @@ class Grouped(OneInput):
         return "groups with all their values" if any(a.keeps_values for a in self.aggregates) else "groups"
 
     @property
-    def keeps_sets(self) -> bool:
-        """Whether some aggregate is DISTINCT."""
-        return any(a.distinct for a in self.aggregates)
+    def keeps_lists(self) -> bool:
+        """Whether some aggregate keeps a set or a list of its values.
+
+        Merging these takes about as long as filling them: two workers gained nothing for segment statistics, and took
+        1.6 times the CPU of one for medians.
+        """
+        return any(a.distinct or a.keeps_values for a in self.aggregates)
 
     @property
     def counting_ns(self) -> int:
