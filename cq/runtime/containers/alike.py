@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, shr_u
-from cq.runtime.containers.strings import INLINE_STRING_BYTES, string_address, string_is
+from cq.runtime.containers.strings import INLINE_STRING_BYTES, string_address, string_is, string_length
 from cq.runtime.containers.table_words import (
     ENTRY_KEYS,
     ENTRY_TAG,
@@ -30,7 +30,7 @@ def same_words(table: int, a: int, other: int, b: int, first: int, end: int) -> 
     while word < end:
         if ld_i64(a, word) != ld_i64(b, word):
             return 0
-        if strings & 1 == 1 and ld_i64(a, word) & 4294967295 > INLINE_STRING_BYTES:
+        if strings & 1 == 1 and string_length(a, word) > INLINE_STRING_BYTES:
             if string_is(table, a, word, string_address(other, b, word)) == 0:
                 return 0
             strings = shr_u(strings, 1)  # where its bytes are says nothing

@@ -54,10 +54,9 @@ def build(
             _build_stage(plant, number, min(batch_rows, PARCEL_ROWS) if adapts else batch_rows)
         _build_sinks(plant)
         _build_admission(plant, batch_rows)
-        if together.adaptive:
-            for number, spec in enumerate(pipeline.stages):
-                if spec.way.traits.together:
-                    adapt(plant, plant.stages[number], batch_rows, behind=len(plant.tickets) * (number + 1))
+        last = max((n for n, spec in enumerate(pipeline.stages) if spec.way.traits.together), default=None)
+        if together.adaptive and last is not None:  # one decides: two would measure each other's
+            adapt(plant, plant.stages[last], batch_rows, behind=len(plant.tickets) * (last + 1))
     except BaseException:
         close(plant)
         raise

@@ -6,7 +6,8 @@ noticeably less time then; a shorter one is taken where a punctuation takes long
 median of WINDOW punctuations: a worker that is interrupted for some milliseconds says nothing about the rest. Rows and
 their order do not depend on where punctuations end.
 
-Roles     the one in turn of the stage measures and decides (cq/runtime/engine/ways/chains.py); who admits obeys.
+Roles     the one in turn (cq/runtime/engine/ways/chains.py) of the last stage that runs transactions together measures
+          and decides; who admits obeys.
 Shared    ADMISSION_INTERVAL: stored by the one in turn, loaded before every ticket. All else is the one in turn's.
 I1        a punctuation has from 1 to PACE_MOST events.             tests: test_punctuations_keep_within_the_ladder
 I2        rows do not depend on what is decided.                    tests: test_any_pace_gives_the_rows_of_one_loop
