@@ -8,7 +8,7 @@ from cq.lang.expressions import Expr, Literal
 from cq.lang.types import BIGINT, DOUBLE, array
 from cq.planner.binding.choices import call
 from cq.planner.binding.literals import integer_literal
-from cq.planner.binding.shorthands import SHORTHANDS, Binder, shorthand
+from cq.planner.binding.shorthands import SHORTHANDS, ShorthandBinder, shorthand
 
 TOTALS = {
     "avg": "list_avg", "count": "list_count", "first": "list_first", "last": "list_last", "max": "array_max",
@@ -17,14 +17,14 @@ TOTALS = {
 
 
 @shorthand("array_append", "list_append", "array_push_back")
-def _append(binder: Binder, node: ast.Call) -> Expr:
+def _append(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ARRAY_APPEND(array, x): ARRAY_CONCAT(array, ARRAY[x])."""
     items, x = binder.exactly(node, 2)
     return call(binder, node, "array_concat", [items, call(binder, node, "array", [x])])
 
 
 @shorthand("array_prepend", "list_prepend", "array_push_front")
-def _prepend(binder: Binder, node: ast.Call) -> Expr:
+def _prepend(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ARRAY_PREPEND(array, x), LIST_PREPEND(x, array): ARRAY_CONCAT(ARRAY[x], array)."""
     items, x = binder.exactly(node, 2)
     if x.type.element is not None:
@@ -33,7 +33,7 @@ def _prepend(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("list_first", "list_last")
-def _end(binder: Binder, node: ast.Call) -> Expr:
+def _end(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """LIST_FIRST(array), LIST_LAST(array): array[1], array[-1]."""
     (items,) = binder.exactly(node, 1)
     place = integer_literal(1 if node.name == "list_first" else -1, node.span)
@@ -41,26 +41,26 @@ def _end(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("list_reverse_sort", "array_reverse_sort")
-def _reverse_sort(binder: Binder, node: ast.Call) -> Expr:
+def _reverse_sort(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """LIST_REVERSE_SORT(array): the elements in descending order, NULLs last."""
     (items,) = binder.exactly(node, 1)
     return call(binder, node, "array_order", [items, items, integer_literal(1, node.span)])
 
 
 @shorthand("array_union")
-def _union(binder: Binder, node: ast.Call) -> Expr:
+def _union(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ARRAY_UNION(a, b): ARRAY_DISTINCT(ARRAY_CONCAT(a, b))."""
     return call(binder, node, "array_distinct", [call(binder, node, "array_concat", binder.exactly(node, 2))])
 
 
 @shorthand("list_unique")
-def _unique(binder: Binder, node: ast.Call) -> Expr:
+def _unique(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """LIST_UNIQUE(array): LIST_COUNT(ARRAY_DISTINCT(array))."""
     return call(binder, node, "list_count", [call(binder, node, "array_distinct", binder.exactly(node, 1))])
 
 
 @shorthand("list_avg")
-def _average(binder: Binder, node: ast.Call) -> Expr:
+def _average(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """LIST_AVG(array): the sum of the elements, as DOUBLEs, by LIST_COUNT(array); NULL where that is 0."""
     (items,) = binder.exactly(node, 1)
     total = call(binder, node, "array_sum", [binder.bind_cast(items, array(DOUBLE), items.span)])
@@ -68,7 +68,7 @@ def _average(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("list_aggregate", "list_aggr", "array_aggregate", "array_aggr")
-def _aggregate(binder: Binder, node: ast.Call) -> Expr:
+def _aggregate(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """LIST_AGGREGATE(array, 'sum'): ARRAY_SUM(array), and so avg, count, first, last, max, min and mode."""
     items, name = binder.exactly(node, 2)
     known = TOTALS.get(str(name.value).lower()) if isinstance(name, Literal) else None
@@ -82,7 +82,7 @@ def _aggregate(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("generate_series", "range")
-def _series(binder: Binder, node: ast.Call) -> Expr:
+def _series(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """GENERATE_SERIES(first, last [, step]), RANGE([first,] end [, step]): SEQUENCE by 1; RANGE without its end."""
     args = binder.positional(node, 1)
     if len(args) == 1:

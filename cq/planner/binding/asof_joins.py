@@ -18,7 +18,7 @@ from cq.lang.types import BOOLEAN, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import condition_span, excluding_bounds, time_name
-from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of
+from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of
 from cq.planner.binding.joins import condition, joined_relation, keyed, named_by_using, side_by_side
 from cq.planner.binding.made import negated
 from cq.planner.binding.parameters import ParameterValue
@@ -77,7 +77,7 @@ def _conditions(
 
 def _bounded(
     node: ast.Join, match: Expr | None, others: Sequence[Expr], sides: Sides
-) -> tuple[Bounds, Bounds, list[Expr]]:
+) -> tuple[TimeBounds, TimeBounds, list[Expr]]:
     """The comparison that the join goes by, all that is said of its two event times, and the other conditions."""
     parts = [*others] if match is None else [match, *others]
     found = [(part, bounds_of(part, sides)) for part in parts]
@@ -89,7 +89,7 @@ def _bounded(
     meant = [b for p, b in candidates if _indirectness(p) == clearest]
     if any(_looks_back(b) != _looks_back(meant[0]) for b in meant):
         raise _both_ways(sides, meant)
-    bounds, rest = Bounds(), []
+    bounds, rest = TimeBounds(), []
     for part, said in found:
         if said is not None and said.times == meant[0].times:
             bounds = bounds.and_(said)
@@ -98,7 +98,7 @@ def _bounded(
     return meant[0], bounds, rest
 
 
-def _known_times(sides: Sides, bounds: Bounds) -> Iterator[Expr]:
+def _known_times(sides: Sides, bounds: TimeBounds) -> Iterator[Expr]:
     """Conditions that the columns that the join goes by are not NULL, as event times never are."""
     assert bounds.times is not None, "bounds of no times"
     for side, time, first in zip((sides.left, sides.right), bounds.times, (0, sides.width), strict=True):
@@ -133,12 +133,12 @@ def _in_reach(distance_us: int) -> int:
     return max(-FARTHEST_US, min(distance_us, FARTHEST_US))
 
 
-def _looks_back(bounds: Bounds) -> bool:
+def _looks_back(bounds: TimeBounds) -> bool:
     """Whether a comparison says how late the right row may be at most."""
     return bounds.upper_us < UNBOUNDED_US
 
 
-def _looks_ahead(bounds: Bounds) -> bool:
+def _looks_ahead(bounds: TimeBounds) -> bool:
     """Whether a comparison says how early the right row may be at least."""
     return bounds.lower_us > -UNBOUNDED_US
 
@@ -205,7 +205,7 @@ def _types_apart(node: ast.Join, sides: Sides, part: Expr, times: Sequence[Colum
     )
 
 
-def _both_ways(sides: Sides, meant: Sequence[Bounds]) -> CompileError:
+def _both_ways(sides: Sides, meant: Sequence[TimeBounds]) -> CompileError:
     """CQ0408 where several comparisons could be the one that the join goes by."""
     first, last = (b.span for b in (meant[0], meant[-1]))
     return compile_error(
@@ -216,7 +216,7 @@ def _both_ways(sides: Sides, meant: Sequence[Bounds]) -> CompileError:
     )
 
 
-def _endless(sides: Sides, meant: Bounds) -> CompileError:
+def _endless(sides: Sides, meant: TimeBounds) -> CompileError:
     """CQ0406 for left rows that may wait for ever for the next right row."""
     endless = sides.right if sides.left.node.bounded else sides.left
     left, right = time_name(sides.left), time_name(sides.right)

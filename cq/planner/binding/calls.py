@@ -23,7 +23,7 @@ from cq.planner.binding.conversion import convert, instead, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.foreign_calls import restated
 from cq.planner.binding.foreign_functions import as_one
-from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
+from cq.planner.binding.frames import WrittenFrame, frame_of, is_whole, within
 from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import NOTHING, Hole, Room
@@ -67,7 +67,7 @@ class OverCall:
     partition: tuple[Expr, ...]
     order: tuple[OrderKey, ...]
     whole: bool = False
-    frame: Bounds | None = None
+    frame: WrittenFrame | None = None
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -9,13 +9,13 @@ from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import DOUBLE, NULL, VARCHAR, decimal
 from cq.planner.binding.literals import integer_literal
-from cq.planner.binding.shorthands import Binder, shorthand
+from cq.planner.binding.shorthands import ShorthandBinder, shorthand
 
 # -- one of several ---------------------------------------------------------------------------------------------------
 
 
 @shorthand("decode")
-def _decode(binder: Binder, node: ast.Call) -> Expr:
+def _decode(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """DECODE(x, value, result, … [, other]): CASE by IS NOT DISTINCT FROM: NULL equals NULL; without `other` NULL."""
     x, *rest = binder.positional(node, 1)
     if len(rest) < 2:
@@ -30,7 +30,7 @@ def _decode(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("elt", "choose")
-def _elt(binder: Binder, node: ast.Call) -> Expr:
+def _elt(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ELT(n, x, y, …): CASE n WHEN 1 THEN x WHEN 2 THEN y … END."""
     number, *values = binder.positional(node, 1)
     if not values:
@@ -41,7 +41,7 @@ def _elt(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("field")
-def _field(binder: Binder, node: ast.Call) -> Expr:
+def _field(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """FIELD(x, y, z, …): 1 where x equals y, 2 where it equals z, …; 0 where it equals none."""
     x, *values = binder.positional(node, 1)
     if not values:
@@ -52,14 +52,14 @@ def _field(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("equal_null")
-def _equal_null(binder: Binder, node: ast.Call) -> Expr:
+def _equal_null(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """EQUAL_NULL(x, y): x IS NOT DISTINCT FROM y."""
     x, y = binder.exactly(node, 2)
     return binder.not_distinct(x, y, node.span)
 
 
 @shorthand("typeof", "pg_typeof")
-def _typeof(binder: Binder, node: ast.Call) -> Expr:
+def _typeof(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TYPEOF(x): the name of the type of x, a constant."""
     (x,) = binder.exactly(node, 1)
     return Literal(VARCHAR, False, str(x.type), span=node.span)
@@ -79,26 +79,26 @@ OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "fmod"
 
 
 @shorthand(*OPERATORS)
-def _operator(binder: Binder, node: ast.Call) -> Expr:
+def _operator(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ADD(x, y): x + y; and so SUBTRACT, MULTIPLY, DIVIDE and FMOD are - * / %."""
     return call(binder, node, OPERATORS[node.name], binder.exactly(node, 2))
 
 
 @shorthand("negative")
-def _negative(binder: Binder, node: ast.Call) -> Expr:
+def _negative(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """NEGATIVE(x): -x."""
     return call(binder, node, "negate", binder.exactly(node, 1))
 
 
 @shorthand("square")
-def _square(binder: Binder, node: ast.Call) -> Expr:
+def _square(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """SQUARE(x): x * x."""
     (x,) = binder.exactly(node, 1)
     return call(binder, node, "*", [x, x])
 
 
 @shorthand("safe_divide")
-def _safe_divide(binder: Binder, node: ast.Call) -> Expr:
+def _safe_divide(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """SAFE_DIVIDE(x, y): TRY_DIVIDE of DOUBLEs."""
     return call(binder, node, "try_divide", [binder.bind_cast(x, DOUBLE, x.span) for x in binder.exactly(node, 2)])
 
@@ -107,7 +107,7 @@ TRIED = {"try_add": "+", "try_subtract": "-", "try_multiply": "*"}
 
 
 @shorthand(*TRIED)
-def _tried(binder: Binder, node: ast.Call) -> Expr:
+def _tried(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TRY_ADD(x, y): x + y, NULL beyond the type of the integers; and so TRY_SUBTRACT and TRY_MULTIPLY are - and *."""
     args = binder.exactly(node, 2)
     made = call(binder, node, TRIED[node.name], args)
@@ -123,7 +123,7 @@ def _tried(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("getbit", "bit_get")
-def _getbit(binder: Binder, node: ast.Call) -> Expr:
+def _getbit(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """GETBIT(x, n): BITAND(SHIFTRIGHT(x, n), 1)."""
     shifted = call(binder, node, "shiftright", binder.exactly(node, 2))
     return call(binder, node, "bitand", [shifted, integer_literal(1, node.span)])
@@ -133,19 +133,19 @@ def _getbit(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("insert", "stuff")
-def _insert(binder: Binder, node: ast.Call) -> Expr:
+def _insert(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """INSERT(text, start, length, other), STUFF(…): OVERLAY(text, other, start, length)."""
     text, start, length, other = binder.exactly(node, 4)
     return call(binder, node, "overlay", [text, other, start, length])
 
 
 @shorthand("find_in_set")
-def _find_in_set(binder: Binder, node: ast.Call) -> Expr:
+def _find_in_set(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """FIND_IN_SET(x, 'a,b,c'): ARRAY_POSITION(SPLIT('a,b,c', ','), x)."""
     x, listed = binder.exactly(node, 2)
     pieces = call(binder, node, "split", [listed, Literal(VARCHAR, False, ",", span=node.span)])
     return call(binder, node, "array_position", [pieces, x])
 
 
-def call(binder: Binder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
+def call(binder: ShorthandBinder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
     return binder.call(name, args, node.span, [node] * len(args), node.name_span)

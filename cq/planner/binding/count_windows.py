@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cq.errors import Span
 from cq.lang.expressions import Expr
 from cq.planner.binding.calls import OverCall
-from cq.planner.binding.frames import Bound, Bounds, within
+from cq.planner.binding.frames import Bound, WrittenFrame, within
 from cq.planner.binding.made import aggregate_call, called, compared, integer
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import CountWindow, Hole, Room
@@ -32,7 +32,7 @@ def in_count_window(
     """A row for each window: the keys, then the aggregates. names: of both."""
     last = Bound(None, before=False, unbounded=False)
     first = Bound(integer(window.size - 1), before=True, unbounded=False) if window.size > 1 else last
-    framed = [within(call, Bounds("ROWS", first, last, span=span)) for call in aggregates]
+    framed = [within(call, WrittenFrame("ROWS", first, last, span=span)) for call in aggregates]
     number = OverCall(aggregate_call("count", span=span), keys, window.order, span=span)
     overs = [number, *(OverCall(call, keys, window.order, frame=frame, span=span) for call, frame in framed)]
     rows, filled = add_overs(node, overs)

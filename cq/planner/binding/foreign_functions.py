@@ -12,7 +12,7 @@ from cq.lang.functions.array_building import DESCENDING, NULLS_FIRST
 from cq.lang.functions.time_formats import BadPattern, java_pattern
 from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, VARCHAR, Kind
 from cq.planner.binding.conversion import convert
-from cq.planner.binding.shorthands import Binder, shorthand
+from cq.planner.binding.shorthands import ShorthandBinder, shorthand
 
 _TRUNC_UNITS = {
     **dict.fromkeys(["year", "yyyy", "yy"], "year"), **dict.fromkeys(["month", "mon", "mm"], "month"),
@@ -24,13 +24,13 @@ _CLICKHOUSE_STARTS = {
 
 
 @shorthand("strlen")
-def _strlen(binder: Binder, node: ast.Call) -> Expr:
+def _strlen(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """STRLEN(text): OCTET_LENGTH(text)."""
     return binder.call("octet_length", binder.exactly(node, 1), node.span, node.args, node.name_span)
 
 
 @shorthand("split_index")
-def _split_index(binder: Binder, node: ast.Call) -> Expr:
+def _split_index(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """SPLIT_INDEX(text, separator, n): the piece number n, from 0, of SPLIT; NULL where there is none."""
     text, separator, number = binder.exactly(node, 3)
     pieces = binder.call("split", [text, separator], node.span, node.args[:2])
@@ -42,13 +42,13 @@ def _split_index(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("extractjsonfield")
-def _extractjsonfield(binder: Binder, node: ast.Call) -> Expr:
+def _extractjsonfield(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """EXTRACTJSONFIELD(text, path): GET_JSON_OBJECT(text, path)."""
     return binder.call("get_json_object", binder.exactly(node, 2), node.span, node.args, node.name_span)
 
 
 @shorthand("format_timestamp", "format_date", "formatdatetime")
-def _format_timestamp(binder: Binder, node: ast.Call) -> Expr:
+def _format_timestamp(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """FORMAT_TIMESTAMP(time, pattern): DATE_FORMAT(time, pattern)."""
     return binder.call("date_format", binder.exactly(node, 2), node.span, node.args, node.name_span)
 
@@ -59,7 +59,7 @@ _MYSQL_FIELDS = {
 
 
 @shorthand("date_format")
-def _date_format(binder: Binder, node: ast.Call) -> Expr:
+def _date_format(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """DATE_FORMAT(time, '%Y-%m'): with % the pattern is in MySQL's letters, %i the minute; otherwise a function."""
     time, pattern = binder.exactly(node, 2)
     if isinstance(pattern, Literal) and isinstance(pattern.value, str) and "%" in pattern.value:
@@ -76,7 +76,7 @@ def _date_format(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("timestamptostring")
-def _timestamptostring(binder: Binder, node: ast.Call) -> Expr:
+def _timestamptostring(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TIMESTAMPTOSTRING(millis, pattern): DATE_FORMAT(TIMESTAMP_MILLIS(millis), pattern)."""
     value, pattern = binder.exactly(node, 2)
     time = binder.call("timestamp_millis", [value], node.span, node.args[:1]) if value.type.is_integer else value
@@ -84,7 +84,7 @@ def _timestamptostring(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("sort_array")
-def _sort_array(binder: Binder, node: ast.Call) -> Expr:
+def _sort_array(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """SORT_ARRAY(array [, ascending]): the elements in order, NULLs first; with FALSE the other way round."""
     array, *ascending = binder.positional(node, 1)
     given = ascending[0] if len(ascending) == 1 else Literal(BOOLEAN, False, True, span=node.span)
@@ -97,20 +97,20 @@ def _sort_array(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand(*_CLICKHOUSE_STARTS)
-def _tostartof(binder: Binder, node: ast.Call) -> Expr:
+def _tostartof(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TOSTARTOFHOUR(time): DATE_TRUNC('hour', time), and so for other units."""
     (time,) = binder.exactly(node, 1)
     return binder.call(f"date_trunc_{_CLICKHOUSE_STARTS[node.name]}", [time], node.span, node.args, node.name_span)
 
 
 @shorthand("epoch")
-def _epoch(binder: Binder, node: ast.Call) -> Expr:
+def _epoch(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """EPOCH(time), EPOCH(INTERVAL): the seconds since 1970, or of the length, with their fraction, as DOUBLE."""
     (value,) = binder.exactly(node, 1)
     return seconds_of(binder, value, node)
 
 
-def seconds_of(binder: Binder, value: Expr, node: ast.Node) -> Expr:
+def seconds_of(binder: ShorthandBinder, value: Expr, node: ast.Node) -> Expr:
     """The seconds of a time since 1970, or of an INTERVAL, as DOUBLE."""
     if value.type == INTERVAL:
         start = Literal(TIMESTAMP, False, 0, span=value.span)
@@ -121,7 +121,7 @@ def seconds_of(binder: Binder, value: Expr, node: ast.Node) -> Expr:
     return binder.call("/", [micros, Literal(DOUBLE, False, 1e6, span=value.span)], value.span, [node, node])
 
 
-def as_one(binder: Binder, values: Sequence[Expr], node: ast.Call) -> Expr:
+def as_one(binder: ShorthandBinder, values: Sequence[Expr], node: ast.Call) -> Expr:
     """What COUNT(DISTINCT a, b) counts: a text that is another one for each row of values, NULL where one of them is.
 
     Each is written behind its length. A zero has no sign, as in comparisons.
@@ -136,7 +136,7 @@ def as_one(binder: Binder, values: Sequence[Expr], node: ast.Call) -> Expr:
     return binder.call("concat", parts, node.span, [node] * len(parts))
 
 
-def part_of_length(binder: Binder, part: str, length: Expr, node: ast.Node) -> Expr:
+def part_of_length(binder: ShorthandBinder, part: str, length: Expr, node: ast.Node) -> Expr:
     """EXTRACT(EPOCH FROM b - a). CQ0302 for other parts: an INTERVAL has none."""
     if length.type == INTERVAL and part.lower() == "epoch":
         return seconds_of(binder, length, node)
@@ -147,7 +147,7 @@ def part_of_length(binder: Binder, part: str, length: Expr, node: ast.Node) -> E
 
 
 @shorthand("width_bucket")
-def _width_bucket(binder: Binder, node: ast.Call) -> Expr:
+def _width_bucket(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """WIDTH_BUCKET(x, low, high, n): which of n equal parts x is in, from 1; 0 below them, n + 1 above."""
     x, low, high, parts = (binder.bind_cast(a, DOUBLE, a.span) for a in binder.exactly(node, 4))
 
@@ -163,7 +163,7 @@ def _width_bucket(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("trunc")
-def _trunc(binder: Binder, node: ast.Call) -> Expr:
+def _trunc(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TRUNC(date, 'MM'): DATE_TRUNC('month', date) as a DATE, and so for 'YEAR', 'QUARTER' and 'WEEK'; of a number a
     function."""
     args = binder.positional(node, 1)

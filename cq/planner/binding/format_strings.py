@@ -13,7 +13,7 @@ from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import VARCHAR, Kind, decimal
 from cq.planner.binding.literals import integer_literal
-from cq.planner.binding.shorthands import Binder, shorthand
+from cq.planner.binding.shorthands import ShorthandBinder, shorthand
 from cq.records import dataclass, replace
 
 PERCENT = re.compile(
@@ -47,14 +47,14 @@ class Placeholder:
 
 
 @shorthand("format_string", "printf", "sprintf")
-def _format_string(binder: Binder, node: ast.Call) -> Expr:
+def _format_string(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """FORMAT_STRING('%05d %s %.2f', x, y, z): the text with the values in its fields; NULL where one of them is."""
     form, *values = binder.positional(node, 1)
     return _Writer(binder, node, values).text(_pieces_of_percent(_constant(node, form), node, form.span))
 
 
 @shorthand("format")
-def _format(binder: Binder, node: ast.Call) -> Expr:
+def _format(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """FORMAT('{} of {:.2f}', x, y), FORMAT(x, 2): FORMAT_STRING with fields in {} or %; of a number FORMAT_NUMBER."""
     form, *values = binder.positional(node, 1)
     if form.type.is_numeric:
@@ -65,12 +65,12 @@ def _format(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("format_number")
-def _format_number(binder: Binder, node: ast.Call) -> Expr:
+def _format_number(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """FORMAT_NUMBER(x, digits): FORMAT_STRING('%,.2f', x) with so many digits, a constant."""
     return _number(binder, node, binder.exactly(node, 2))
 
 
-def _number(binder: Binder, node: ast.Call, args: Sequence[Expr]) -> Expr:
+def _number(binder: ShorthandBinder, node: ast.Call, args: Sequence[Expr]) -> Expr:
     digits = args[1].value if len(args) == 2 and isinstance(args[1], Literal) else None
     if not isinstance(digits, int) or not 0 <= digits <= MOST_DIGITS:
         way = f"write {node.name.upper()}(x, 2); times are written by DATE_FORMAT(ts, 'yyyy-MM-dd')"
@@ -155,7 +155,7 @@ def _no_field(node: ast.Call, span: Span, shown: str, way: str) -> CompileError:
 class _Writer:
     """Makes the text of a call's fields."""
 
-    def __init__(self, binder: Binder, node: ast.Call, values: Sequence[Expr]) -> None:
+    def __init__(self, binder: ShorthandBinder, node: ast.Call, values: Sequence[Expr]) -> None:
         self.binder = binder
         self.node = node
         self.values = values

@@ -58,7 +58,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class WrittenFrame:
     """A frame as it is written."""
 
     unit: Choice["ROWS", "RANGE", "GROUPS"]
@@ -154,18 +154,18 @@ def leaves_out(frame: ast.Frame | None) -> bool:
     return frame is not None and frame.exclude not in {None, "NO OTHERS"}
 
 
-def frame_of(node: ast.Call, spec: ast.WindowSpec, inside: ExprBinder) -> Bounds | None:
+def frame_of(node: ast.Call, spec: ast.WindowSpec, inside: ExprBinder) -> WrittenFrame | None:
     """The frame of an aggregate; None where it is the rows up to this one. Without a frame it ends behind the peers."""
     frame = spec.frame
     if frame is None:
-        return Bounds("RANGE", Bound(None, True, True), Bound(None, False, False), span=node.span)
+        return WrittenFrame("RANGE", Bound(None, True, True), Bound(None, False, False), span=node.span)
     start, end = _bound(frame.start, inside), _bound(frame.end, inside)
     if frame.start.kind == "UNBOUNDED FOLLOWING" or frame.end.kind == "UNBOUNDED PRECEDING":
         raise _backwards(frame.span)
     without = WITHOUT.get(frame.exclude or "")
     if frame.unit == "ROWS" and start.unbounded and frame.end.kind == "CURRENT ROW" and without is None:
         return None
-    bounds = Bounds(frame.unit, start, end, without, span=frame.span)
+    bounds = WrittenFrame(frame.unit, start, end, without, span=frame.span)
     if bounds.without_peers and not spec.order_by:
         raise compile_error(
             "CQ0302",
@@ -176,7 +176,7 @@ def frame_of(node: ast.Call, spec: ast.WindowSpec, inside: ExprBinder) -> Bounds
     return bounds if without is not Without.ROW else _beside_the_row(bounds)
 
 
-def _beside_the_row(bounds: Bounds) -> Bounds:
+def _beside_the_row(bounds: WrittenFrame) -> WrittenFrame:
     """A frame that leaves its row out: one that ends before the row, or begins behind it, where the row is its end."""
     start, end = bounds.start, bounds.end
     if bounds.rows and end.is_the_row and start.before:
@@ -200,7 +200,7 @@ def _backwards(span: Span) -> CompileError:
     return compile_error("CQ0302", "the frame ends before it begins", span, help="write the earlier bound first")
 
 
-def within(call: AggregateCall, bounds: Bounds) -> tuple[AggregateCall, Bounds]:
+def within(call: AggregateCall, bounds: WrittenFrame) -> tuple[AggregateCall, WrittenFrame]:
     """An aggregate of the rows in a frame, which may be none; and the frame, which knows whether it walks."""
     empty = (
         (bounds.end.offset is not None and bounds.end.before)

@@ -32,7 +32,7 @@ NAME_LENGTH = 24  # of a call that serves as the name of its column
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class BoundGroups:
     """An aggregate operator. places: where a value of the rows below is found in its rows.
 
     groupings: the values of the GROUPING calls.
@@ -92,7 +92,7 @@ def group_rows(
     group: Sequence[Expr],
     items: Sequence[tuple[str, Expr]],
     span: Span,
-) -> Grouped:
+) -> BoundGroups:
     """The aggregate operator over `node` for the GROUP BY expressions `group`.
 
     items: the select list, which gives keys and aggregates the names people see.
@@ -113,7 +113,7 @@ def _in_window(
     group: Sequence[Expr],
     items: Sequence[tuple[str, Expr]],
     span: Span,
-) -> Grouped:
+) -> BoundGroups:
     for e in group:
         if holes_of(e, Room.WINDOW) and columns_of(e):
             raise compile_error(
@@ -127,7 +127,7 @@ def _in_window(
         _demand_same_keys(window, keys, node.schema.names)
         names = _names(keys, calls.aggregates, items)
         result = in_count_window(node, window, calls.aggregates, names, keys, span)
-        return Grouped(result, {k: i for i, k in enumerate(keys)}, len(keys))
+        return BoundGroups(result, {k: i for i, k in enumerate(keys)}, len(keys))
     if isinstance(window, SessionWindow):
         return _session(node, window, keys, calls.aggregates, items, span)
     if window.kind is not WindowKind.TUMBLE and _cannot_merge(calls.aggregates):
@@ -155,7 +155,7 @@ def _in_attached_window(
     items: Sequence[tuple[str, Expr]],
     place: Span,
     span: Span,
-) -> Grouped:
+) -> BoundGroups:
     """Aggregates of aggregates: the rows already belong to a window, and grouping by its bounds closes with it."""
     node = next((with_bounds(node, e.index) for e in group if isinstance(e, Column)), node)
     fields = node.schema.fields
@@ -196,11 +196,11 @@ def _window_aggregate(
     aggregates: Sequence[AggregateCall],
     items: Sequence[tuple[str, Expr]],
     span: Span,
-) -> Grouped:
+) -> BoundGroups:
     key_names, aggregate_names = _names(keys, aggregates, items)
     result = WindowAggregate(node, keys, tuple(aggregates), key_names, aggregate_names, window=window, span=span)
     places = {**places, **{k: FIRST_KEY + i for i, k in enumerate(keys)}}
-    return Grouped(result, places, FIRST_KEY + len(keys))
+    return BoundGroups(result, places, FIRST_KEY + len(keys))
 
 
 def _session(
@@ -210,7 +210,7 @@ def _session(
     aggregates: Sequence[AggregateCall],
     items: Sequence[tuple[str, Expr]],
     span: Span,
-) -> Grouped:
+) -> BoundGroups:
     """Sessions of every group. PARTITION BY and GROUP BY name the same keys: a session is of one group."""
     _demand_same_keys(window, keys, node.schema.names)
     if _cannot_merge(aggregates):
@@ -220,7 +220,7 @@ def _session(
     result = SessionAggregate(
         node, keys, tuple(aggregates), key_names, names, time=window.time, gap_us=window.gap_us, span=span
     )
-    return Grouped(result, {k: FIRST_KEY + i for i, k in enumerate(keys)}, FIRST_KEY + len(keys))
+    return BoundGroups(result, {k: FIRST_KEY + i for i, k in enumerate(keys)}, FIRST_KEY + len(keys))
 
 
 def _demand_same_keys(window: SessionWindow | CountWindow, keys: Sequence[Expr], names: Sequence[str]) -> None:
@@ -257,7 +257,7 @@ def _at_the_end(
     group: Sequence[Expr],
     items: Sequence[tuple[str, Expr]],
     span: Span,
-) -> Grouped:
+) -> BoundGroups:
     if not node.bounded:
         raise compile_error(
             "CQ0406",
@@ -278,7 +278,7 @@ def _at_the_end(
     result: LogicalNode = Aggregate(node, keys, tuple(aggregates), key_names, aggregate_names, span=span)
     if constant:  # a group of rows, not of nothing
         result = Filter(result, compared("<", integer(0), column(result, len(result.schema) - 1), span), span=span)
-    return Grouped(result, {k: i for i, k in enumerate(keys)}, len(keys))
+    return BoundGroups(result, {k: i for i, k in enumerate(keys)}, len(keys))
 
 
 def _distinct_keys(exprs: Iterable[Expr]) -> tuple[Expr, ...]:

@@ -15,7 +15,7 @@ from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import BIGINT
 from cq.planner.binding.calls import GroupingCall, SelectCalls
-from cq.planner.binding.grouping import Grouped, group_rows
+from cq.planner.binding.grouping import BoundGroups, group_rows
 from cq.planner.binding.scope import Relation, Room, holes_of, projection
 from cq.planner.operators import UnionAll, Windowed
 from cq.planner.operators.window import FIRST_KEY
@@ -72,7 +72,7 @@ def group_by_sets(
     sets: Sequence[Keys],
     items: Sequence[tuple[str, Expr]],
     span: Span,
-) -> Grouped:
+) -> BoundGroups:
     """The aggregate operators over `node` for the sets, as one; keys that a row's set leaves out are NULL in it."""
     everything = tuple(dict.fromkeys(k for keys in sets for k in keys))
     for call in calls.groupings:
@@ -90,7 +90,7 @@ def group_by_sets(
     branches = [_branch(g, first, keys, bit, span) for g, bit in zip(made, bits, strict=True)]
     bounds = {e: place for e, place in made[0].places.items() if place < first}
     places = {**bounds, **{e: n for n, e in enumerate(keys, first)}}
-    result = Grouped(UnionAll(tuple(branches), span=span), places, first + len(keys))
+    result = BoundGroups(UnionAll(tuple(branches), span=span), places, first + len(keys))
     width = len(result.node.schema) - len(calls.groupings)
     return replace(result, groupings=tuple(result.column(width + n, span) for n in range(len(calls.groupings))))
 
@@ -120,7 +120,7 @@ def _some_of_windows(span: Span) -> CompileError:
     )
 
 
-def _branch(grouped: Grouped, first: int, keys: Sequence[Expr], bits: Sequence[Expr], span: Span) -> LogicalNode:
+def _branch(grouped: BoundGroups, first: int, keys: Sequence[Expr], bits: Sequence[Expr], span: Span) -> LogicalNode:
     """The results of one set in the columns of all: the window's, the keys, the aggregates, the GROUPING calls."""
     fields = grouped.node.schema.fields
     at = [grouped.places.get(k) for k in keys]

@@ -26,7 +26,7 @@ MOVED = BY_DAYS | {"add_months", "subtract_months"}
 BETWEEN_ZONES = {"from_utc_timestamp", "to_utc_timestamp"}
 
 
-class Binder(Protocol):
+class InstantBinder(Protocol):
     """What this module asks of `ExprBinder`."""
 
     def bind(self, node: ast.Expr) -> Expr: ...
@@ -50,7 +50,7 @@ def local_time(time: Expr, zone: str = "") -> Expr:
     return Cast(TIMESTAMP, time.nullable, time, span=time.span)
 
 
-def bind_at_time_zone(binder: Binder, node: ast.AtTimeZone) -> Expr:
+def bind_at_time_zone(binder: InstantBinder, node: ast.AtTimeZone) -> Expr:
     """The instant of a TIMESTAMP in the zone, or the TIMESTAMP there at an instant. CQ0302 for anything else."""
     time, zone = binder.bind(node.operand), _zone(binder.bind(node.zone))
     if time.type.kind is Kind.TIMESTAMP_LTZ:

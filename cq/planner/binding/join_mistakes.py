@@ -10,7 +10,7 @@ from cq.lang.expressions import Call, Column, Expr, columns_of, walk
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind, common_type
 from cq.lang.value_text import write_duration
-from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of, constant_us, moves
+from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of, constant_us, moves
 from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.time_attributes import first_time, no_event_time
@@ -142,7 +142,7 @@ def _shown(node: ast.Relation) -> str:
     return text if len(text) <= LONGEST_SIDE else "…"
 
 
-def endless_outer(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence[Expr]) -> CompileError:
+def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
     """CQ0406 for an outer join that would keep rows without a match for ever."""
     endless = sides.right if sides.left.node.bounded else sides.left
     by_time = missing_bound(node, sides, bounds, others).diagnostics[0].help
@@ -176,7 +176,7 @@ def rows_that_never_leave(join: UntimedJoin) -> CompileError:
 # ---------------------------------------------------------------------------------------------------- missing bounds
 
 
-def missing_bound(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence[Expr]) -> CompileError:
+def missing_bound(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
     """Why a join of two streams has no lower or no upper bound.
 
     others: the conditions that are neither such a bound nor about a key; one of them may have been meant as one.
@@ -194,7 +194,7 @@ def missing_bound(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence
     return _unbounded(node, sides, bounds, others)
 
 
-def _unbounded(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence[Expr]) -> CompileError:
+def _unbounded(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
     needs_lower, needs_upper = bounds.lower_us == -UNBOUNDED_US, bounds.upper_us == UNBOUNDED_US
     left, right = time_name(sides.left), time_name(sides.right)
     if needs_lower and needs_upper:
@@ -216,7 +216,7 @@ def _unbounded(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence[Ex
 
 
 def _widest(others: Sequence[Expr], sides: Sides) -> str:
-    """Bounds around all that conditions say below OR or NOT of the first pair of times they name; else empty."""
+    """Time bounds around all that conditions say below OR or NOT of the first pair of times they name; else empty."""
     said = [b for part in others for e in walk(part) if (b := bounds_of(e, sides)) is not None]
     said = [b for b in said if b.times == said[0].times]
     lowest = min((b.lower_us for b in said if b.lower_us > -UNBOUNDED_US), default=None)
@@ -229,7 +229,7 @@ def _widest(others: Sequence[Expr], sides: Sides) -> str:
     return f"{right} BETWEEN {_moved(left, lowest + shift_us)} AND {_moved(left, highest + shift_us)}"
 
 
-def bounds_apart(sides: Sides, bounds: Bounds, other: Bounds) -> CompileError:
+def bounds_apart(sides: Sides, bounds: TimeBounds, other: TimeBounds) -> CompileError:
     """CQ0408 for two bounds about different event times of one side. other: the one that is not like `bounds`.
 
     The wider bound adds what the times of one row may be apart.
@@ -289,7 +289,7 @@ def _moved(time: str, by_us: int) -> str:
     return f"{time} {'+' if by_us > 0 else '-'} INTERVAL '{write_duration(abs(by_us))}'"
 
 
-def excluding_bounds(sides: Sides, bounds: Bounds) -> CompileError:
+def excluding_bounds(sides: Sides, bounds: TimeBounds) -> CompileError:
     """CQ0408 for bounds that no two rows satisfy."""
     left, right = time_name(sides.left), time_name(sides.right)
     least, most = write_duration(bounds.lower_us), write_duration(bounds.upper_us)

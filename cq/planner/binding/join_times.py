@@ -58,7 +58,7 @@ class Instant:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class TimeBounds:
     """What comparisons say of right time - left time: the two times, and the least and the greatest distance.
 
     span: of the last of them.
@@ -74,13 +74,13 @@ class Bounds:
         """Whether there are both a least and a greatest distance."""
         return self.lower_us > -UNBOUNDED_US and self.upper_us < UNBOUNDED_US
 
-    def and_(self, other: Bounds) -> Bounds:
+    def and_(self, other: TimeBounds) -> TimeBounds:
         """What both say of the same times."""
         lower, upper = max(self.lower_us, other.lower_us), min(self.upper_us, other.upper_us)
-        return Bounds(other.times, lower, upper, other.span)
+        return TimeBounds(other.times, lower, upper, other.span)
 
 
-def bounds_of(part: Expr, sides: Sides) -> Bounds | None:
+def bounds_of(part: Expr, sides: Sides) -> TimeBounds | None:
     """The bounds that a comparison of two event times sets; None for any other condition."""
     match part:
         case Call(function=f, args=(a, b)) if f.name in FLIPPED:
@@ -97,10 +97,10 @@ def bounds_of(part: Expr, sides: Sides) -> Bounds | None:
     distance = other.offset_us - mine.offset_us + mine.time.shift_us - other.time.shift_us
     least = distance + (sign == ">") if sign in {">", ">=", "="} else -UNBOUNDED_US
     greatest = distance - (sign == "<") if sign in {"<", "<=", "="} else UNBOUNDED_US
-    return Bounds((other.time, mine.time), least, greatest, part.span)
+    return TimeBounds((other.time, mine.time), least, greatest, part.span)
 
 
-def _whole_units(sign: str, a: Expr, b: Expr, sides: Sides, span: Span) -> Bounds | None:
+def _whole_units(sign: str, a: Expr, b: Expr, sides: Sides, span: Span) -> TimeBounds | None:
     """What `TIMESTAMPDIFF(SECOND, x, y) <= 60` says of two event times: the whole units between them, towards zero."""
     for difference, constant in ((a, b), (b, a)):
         found = _difference(difference, sides)
@@ -120,7 +120,7 @@ def _whole_units(sign: str, a: Expr, b: Expr, sides: Sides, span: Span) -> Bound
             -UNBOUNDED_US if least is None else moved + (least * unit_us if least > 0 else (least - 1) * unit_us + 1)
         )
         upper = UNBOUNDED_US if most is None else moved + (most * unit_us if most < 0 else (most + 1) * unit_us - 1)
-        return Bounds((earlier.time, later.time), lower, upper, span)
+        return TimeBounds((earlier.time, later.time), lower, upper, span)
     return None
 
 

@@ -25,7 +25,7 @@ Rows: TypeAlias = Callable[[Joint], Project]
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class TableGroup:
     """Triggers that share tables, themselves or through others.
 
     looked_up: whether queries look something up in these tables.  look_ups: those bound so far.
@@ -51,7 +51,7 @@ class Asked:
     changes: the table whose changes they are.
     """
 
-    group: Group
+    group: TableGroup
     look_up: BoundTrigger | None
     contents: bool
     changes: str | None
@@ -67,7 +67,7 @@ class Joints:
 
     def ask(
         self,
-        group: Group,
+        group: TableGroup,
         rows: Rows,
         look_up: BoundTrigger | None = None,
         *,
@@ -81,9 +81,9 @@ class Joints:
         group.look_ups += look_ups
         return stands
 
-    def leads(self, node: LogicalNode, group: Group) -> bool:
+    def leads(self, node: LogicalNode, group: TableGroup) -> bool:
         """Whether rows of the node are made of those of the group's operator."""
-        seen: list[Group] = []
+        seen: list[TableGroup] = []
         todo = [node]
         while todo:
             for n in topological([todo.pop()]):
@@ -150,7 +150,7 @@ class _Settling:
             mine = [a for a in self.read if a.group is group and a.contents == asked.contents]
             look_ups = [a.look_up for a in mine if a.look_up is not None]
             changes = list(dict.fromkeys(a.changes for a in mine if a.changes is not None))
-            joint = Group(tuple(map(self.over, group.triggers)), group.tables, group.looked_up).joint(
+            joint = TableGroup(tuple(map(self.over, group.triggers)), group.tables, group.looked_up).joint(
                 [self.over(t) for t in look_ups], asked.contents, changes
             )
             self.joints[key] = replace(joint, triggers=(*group.triggers, *look_ups))

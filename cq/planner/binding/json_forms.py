@@ -8,25 +8,25 @@ from cq.lang.expressions import Coalesce, Expr, Literal
 from cq.lang.types import BOOLEAN, VARCHAR, DataType, Kind
 from cq.planner.binding.choices import call
 from cq.planner.binding.conversion import settled
-from cq.planner.binding.shorthands import Binder, shorthand
+from cq.planner.binding.shorthands import ShorthandBinder, shorthand
 
 
 @shorthand("to_json")
-def _to_json(binder: Binder, node: ast.Call) -> Expr:
+def _to_json(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TO_JSON(x): the value as JSON: a number or truth value as it is, all else as JSON_QUOTE of its text."""
     (x,) = binder.exactly(node, 1)
     return _as_json(binder, node, settled(x))
 
 
 @shorthand("json_array")
-def _json_array(binder: Binder, node: ast.Call) -> Expr:
+def _json_array(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """JSON_ARRAY(x, y, …): an array of the values as TO_JSON writes them; NULLs are null."""
     values = [_or_null(binder, node, x) for x in binder.positional(node, 0)]
     return _enclosed(binder, node, "[", [[v] for v in values], "]")
 
 
 @shorthand("json_object")
-def _json_object(binder: Binder, node: ast.Call) -> Expr:
+def _json_object(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """JSON_OBJECT('name', x, 'other', y, …): an object with the values as TO_JSON writes them; NULLs are null."""
     args = binder.positional(node, 0)
     if len(args) % 2:
@@ -40,18 +40,18 @@ def _json_object(binder: Binder, node: ast.Call) -> Expr:
     return _enclosed(binder, node, "{", fields, "}")
 
 
-def _enclosed(binder: Binder, node: ast.Call, opening: str, items: list[list[Expr]], closing: str) -> Expr:
+def _enclosed(binder: ShorthandBinder, node: ast.Call, opening: str, items: list[list[Expr]], closing: str) -> Expr:
     parts: list[Expr] = [_text(node, opening)]
     for number, item in enumerate(items):
         parts += [*([_text(node, ",")] if number else []), *item]
     return call(binder, node, "concat", [*parts, _text(node, closing)])
 
 
-def _or_null(binder: Binder, node: ast.Call, x: Expr) -> Expr:
+def _or_null(binder: ShorthandBinder, node: ast.Call, x: Expr) -> Expr:
     return Coalesce(VARCHAR, False, (_as_json(binder, node, settled(x)), _text(node, "null")), span=node.span)
 
 
-def _as_json(binder: Binder, node: ast.Call, x: Expr) -> Expr:
+def _as_json(binder: ShorthandBinder, node: ast.Call, x: Expr) -> Expr:
     element = x.type.element
     if element is not None:
         if not _is_plain(element):

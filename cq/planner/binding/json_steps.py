@@ -8,12 +8,12 @@ from cq.errors import compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import VARCHAR
-from cq.planner.binding.shorthands import Binder, shorthand
+from cq.planner.binding.shorthands import ShorthandBinder, shorthand
 
 ARROWS = frozenset(["->", "->>"])
 
 
-def bind_steps(binder: Binder, node: ast.Binary, bind: Callable[[ast.Expr], Expr]) -> Expr:
+def bind_steps(binder: ShorthandBinder, node: ast.Binary, bind: Callable[[ast.Expr], Expr]) -> Expr:
     """The text that a chain of arrows leads to."""
     if node.op == "->":
         raise compile_error(
@@ -39,7 +39,7 @@ def _step(node: ast.Expr) -> str:
 
 
 @shorthand("json_array_length")
-def _json_array_length(binder: Binder, node: ast.Call) -> Expr:
+def _json_array_length(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """JSON_ARRAY_LENGTH(x, path): JSON_ARRAY_LENGTH(GET_JSON_OBJECT(x, path))."""
     args = binder.positional(node, 1)
     if len(args) == 2:

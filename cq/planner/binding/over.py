@@ -15,7 +15,7 @@ from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, O
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, Kind, Physical
 from cq.planner.binding.calls import OverCall, Rank
-from cq.planner.binding.frames import RUNNING_FRAME, Bounds, is_ranged, walks
+from cq.planner.binding.frames import RUNNING_FRAME, WrittenFrame, is_ranged, walks
 from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.scope import Hole, Room, holes_of
 from cq.planner.binding.sorting import closing_times, sorted_within
@@ -24,7 +24,7 @@ from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
 
-Spec = tuple[tuple[Expr, ...], tuple[OrderKey, ...], bool, Bounds | None]
+Spec = tuple[tuple[Expr, ...], tuple[OrderKey, ...], bool, WrittenFrame | None]
 """What calls share that one operator computes: partition, order, whether they are of the whole partition, frame."""
 Call = Lag | AggregateCall | Rank
 
@@ -200,7 +200,7 @@ class _Rows:
             self.order = (partition, order)
 
     def _key(
-        self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], bounds: Bounds, span: Span
+        self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], bounds: WrittenFrame, span: Span
     ) -> tuple[OrderKey, DataType | None]:
         """What a range is of, and the type of its distances. Where only peers matter they are numbered."""
         if not bounds.of_peers:

@@ -50,7 +50,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field, replace
 
 
-class Names(Protocol):
+class FileNames(Protocol):
     """What the statements of the file have given so far."""
 
     @property
@@ -107,7 +107,7 @@ class QueryBinder:
     depths: operators above each other, by id(node).
     """
 
-    names: Names
+    names: FileNames
     parameters: Mapping[str, ParameterValue]
     ctes: Mapping[str, Relation] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)

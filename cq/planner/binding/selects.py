@@ -13,7 +13,7 @@ from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlation import Queries, all_of, parts_of
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.grouping import Grouped
+from cq.planner.binding.grouping import BoundGroups
 from cq.planner.binding.grouping_sets import group_by_sets, sets_of
 from cq.planner.binding.made import aggregate_call, columns
 from cq.planner.binding.order_keys import order_key
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ResultColumn:
     """One column of the result. bound: there already for the columns of a star.  aliases: those of the items before."""
 
     name: str
@@ -276,12 +276,14 @@ class SelectBinder:
 
     # ---------------------------------------------------------------------------------------------------- clauses
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[ResultColumn]:
         """The select list with every star written out."""
         before: dict[str, ast.Expr] = {}
         for i, item in enumerate(self.select.items):
             if isinstance(item, ast.SelectItem):
-                yield Item(item.alias or implied_name(item.expr, i), item.expr.span, item.expr, None, dict(before))
+                yield ResultColumn(
+                    item.alias or implied_name(item.expr, i), item.expr.span, item.expr, None, dict(before)
+                )
                 before |= {item.alias: item.expr} if item.alias else {}
                 continue
             columns = self.of_star(item)
@@ -300,7 +302,7 @@ class SelectBinder:
                 )
             yield from self.changed(item, columns)
 
-    def changed(self, star: ast.Star, columns: Sequence[Visible]) -> Iterator[Item]:
+    def changed(self, star: ast.Star, columns: Sequence[Visible]) -> Iterator[ResultColumn]:
         """The columns of a star after EXCLUDE and REPLACE. CQ0203 for a name in them that is none of its columns."""
         left_out = {id(c) for name in star.exclude for c in self.of_name(name, columns)}
         kept = [c for c in columns if id(c) not in left_out]
@@ -314,9 +316,9 @@ class SelectBinder:
         for c in kept:
             other = others.get(id(c))
             if other is None:
-                yield Item(c.name, star.span, bound=replace(c.expr, span=star.span))
+                yield ResultColumn(c.name, star.span, bound=replace(c.expr, span=star.span))
             else:
-                yield Item(c.name, other.expr.span, other.expr)
+                yield ResultColumn(c.name, other.expr.span, other.expr)
 
     def of_name(self, ref: ast.ColumnRef, columns: Sequence[Visible]) -> list[Visible]:
         """The columns of a star that a name in its EXCLUDE or REPLACE means."""
@@ -339,12 +341,12 @@ class SelectBinder:
             return [c for c in shown if not c.needs_qualifier]
         return [c for c in shown if c.qualifier == star.qualifier] or fields_of(self.relation, star.qualifier)
 
-    def value(self, item: Item) -> Expr:
+    def value(self, item: ResultColumn) -> Expr:
         """A select item; a bare NULL gets a type."""
         assert item.expr is not None
         return settled(replace(self.binder(SELECT_LIST), aliases=item.aliases).bind(item.expr))
 
-    def distinct_keys(self, items: Sequence[Item], exprs: Sequence[Expr | None]) -> list[Expr | None]:
+    def distinct_keys(self, items: Sequence[ResultColumn], exprs: Sequence[Expr | None]) -> list[Expr | None]:
         """The expressions of DISTINCT ON: columns of the result as ORDER BY names them, or others over the FROM."""
         return [self.attempt(self.result_key, node, DISTINCT_ON, items, exprs) for node in self.select.distinct_on]
 
@@ -380,7 +382,7 @@ class SelectBinder:
             return None
         return self.binder(clause, aliases=clause is not WHERE).condition(node, f"the condition of {clause.name}")
 
-    def group_key(self, node: ast.Expr, items: Sequence[Item]) -> tuple[Expr, ...]:
+    def group_key(self, node: ast.Expr, items: Sequence[ResultColumn]) -> tuple[Expr, ...]:
         """The key an expression of GROUP BY is, numbers and aliases looked up; none for the call that makes windows."""
         if node is self.calls.group_window:
             return ()
@@ -395,7 +397,7 @@ class SelectBinder:
         if not self.calls.aggregates and not all(any(not isinstance(k, Literal) for k in keys) for keys in sets):
             self.calls.aggregates.append(aggregate_call("count", span=self.select.span))
 
-    def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item]) -> Expr:
+    def ordinal(self, node: ast.NumberLiteral, items: Sequence[ResultColumn]) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
         item = items[place_of(node, len(items), "write the number or the name of a column without an aggregate")]
         if item.bound is not None:
@@ -403,13 +405,15 @@ class SelectBinder:
         assert item.expr is not None
         return self.binder(GROUP_BY).bind(item.expr)
 
-    def order_key(self, item: ast.OrderItem, items: Sequence[Item], exprs: Sequence[Expr | None]) -> OrderKey | None:
+    def order_key(
+        self, item: ast.OrderItem, items: Sequence[ResultColumn], exprs: Sequence[Expr | None]
+    ) -> OrderKey | None:
         """The key that an item of ORDER BY is."""
         expr = self.result_key(item.expr, ORDER_BY, items, exprs)
         return order_key(item, replace(expr, span=item.expr.span)) if expr is not None else None
 
     def result_key(
-        self, node: ast.Expr, clause: Clause, items: Sequence[Item], exprs: Sequence[Expr | None]
+        self, node: ast.Expr, clause: Clause, items: Sequence[ResultColumn], exprs: Sequence[Expr | None]
     ) -> Expr | None:
         """A column of the result by its name or number, else an expression over the FROM."""
         if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
@@ -458,7 +462,7 @@ class SelectBinder:
                 help="test the results of the windows: write the condition in HAVING",
             )
 
-    def refuse_ungrouped_stars(self, items: Sequence[Item], grouped: Grouped) -> None:
+    def refuse_ungrouped_stars(self, items: Sequence[ResultColumn], grouped: BoundGroups) -> None:
         """One CQ0404 for each star of a grouped query, whatever it holds."""
         lost: dict[Span, list[str]] = {}
         for item in items:

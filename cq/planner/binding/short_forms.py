@@ -15,7 +15,7 @@ from cq.planner.binding import array_forms, choices, format_strings, json_forms
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.instants import as_instant
 from cq.planner.binding.literals import bind_interval, integer_literal
-from cq.planner.binding.shorthands import SHORTHANDS, Binder, Shorthand, shorthand
+from cq.planner.binding.shorthands import SHORTHANDS, Shorthand, ShorthandBinder, shorthand
 from cq.planner.plan.fold import folded
 
 FURTHER = (array_forms, choices, format_strings, json_forms)  # their short forms are registered where they are imported
@@ -32,7 +32,7 @@ BUCKET_ORIGIN = days_from_civil(2000, 1, 3) * DAY_US  # a Monday
 
 
 @shorthand("time_bucket", "date_bin")
-def _time_bucket(binder: Binder, node: ast.Call) -> Expr:
+def _time_bucket(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TIME_BUCKET(INTERVAL '5' MINUTE, time [, origin]): the start of the time's bucket, counted from 2000-01-03."""
     width, time, *rest = binder.positional(node, 2)
     width = folded(width)
@@ -57,14 +57,14 @@ def _time_bucket(binder: Binder, node: ast.Call) -> Expr:
     return as_instant(made) if instants else made
 
 
-def _micros(binder: Binder, node: ast.Call, time: Expr) -> Expr:
+def _micros(binder: ShorthandBinder, node: ast.Call, time: Expr) -> Expr:
     """A time as a number."""
     whole = time if time.type.is_timestamp else binder.bind_cast(time, TIMESTAMP, time.span)
     return binder.call("unix_micros", [whole], node.span, node.args)
 
 
 @shorthand("add_months")
-def _add_months(binder: Binder, node: ast.Call) -> Expr:
+def _add_months(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ADD_MONTHS(time, count): time + count * INTERVAL '1' MONTH."""
     time, count = binder.exactly(node, 2)
     if count.type.is_integer:
@@ -80,7 +80,7 @@ MONTHS = {"to_months": 1, "to_quarters": 3, "to_years": 12, "to_decades": 120}
 
 
 @shorthand(*LENGTHS, *MONTHS)
-def _length(binder: Binder, node: ast.Call) -> Expr:
+def _length(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TO_DAYS(n): n * INTERVAL '1' DAY, and so for other units."""
     (count,) = binder.exactly(node, 1)
     unit = (
@@ -92,7 +92,7 @@ def _length(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("make_time")
-def _make_time(binder: Binder, node: ast.Call) -> Expr:
+def _make_time(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """MAKE_TIME(hour, minute, second): the TIME of MAKE_TIMESTAMP on any day."""
     parts = binder.exactly(node, 3)
     day = [Literal(INTEGER, False, n, span=node.span) for n in (1970, 1, 1)]
@@ -101,7 +101,7 @@ def _make_time(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("next_day")
-def _next_day(binder: Binder, node: ast.Call) -> Expr:
+def _next_day(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """NEXT_DAY(date, 'Mon'): the first day behind the date that is such a weekday, a constant."""
     date, weekday = binder.exactly(node, 2)
     named = weekday.value.lower() if isinstance(weekday, Literal) and isinstance(weekday.value, str) else ""
@@ -120,7 +120,7 @@ def _next_day(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("yearweek")
-def _yearweek(binder: Binder, node: ast.Call) -> Expr:
+def _yearweek(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """YEARWEEK(date): ISOYEAR(date) * 100 + WEEK(date)."""
     (date,) = binder.exactly(node, 1)
     year, week = (binder.call(name, [date], node.span, node.args, node.name_span) for name in ("isoyear", "week"))
@@ -129,7 +129,7 @@ def _yearweek(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("epoch_ns")
-def _epoch_ns(binder: Binder, node: ast.Call) -> Expr:
+def _epoch_ns(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """EPOCH_NS(time): UNIX_MICROS(time) * 1000."""
     (time,) = binder.exactly(node, 1)
     thousand = integer_literal(1000, node.span)
@@ -137,7 +137,7 @@ def _epoch_ns(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("convert_timezone")
-def _convert_timezone(binder: Binder, node: ast.Call) -> Expr:
+def _convert_timezone(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """CONVERT_TIMEZONE([from,] to, time): FROM_UTC_TIMESTAMP(TO_UTC_TIMESTAMP(time, from), to); else from UTC."""
     *zones, time = binder.positional(node, 2)
     if len(zones) > 2:
@@ -150,7 +150,7 @@ def _convert_timezone(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("to_timestamp_ltz")
-def _to_timestamp_ltz(binder: Binder, node: ast.Call) -> Expr:
+def _to_timestamp_ltz(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TO_TIMESTAMP_LTZ(number, 0) and (number, 3): the TIMESTAMP_LTZ so many seconds, or milliseconds, after 1970."""
     number, digits = binder.exactly(node, 2)
     names = {0: "timestamp_seconds", 3: "timestamp_millis"}
@@ -179,7 +179,7 @@ URL_PARTS = {
 
 
 @shorthand("parse_url")
-def _parse_url(binder: Binder, node: ast.Call) -> Expr:
+def _parse_url(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """PARSE_URL(url, 'HOST'), PARSE_URL(url, 'QUERY', 'key'): REGEXP_EXTRACT of the part; NULL for none or empty."""
     url, part, *keys = binder.positional(node, 2)
     pattern = URL_PARTS.get(str(part.value)) if isinstance(part, Literal) else None

@@ -34,7 +34,7 @@ from cq.planner.binding.literals import UNIT_MONTHS, UNIT_US
 from cq.planner.binding.scope import Relation, of_relation
 
 
-class Binder(Protocol):
+class ShorthandBinder(Protocol):
     """What short forms ask of the binder of expressions."""
 
     @property
@@ -51,7 +51,7 @@ class Binder(Protocol):
     ) -> Expr: ...
 
 
-Shorthand = Callable[[Binder, ast.Call], Expr]
+Shorthand = Callable[[ShorthandBinder, ast.Call], Expr]
 
 SHORTHANDS: dict[str, Shorthand] = {}
 CASTS = {
@@ -74,14 +74,14 @@ def shorthand(*names: str) -> Callable[[Shorthand], Shorthand]:
 
 
 @shorthand("nvl2")
-def _nvl2(binder: Binder, node: ast.Call) -> Expr:
+def _nvl2(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """NVL2(x, y, z): y where x is not NULL, else z."""
     x, y, z = binder.exactly(node, 3)
     return binder.conditional([_is_null(x)], [z, y], node.span)
 
 
 @shorthand("zeroifnull")
-def _zeroifnull(binder: Binder, node: ast.Call) -> Expr:
+def _zeroifnull(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ZEROIFNULL(x): COALESCE(x, 0)."""
     (x,) = binder.exactly(node, 1)
     value, zero = binder.aligned([x, Literal(INTEGER, False, 0, span=x.span)], "the argument of ZEROIFNULL and 0")
@@ -89,7 +89,7 @@ def _zeroifnull(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("nullifzero")
-def _nullifzero(binder: Binder, node: ast.Call) -> Expr:
+def _nullifzero(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """NULLIFZERO(x): NULLIF(x, 0)."""
     (x,) = binder.exactly(node, 1)
     zero = binder.compare("=", x, Literal(INTEGER, False, 0, span=x.span), node.span)
@@ -97,7 +97,7 @@ def _nullifzero(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("nanvl")
-def _nanvl(binder: Binder, node: ast.Call) -> Expr:
+def _nanvl(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """NANVL(x, y): y where x is NaN."""
     x, y = binder.exactly(node, 2)
     nan = binder.call("isnan", [x], node.span, node.args)
@@ -105,14 +105,14 @@ def _nanvl(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("isnull")
-def _isnull(binder: Binder, node: ast.Call) -> Expr:
+def _isnull(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ISNULL(x): x IS NULL."""
     (x,) = binder.exactly(node, 1)
     return _is_null(x)
 
 
 @shorthand("isnotnull")
-def _isnotnull(binder: Binder, node: ast.Call) -> Expr:
+def _isnotnull(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """ISNOTNULL(x): x IS NOT NULL."""
     (x,) = binder.exactly(node, 1)
     return binder.call("not", [_is_null(x)], node.span, node.args)
@@ -126,14 +126,14 @@ def _is_null(x: Expr) -> IsNull:
 
 
 @shorthand(*CASTS)
-def _cast(binder: Binder, node: ast.Call) -> Expr:
+def _cast(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """STRING(x): CAST(x AS VARCHAR), and so for other types."""
     (x,) = binder.exactly(node, 1)
     return binder.bind_cast(x, CASTS[node.name], node.span)
 
 
 @shorthand("to_timestamp", "try_to_timestamp")
-def _to_timestamp(binder: Binder, node: ast.Call) -> Expr:
+def _to_timestamp(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TO_TIMESTAMP(text): CAST(text AS TIMESTAMP); with a pattern it is a function. Of a number TIMESTAMP_SECONDS."""
     args = binder.positional(node, 1)
     if len(args) == 1 and args[0].type.is_integer:
@@ -142,7 +142,7 @@ def _to_timestamp(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("to_date", "try_to_date")
-def _to_date(binder: Binder, node: ast.Call) -> Expr:
+def _to_date(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TO_DATE(text [, pattern]): the day of TO_TIMESTAMP."""
     args = binder.positional(node, 1)
     name = node.name.replace("date", "timestamp")
@@ -152,7 +152,7 @@ def _to_date(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("to_char")
-def _to_char(binder: Binder, node: ast.Call) -> Expr:
+def _to_char(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TO_CHAR(x, 'YYYY-MM-DD HH24:MI:SS'): DATE_FORMAT with the pattern in its letters, which may stand there too."""
     args = _in_java(node, binder.exactly(node, 2))
     return binder.call("date_format", args, node.span, node.args, node.name_span)
@@ -173,20 +173,20 @@ def _in_java(node: ast.Call, args: list[Expr]) -> list[Expr]:
 
 
 @shorthand("strptime", "try_strptime")
-def _strptime(binder: Binder, node: ast.Call) -> Expr:
+def _strptime(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """STRPTIME(text, '%Y-%m-%d'): TO_TIMESTAMP with the pattern in its letters."""
     name = "try_to_timestamp" if node.name.startswith("try") else "to_timestamp"
     return binder.call(name, _translated(binder, node), node.span, node.args, node.name_span)
 
 
 @shorthand("strftime")
-def _strftime(binder: Binder, node: ast.Call) -> Expr:
+def _strftime(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """STRFTIME(x, '%Y-%m-%d'): DATE_FORMAT with the pattern in its letters."""
     return binder.call("date_format", _translated(binder, node), node.span, node.args, node.name_span)
 
 
 @shorthand("from_unixtime")
-def _from_unixtime(binder: Binder, node: ast.Call) -> Expr:
+def _from_unixtime(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """FROM_UNIXTIME(seconds [, pattern]): DATE_FORMAT of the time `seconds` seconds after 1970."""
     seconds, *pattern = binder.positional(node, 1)
     time = binder.call("timestamp_seconds", [seconds], node.span, node.args[:1])
@@ -195,7 +195,7 @@ def _from_unixtime(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("unix_timestamp", "to_unix_timestamp")
-def _unix_timestamp(binder: Binder, node: ast.Call) -> Expr:
+def _unix_timestamp(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """UNIX_TIMESTAMP(time), UNIX_TIMESTAMP(text [, pattern]): UNIX_SECONDS of the time, or of TO_TIMESTAMP."""
     args = binder.positional(node, 1)
     time = _read(binder, node, "to_timestamp", args) if args[0].type.kind is Kind.VARCHAR else args[0]
@@ -203,13 +203,13 @@ def _unix_timestamp(binder: Binder, node: ast.Call) -> Expr:
     return binder.call("unix_seconds", [time, *others], node.span, node.args, node.name_span)
 
 
-def _read(binder: Binder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
+def _read(binder: ShorthandBinder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
     if len(args) == 1:
         return binder.bind_cast(args[0], TIMESTAMP, node.span, safe=name.startswith("try"))
     return binder.call(name, args, node.span, node.args, node.name_span)
 
 
-def _translated(binder: Binder, node: ast.Call) -> list[Expr]:
+def _translated(binder: ShorthandBinder, node: ast.Call) -> list[Expr]:
     """A value and a pattern with %, now in Java's letters."""
     value, pattern = binder.exactly(node, 2)
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
@@ -231,21 +231,21 @@ def _translated(binder: Binder, node: ast.Call) -> list[Expr]:
 
 
 @shorthand("regexp_like", "regexp_matches", "regexp_contains", "rlike", "regexp", "regexp_count")
-def _regexp(binder: Binder, node: ast.Call) -> Expr:
+def _regexp(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """REGEXP_LIKE(x, pattern, 'i'): REGEXP_LIKE(x, '(?i)pattern')."""
     args = binder.positional(node, 2)
     return binder.call(node.name, _flagged(node, args, 2, "ims"), node.span, node.args, node.name_span)
 
 
 @shorthand("regexp_replace")
-def _regexp_replace(binder: Binder, node: ast.Call) -> Expr:
+def _regexp_replace(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """REGEXP_REPLACE(x, pattern, text, 'gi'): the flags in the pattern; g is so anyway."""
     args = binder.positional(node, 3)
     return binder.call(node.name, _flagged(node, args, 3, "gims"), node.span, node.args, node.name_span)
 
 
 @shorthand("regexp_full_match")
-def _regexp_full_match(binder: Binder, node: ast.Call) -> Expr:
+def _regexp_full_match(binder: ShorthandBinder, node: ast.Call) -> Expr:
     r"""REGEXP_FULL_MATCH(x, pattern): REGEXP_LIKE(x, '\A(?:pattern)\z')."""
     text, pattern, *flags = binder.positional(node, 2)
     whole = _changed(pattern, r"\A(?:{})\z")
@@ -254,7 +254,7 @@ def _regexp_full_match(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("regexp_substr")
-def _regexp_substr(binder: Binder, node: ast.Call) -> Expr:
+def _regexp_substr(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """REGEXP_SUBSTR(x, pattern): NULLIF(REGEXP_EXTRACT(x, pattern, 0), '')."""
     args = [*binder.exactly(node, 2), Literal(INTEGER, False, 0, span=node.span)]
     part = binder.call("regexp_extract", args, node.span, [*node.args, node], node.name_span)
@@ -290,7 +290,7 @@ def _changed(pattern: Expr, form: str) -> Expr:
 
 
 @shorthand("timestampadd", "dateadd", "date_add")
-def _timestampadd(binder: Binder, node: ast.Call) -> Expr:
+def _timestampadd(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """DATEADD(unit, count, time): time + count * INTERVAL '1' unit, a TIMESTAMP or TIMESTAMP_LTZ."""
     if len(node.args) == 2 and node.name == "date_add":
         return _moved(binder, node)
@@ -304,7 +304,7 @@ def _timestampadd(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("date_sub")
-def _moved(binder: Binder, node: ast.Call) -> Expr:
+def _moved(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """DATE_ADD(time, INTERVAL …) and DATE_SUB: + and -; with a number of days they are functions."""
     time, length = binder.exactly(node, 2)
     name = ("+" if node.name == "date_add" else "-") if length.type.is_interval else node.name
@@ -312,7 +312,7 @@ def _moved(binder: Binder, node: ast.Call) -> Expr:
 
 
 @shorthand("timestampdiff", "datediff", "date_diff")
-def _timestampdiff(binder: Binder, node: ast.Call) -> Expr:
+def _timestampdiff(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """TIMESTAMPDIFF(unit, start, end): the whole units between them. DATEDIFF(end, start): the days."""
     if len(node.args) == 2 and node.name != "timestampdiff":
         days = [binder.bind_cast(d, DATE, d.span) for d in binder.exactly(node, 2)]
@@ -350,7 +350,7 @@ def _needs_unit(node: ast.Call) -> CompileError:
     )  # fmt: skip
 
 
-def _rest(binder: Binder, node: ast.Call) -> list[Expr]:
+def _rest(binder: ShorthandBinder, node: ast.Call) -> list[Expr]:
     """The two arguments behind the unit. The name of a relation stands for its event time, as in Azure's joins."""
     rest = tuple(of_relation(a, binder.relation) for a in node.args[1:])
     values = ast.Call(node.name, rest, span=node.span, name_span=node.name_span)

@@ -19,7 +19,7 @@ from cq.planner.binding.join_mistakes import (
     excluding_bounds,
     missing_bound,
 )
-from cq.planner.binding.join_times import Bounds, Sides, bounds_of
+from cq.planner.binding.join_times import Sides, TimeBounds, bounds_of
 from cq.planner.binding.joins import condition, demands, joined_relation, keyed, side_by_side
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
@@ -28,7 +28,7 @@ from cq.planner.operators.joined import may_come_before
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
-Parts = Sequence[tuple[Expr, Bounds | None]]
+Parts = Sequence[tuple[Expr, TimeBounds | None]]
 """The conditions that AND joins, and what each says of how far apart two event times are."""
 
 
@@ -44,7 +44,7 @@ def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Map
     return joined_relation(join(node, sides, found, bounds), node, sides.left, sides.right)
 
 
-def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> LogicalNode:
+def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds) -> LogicalNode:
     """The join of rows whose times are within the bounds."""
     if bounds.lower_us > bounds.upper_us:
         raise excluding_bounds(sides, bounds)
@@ -60,7 +60,7 @@ def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -
     )  # fmt: skip
 
 
-def _join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> LogicalNode:
+def _join(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds) -> LogicalNode:
     """The join of rows with equal keys, or of all rows, of which all are kept."""
     left_keys, right_keys, rest = keyed([p for p, _ in parts], sides.width)
     ends = (sides.left.node.bounded, sides.right.node.bounded)
@@ -75,7 +75,7 @@ def _join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> Logical
     )  # fmt: skip
 
 
-def _neither(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds, rest: Sequence[Expr]) -> CompileError:
+def _neither(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds, rest: Sequence[Expr]) -> CompileError:
     """What is wrong with a condition that neither equates the sides nor limits how far apart their times are."""
     for _, found in parts:
         if found is not None and found.times != bounds.times and bounds.and_(found).complete:
@@ -89,11 +89,11 @@ def _always(condition: Expr) -> bool:
     return isinstance(value, Literal) and value.value is True
 
 
-def _chosen(found: Sequence[Bounds]) -> Bounds:
+def _chosen(found: Sequence[TimeBounds]) -> TimeBounds:
     """What is said of the first pair of event times that has both bounds; else of the first pair."""
-    of_times: dict[object, Bounds] = {}
+    of_times: dict[object, TimeBounds] = {}
     for bounds in found:
         known = of_times.get(bounds.times)
         of_times[bounds.times] = known.and_(bounds) if known is not None else bounds
     said = list(of_times.values())
-    return next((b for b in said if b.complete), said[0] if said else Bounds())
+    return next((b for b in said if b.complete), said[0] if said else TimeBounds())

@@ -95,7 +95,7 @@ def tested(node: ast.Expr) -> tuple[ast.InQuery | ast.Exists, bool] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class NotInCounts:
     """What NOT IN needs to know of NULLs: the value that is sought, and COUNT(*) and COUNT of the values given."""
 
     sought: Expr
@@ -111,7 +111,7 @@ class Match:
     width: int
     anti: bool
     span: Span
-    counted: Counted | None = None
+    counted: NotInCounts | None = None
 
     def joined(self, node: LogicalNode, above: Above) -> LogicalNode:
         """The rows of `node` that pass."""
@@ -122,7 +122,7 @@ class Match:
         passed: LogicalNode = SemiJoin(node, self.rows, keys, tuple(right), residual, anti=self.anti, span=self.span)
         return passed if self.counted is None else self._unless_null(passed, self.counted, above)
 
-    def _unless_null(self, node: LogicalNode, counted: Counted, above: Above) -> LogicalNode:
+    def _unless_null(self, node: LogicalNode, counted: NotInCounts, above: Above) -> LogicalNode:
         """The rows that no NULL of NOT IN takes: nothing passes one that is given; one that is sought, only nothing."""
         width = len(node.schema)
         rows, values = (Column(BIGINT, False, width + i, n) for i, n in enumerate(("rows", "values")))
@@ -177,7 +177,7 @@ def _bind_match(
             if inside is not None:
                 equal = Coalesce(BOOLEAN, False, (equal, Literal(BOOLEAN, False, True)), span=node.span)
             else:
-                counted = Counted(sought, _counts(inner, queries))
+                counted = NotInCounts(sought, _counts(inner, queries))
         on.append(equal)
     elif inside is not None:
         for item in inside.select.items:  # nothing reads them, but what they name must be there

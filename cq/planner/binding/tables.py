@@ -52,14 +52,14 @@ def as_stream(node: ast.CreateRelation) -> ast.CreateRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredTable:
     """A table and the values of its columns that INSERT leaves out."""
 
     table: KeyedTable
     defaults: tuple[Expr, ...]
 
 
-def bind_table(node: ast.CreateRelation, parameters: Parameters) -> Declared:
+def bind_table(node: ast.CreateRelation, parameters: Parameters) -> DeclaredTable:
     """The table that a CREATE TABLE with a primary key declares."""
     for e in node.elements:
         if isinstance(e, ast.Watermark) or (isinstance(e, ast.ColumnDef) and e.computed is not None):
@@ -81,7 +81,9 @@ def bind_table(node: ast.CreateRelation, parameters: Parameters) -> Declared:
     checks = [c for e in node.elements for c in _checks(e)]
     conditions = tuple(each(lambda c: Condition(folded(binder.condition(c, "a CHECK")), print_expr(c)), checks))
     table = KeyedTable(node.name, fields, key, conditions, span=node.name_span)
-    return Declared(table, tuple(each(lambda pair: _default(*pair, parameters), zip(columns, fields, strict=True))))
+    return DeclaredTable(
+        table, tuple(each(lambda pair: _default(*pair, parameters), zip(columns, fields, strict=True)))
+    )
 
 
 def _fields(columns: tuple[ast.ColumnDef, ...]) -> tuple[Field, ...]:
@@ -153,7 +155,7 @@ def table_relation(name: str, fields: tuple[Field, ...]) -> Relation:
     return replace(NOTHING, columns=tuple(shown), title=f'table "{name}"')
 
 
-def filled(declared: Declared, node: ast.Insert, parameters: Parameters) -> Declared:
+def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) -> DeclaredTable:
     """The table with the rows of an INSERT of constants, which no event has caused."""
     table = declared.table
     if node.conflict is not None or not isinstance(node.query.body, ast.Values):

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from cq.errors import CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast, inline
 from cq.planner.binding.catalog import Catalog, StreamBinder, too_early
-from cq.planner.binding.joints import Group, Joints
+from cq.planner.binding.joints import Joints, TableGroup
 from cq.planner.binding.look_ups import look_up
 from cq.planner.binding.made import column
 from cq.planner.binding.order_keys import demand_order
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, relation_of
 from cq.planner.binding.table_changes import OP, TIME, changing
-from cq.planner.binding.tables import LOADING, Declared, as_stream, bind_table, filled, is_filled
+from cq.planner.binding.tables import LOADING, DeclaredTable, as_stream, bind_table, filled, is_filled
 from cq.planner.binding.triggers import BoundTrigger, bind_trigger
 from cq.planner.operators import OrderKey, Sort
 from cq.planner.plan.node import LogicalNode
@@ -31,10 +31,10 @@ class Transactions:
     """What a file says of tables and triggers so far. read: which of them a query reads."""
 
     catalog: Catalog
-    tables: dict[str, Declared] = field(default_factory=dict)
+    tables: dict[str, DeclaredTable] = field(default_factory=dict)
     triggers: list[BoundTrigger] = field(default_factory=list)
     joints: Joints = field(default_factory=Joints)
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, TableGroup] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
 
     @property
@@ -234,19 +234,19 @@ class Transactions:
 
     # -------------------------------------------------------------------------------------------------------- groups
 
-    def _group_of(self, table: str) -> Group:
+    def _group_of(self, table: str) -> TableGroup:
         """The triggers that use a table, and those that share tables with them."""
         user = next((t for t in self.triggers if table in t.tables), None)
         return self._group(() if user is None else self._sharing(user), (table,))
 
-    def _group(self, triggers: tuple[BoundTrigger, ...], tables: tuple[str, ...]) -> Group:
+    def _group(self, triggers: tuple[BoundTrigger, ...], tables: tuple[str, ...]) -> TableGroup:
         """The one of these triggers, in which no further trigger is from now on."""
         names = tuple(dict.fromkeys((*(n for t in triggers for n in t.tables), *tables)))
         key = triggers[0].program.name if triggers else f"rows of {tables[0]}"
         self.read.update((*names, *(t.program.name for t in triggers)))
         if key not in self.groups:
             kept = {n: self.tables[n].table for n in names}
-            self.groups[key] = Group(triggers, kept, not self.catalog.looked_up.isdisjoint(names))
+            self.groups[key] = TableGroup(triggers, kept, not self.catalog.looked_up.isdisjoint(names))
         return self.groups[key]
 
     def _sharing(self, trigger: BoundTrigger) -> tuple[BoundTrigger, ...]:

@@ -15,7 +15,7 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.row_keys import keyed
 from cq.planner.binding.scope import Hole, Relation, Visible
 from cq.planner.binding.several_keys import Among
-from cq.planner.binding.tables import Declared
+from cq.planner.binding.tables import DeclaredTable
 from cq.planner.binding.trigger_queries import ArraySource, given
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set, Step
@@ -27,7 +27,7 @@ EXACT = decimal(30, 0)  # holds the sum of 2^31 BIGINTs
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedAccess:
     """An access and where it begins in the frame. bound: where it began while expressions over it were bound."""
 
     access: int
@@ -41,7 +41,7 @@ class Placed:
         return remap(expr, {c: c - self.bound + self.start if c >= self.bound else c for c in columns_of(expr)})
 
 
-class Body(Protocol):
+class TriggerBody(Protocol):
     """What binds a trigger's body: its frame so far, and the steps that what is being bound needs before it."""
 
     accesses: list[Access | Local]
@@ -49,7 +49,7 @@ class Body(Protocol):
     end: int
 
     @property
-    def declared(self) -> Mapping[str, Declared]: ...
+    def declared(self) -> Mapping[str, DeclaredTable]: ...
 
     def event(self) -> Relation: ...
 
@@ -63,7 +63,7 @@ class Body(Protocol):
 
     def fresh(self, table: str, span: Span) -> int: ...
 
-    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> Placed: ...
+    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> PlacedAccess: ...
 
     def local(self, type_: DataType) -> Column: ...
 
@@ -88,7 +88,7 @@ class Elements:
     relation: Relation
 
 
-def elements(body: Body, node: ast.Unnest, outer: Relation) -> Elements:
+def elements(body: TriggerBody, node: ast.Unnest, outer: Relation) -> Elements:
     """A local for the elements of each array. CQ0307 for arrays without a name each."""
     binder = body.binder(outer)
     arrays = tuple(_array(binder, a) for a in node.arrays)
@@ -119,7 +119,7 @@ def _array(binder: ExprBinder, node: ast.Expr) -> Expr:
     return array
 
 
-def each(body: Body, found: Elements, bind: Callable[[], Sequence[Step]]) -> tuple[Step, ...]:
+def each(body: TriggerBody, found: Elements, bind: Callable[[], Sequence[Step]]) -> tuple[Step, ...]:
     """The steps that are bound, for each element. Rows that the event names are read before, too: there may be none."""
     before, body.pending = body.pending, []
     own = bind()
@@ -129,7 +129,7 @@ def each(body: Body, found: Elements, bind: Callable[[], Sequence[Step]]) -> tup
     return (*once, Each(found.local, found.arrays, inside, found.numbered))
 
 
-def compared(body: Body, among: Among, relation: Relation) -> tuple[Relation, ast.Expr]:
+def compared(body: TriggerBody, among: Among, relation: Relation) -> tuple[Relation, ast.Expr]:
     """What a SELECT gives of the elements of this relation, as columns that no name means, and a WHERE that compares
     the columns that are among it with these.
     """
@@ -156,7 +156,7 @@ def compared(body: Body, among: Among, relation: Relation) -> tuple[Relation, as
 
 
 def gather(
-    body: Body, select: ast.Select, of: ArraySource, items: Sequence[ast.Expr], outer: Relation, span: Span
+    body: TriggerBody, select: ast.Select, of: ArraySource, items: Sequence[ast.Expr], outer: Relation, span: Span
 ) -> tuple[Expr, ...]:
     """The values of a SELECT that aggregates the rows that elements name; the steps that gather them are pending."""
     found = elements(body, of.arrays, outer)
@@ -187,7 +187,9 @@ def gather(
     return tuple(_above(body, found, finals, v) for v in values)
 
 
-def _gathered(body: Body, placed: Placed, call: AggregateCall, resets: list[Step], finals: list[Expr]) -> Step:
+def _gathered(
+    body: TriggerBody, placed: PlacedAccess, call: AggregateCall, resets: list[Step], finals: list[Expr]
+) -> Step:
     """The step that adds a row to what an aggregate has gathered in a local, which begins as its reset says."""
     grows, span = call.function.grows, call.span
     value = placed.over(call.args[0]) if call.args else None
@@ -233,7 +235,7 @@ def _local_type(call: AggregateCall) -> DataType:
     return call.type
 
 
-def _above(body: Body, found: Elements, finals: Sequence[Expr], expr: Expr) -> Expr:
+def _above(body: TriggerBody, found: Elements, finals: Sequence[Expr], expr: Expr) -> Expr:
     """A value with what its aggregates have gathered. CQ0404 for a column of one of several rows."""
     if isinstance(expr, Hole):
         return finals[expr.index]

@@ -32,8 +32,8 @@ from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.row_keys import MORE_GONE, ONE_OF_THEM, SEVERAL_ROWS, keyed, no_key
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
 from cq.planner.binding.several_keys import Among, Key, among, row_by_row
-from cq.planner.binding.tables import Declared, places_of, stored
-from cq.planner.binding.trigger_arrays import SEVERAL, Placed, compared, each, elements, gather
+from cq.planner.binding.tables import DeclaredTable, places_of, stored
+from cq.planner.binding.trigger_arrays import SEVERAL, PlacedAccess, compared, each, elements, gather
 from cq.planner.binding.trigger_outputs import Outputs
 from cq.planner.binding.trigger_queries import (
     OF_A_VALUE,
@@ -86,14 +86,14 @@ class BoundTrigger:
     span: Span
 
 
-class Names(Protocol):
+class TriggerNames(Protocol):
     """What a trigger may name beside its event."""
 
     @property
     def parameters(self) -> Mapping[str, ParameterValue]: ...
 
     @property
-    def tables(self) -> Mapping[str, Declared]: ...
+    def tables(self) -> Mapping[str, DeclaredTable]: ...
 
     def is_broken(self, table: str) -> bool: ...
 
@@ -104,7 +104,7 @@ class Names(Protocol):
     def is_made(self, name: str) -> bool: ...
 
 
-def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: Names) -> BoundTrigger:
+def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: TriggerNames) -> BoundTrigger:
     """The trigger's program. CQ0411 where the row of a table is not named by its key."""
     shown = [c for c in stream.columns if not c.hidden]
     rows = projection(stream.node, [c.expr for c in shown], [c.name for c in shown], node.relation_span)
@@ -131,7 +131,7 @@ class BodyBinder:
 
     node: ast.CreateTrigger
     stream: LogicalNode
-    names: Names
+    names: TriggerNames
     accesses: list[Access | Local] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     pending: list[Step] = field(default_factory=list)
@@ -139,7 +139,7 @@ class BodyBinder:
     end: int = 0
 
     @property
-    def declared(self) -> Mapping[str, Declared]:
+    def declared(self) -> Mapping[str, DeclaredTable]:
         return self.names.tables
 
     def program(self) -> Program:
@@ -228,7 +228,7 @@ class BodyBinder:
         number = max(n for n, at in enumerate(self.starts()) if at <= column)
         return self.of_event(number)
 
-    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> Placed:
+    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> PlacedAccess:
         """The access made last but for those of sub-queries has this key and is read, before those that need its row.
 
         Where an earlier one is the same row, whatever the tables hold, it is that one. CQ0411 where its row has to be
@@ -243,14 +243,14 @@ class BodyBinder:
                     self.accesses.pop()
                     self.end = start
                     self.pending.append(Read(n))
-                    return Placed(n, at, start)
+                    return PlacedAccess(n, at, start)
         self.accesses[number] = access
         before, behind, late = in_order(self.pending, self.place(number), self.key_of, self.place)
         if late & columns_of(*key):
             raise no_key(self.declared[table].table, span)
         again = (Read(number),) if behind else ()  # what has been read may be this very row
         self.pending = [*before, Read(number), *behind, *again]
-        return Placed(number, start, start)
+        return PlacedAccess(number, start, start)
 
     def key_of(self, number: int) -> tuple[Expr, ...]:
         access = self.accesses[number]
@@ -274,7 +274,7 @@ class BodyBinder:
         span: Span,
         *values: ast.Expr,
         several: Sequence[str] = SEVERAL_ROWS,
-    ) -> Row:
+    ) -> NamedRow:
         """The row that a WHERE names, the rest of the condition, and values beside it. several: how it names others."""
         start = self.fresh(table, span)
         binder = self.binder(self.beside(table, alias, start, outer))
@@ -284,7 +284,7 @@ class BodyBinder:
         key, rest = keyed(self.declared[table].table, start, condition, at, several)
         placed = self.settle(start, table, key, at)
         rest = None if rest is None else placed.over(rest)
-        return Row(placed.access, placed.start, tuple(map(placed.over, made)), rest)
+        return NamedRow(placed.access, placed.start, tuple(map(placed.over, made)), rest)
 
     def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]:
         """A WHERE for each row that this one names."""
@@ -509,7 +509,9 @@ class BodyBinder:
         placed = self.settle(start, table, tuple(values[c] for c in declared.table.key), node.span)
         return Insert(placed.access, tuple(values), self.conflict(node, table, placed, values))
 
-    def conflict(self, node: ast.Insert, table: str, placed: Placed, values: Sequence[Expr]) -> tuple[Step, ...] | None:
+    def conflict(
+        self, node: ast.Insert, table: str, placed: PlacedAccess, values: Sequence[Expr]
+    ) -> tuple[Step, ...] | None:
         """What happens instead of an INSERT whose key is there."""
         said = node.conflict
         if said is None:
@@ -581,7 +583,7 @@ class BodyBinder:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NamedRow:
     """A row that a statement names: its access, where that begins in the frame, values of the statement, and what its
     WHERE demands beyond the key."""
 

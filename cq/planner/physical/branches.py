@@ -36,7 +36,7 @@ class Branch:
 
 
 @dataclass(slots=True)
-class Group:
+class BranchCandidate:
     """Operators with state that could be a branch, in plan order, and what their keys have in common."""
 
     common: list[Component]
@@ -44,13 +44,13 @@ class Group:
 
 
 @dataclass(slots=True)
-class Grouping:
+class BranchPlan:
     """The operators of a plan that can run in branches, and those above that cannot.
 
     of: id(node) -> the groups whose rows it sees, for what runs in the stage; a stateless operator may see several.
     """
 
-    groups: list[Group]
+    groups: list[BranchCandidate]
     above: list[LogicalNode]
     of: dict[int, set[int]]
 
@@ -61,11 +61,11 @@ class Grouping:
         return tuple(read.values())
 
 
-def grouped(plan: LogicalPlan) -> Grouping | None:
+def grouped(plan: LogicalPlan) -> BranchPlan | None:
     """The operators with state by key, each with those below it; None where they cannot be branches of one stage."""
     prefix = stateless_prefix(plan)
     tracer = Tracer(prefix)
-    found = Grouping([], [], {})
+    found = BranchPlan([], [], {})
     for node in plan.nodes():
         if id(node) in prefix:
             continue
@@ -85,13 +85,13 @@ def grouped(plan: LogicalPlan) -> Grouping | None:
     return _numbered(found)
 
 
-def _place(node: LogicalNode, below: set[int], own: list[Component], found: Grouping) -> bool:
+def _place(node: LogicalNode, below: set[int], own: list[Component], found: BranchPlan) -> bool:
     """Whether an operator with state has a part of its key in common with all it reads; then it is one of them."""
     if not below:
         sharing = [n for n, g in enumerate(found.groups) if g.nodes and joined(g.common, own)]
         below = set(sharing[:1])
         if not below and own and sum(bool(g.nodes) for g in found.groups) < MOST_BRANCHES:
-            found.groups.append(Group(own))
+            found.groups.append(BranchCandidate(own))
             below = {len(found.groups) - 1}
     common = own
     for number in sorted(below):
@@ -110,7 +110,7 @@ def _place(node: LogicalNode, below: set[int], own: list[Component], found: Grou
     return True
 
 
-def _reach_every_row(found: Grouping, prefix: set[int]) -> bool:
+def _reach_every_row(found: BranchPlan, prefix: set[int]) -> bool:
     """Whether the key of each group can be told of all rows its operators read."""
     for group in found.groups:
         read = {id(i) for n in group.nodes for i in n.inputs if id(i) in prefix}
@@ -120,12 +120,12 @@ def _reach_every_row(found: Grouping, prefix: set[int]) -> bool:
     return True
 
 
-def _numbered(found: Grouping) -> Grouping | None:
+def _numbered(found: BranchPlan) -> BranchPlan | None:
     """The groups that are left, numbered from 0 in plan order; None when that is none."""
     kept = [n for n, g in enumerate(found.groups) if g.nodes]
     number = {old: new for new, old in enumerate(kept)}
     of = {key: {number[n] for n in at} for key, at in found.of.items()}
-    return Grouping([found.groups[n] for n in kept], found.above, of) if kept else None
+    return BranchPlan([found.groups[n] for n in kept], found.above, of) if kept else None
 
 
 def takes_turns(plan: LogicalPlan) -> bool:

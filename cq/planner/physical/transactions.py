@@ -44,7 +44,7 @@ MOST_KEY_COLUMNS = 20  # of these: a word of an access has a bit for each word o
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedRows:
     """The rows that the elements of arrays name: `accesses` of each, in the order in which they are read."""
 
     each: Each
@@ -56,13 +56,13 @@ def accesses_of(program: Program) -> tuple[int, ...]:
     return tuple(dict.fromkeys(s.access for s in every(program.steps) if isinstance(s, Read)))
 
 
-def lists_of(node: Trigger, program: Program) -> tuple[Listed, ...]:
+def lists_of(node: Trigger, program: Program) -> tuple[ListedRows, ...]:
     """What the program takes for each element of arrays, in its order."""
     found = []
     for step in every(program.steps):
         if isinstance(step, Each):
             reads = dict.fromkeys(s.access for s in every(step.steps) if isinstance(s, Read))
-            found.append(Listed(step, tuple(n for n in reads if not _known(node, *node.access(n).key))))
+            found.append(ListedRows(step, tuple(n for n in reads if not _known(node, *node.access(n).key))))
     return tuple(found)
 
 
