@@ -51,7 +51,7 @@ from cq.runtime.layout.words import WORDS_A_LINE, Word
 
 
 @dataclass(frozen=True, slots=True)
-class InList:
+class ListedPlace:
     """Where the accesses are that the elements of arrays name.
 
     word: of the event, -> the first one.  turn: which of those of an element this is, of so many.
@@ -64,7 +64,7 @@ class InList:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedProgram:
     """Where a program's transaction is in the memory of an event: its words, what it emits, and what leads to its
     accesses.
 
@@ -83,7 +83,7 @@ class Placed:
     emitted: tuple[tuple[int, ...], ...]
     records: int | None
     single: dict[int, int]
-    lists: dict[int, InList]
+    lists: dict[int, ListedPlace]
     home: int | None
 
     def at(self, word: int) -> int:
@@ -92,18 +92,18 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedEvent:
     """The transactions of an event, how many words they take, and the bytes of an access."""
 
-    programs: tuple[Placed, ...]
+    programs: tuple[PlacedProgram, ...]
     words: int
     access_bytes: int
     shapes: tuple[KeyedLayout, ...]  # of all tables of the stage, in order
 
 
-def collected(stage: StageDraft) -> Collected:
+def collected(stage: StageDraft) -> CollectedEvent:
     """What is collected of each event of the stage."""
-    found: list[Placed] = []
+    found: list[PlacedProgram] = []
     shapes: list[KeyedLayout] = []
     end = 0
     nodes = transactions_of(stage.plan)
@@ -114,14 +114,14 @@ def collected(stage: StageDraft) -> Collected:
     assert len(shapes) <= c.MOST_TABLES, "more tables than a place can tell"
     largest = max((s.shape.entry_words + (1 if string_words(s.keys.fields) else 0) for s in shapes), default=0)
     asked = REQUEST_BYTES if stage.asks else 0
-    return Collected(tuple(found), _whole_lines(end), asked + 8 * (c.ACCESS_IMAGE + largest), tuple(shapes))
+    return CollectedEvent(tuple(found), _whole_lines(end), asked + 8 * (c.ACCESS_IMAGE + largest), tuple(shapes))
 
 
 def _whole_lines(words: int) -> int:
     return -(-words // WORDS_A_LINE) * WORDS_A_LINE
 
 
-def _place(found: list[Placed], node: Trigger, tables: int, end: int, homes: Mapping[int, int]) -> int:
+def _place(found: list[PlacedProgram], node: Trigger, tables: int, end: int, homes: Mapping[int, int]) -> int:
     """Place the programs of an operator from a word on; the word behind them."""
     for number, program in enumerate(node.programs):
         first, end = end, end + c.TRANSACTION_VALUES + WORDS_A_VALUE
@@ -135,7 +135,7 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int, homes: Map
         lists = {}
         for listed in lists_of(node, program):
             for turn, access in enumerate(listed.accesses):
-                lists[access] = InList(listed.each, end, turn, len(listed.accesses))
+                lists[access] = ListedPlace(listed.each, end, turn, len(listed.accesses))
             end += 1
         single = {}
         for access in accesses_of(program):
@@ -143,7 +143,7 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int, homes: Map
                 single[access] = end
                 end += 1
         home = homes.get(number)
-        found.append(Placed(node, number, program, tables, first, tuple(emitted), records, single, lists, home))
+        found.append(PlacedProgram(node, number, program, tables, first, tuple(emitted), records, single, lists, home))
     return end
 
 
@@ -205,8 +205,8 @@ class _Collecting:
 
     flow: Flow
     row: Row
-    all: Collected
-    place: Placed
+    all: CollectedEvent
+    place: PlacedProgram
     transaction: str = ""
     at: str = ""
     sure: set[int] = field(default_factory=set)

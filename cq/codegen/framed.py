@@ -77,7 +77,7 @@ def rows_slot(stage: StageDraft, node: Frames) -> Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PartitionPlace:
     """Where a row is in its partition: its number, its time or its key. null: as in FramedLayout, if there is one."""
 
     value: ast.expr
@@ -154,14 +154,14 @@ def back_of(layout: FramedLayout, entry: ast.expr, table: ast.expr) -> Entry:
     return Entry(expr("E + B * 8", E=entry, B=layout.back), table)
 
 
-def is_less(at: Framed, node: Frames, bound: Place, which: int, after: bool = True) -> ast.expr:
+def is_less(at: Framed, node: Frames, bound: PartitionPlace, which: int, after: bool = True) -> ast.expr:
     """Whether a bound is before the row at FRAME_START or FRAME_NEXT; not `after`: whether that is before the bound."""
     if node.frame.unit is Unit.ROWS:
-        mine = Place(at.word(words.FRAME_DROPPED if which == words.FRAME_START else words.FRAME_TAKEN))
+        mine = PartitionPlace(at.word(words.FRAME_DROPPED if which == words.FRAME_START else words.FRAME_TAKEN))
     else:
         record = expr("record_at(F, N)", F=at.frames, N=at.word(which))
         null = word_of(record, at.layout.null) if bound.null is not None else None
-        mine = Place(word_of(record, at.layout.place), null)
+        mine = PartitionPlace(word_of(record, at.layout.place), null)
     a, b = (bound, mine) if after else (mine, bound)
     less = expr("A < B", A=a.value, B=b.value)
     if a.null is None or b.null is None:
@@ -169,7 +169,7 @@ def is_less(at: Framed, node: Frames, bound: Place, which: int, after: bool = Tr
     return expr("M < N or M == N and L", M=a.null, N=b.null, L=less)
 
 
-def is_taken(flow: Flow, node: Frames, at: Framed, place: Place) -> ast.expr:
+def is_taken(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> ast.expr:
     """Whether the first row behind the frame is in that of the row at a place."""
     within = expr("N != 0", N=at.word(words.FRAME_NEXT))
     if node.frame.end is None:
@@ -178,13 +178,13 @@ def is_taken(flow: Flow, node: Frames, at: Framed, place: Place) -> ast.expr:
     return expr("N and not L", N=within, L=is_less(at, node, end, words.FRAME_NEXT))
 
 
-def is_dropped(node: Frames, at: Framed, start: Place) -> ast.expr:
+def is_dropped(node: Frames, at: Framed, start: PartitionPlace) -> ast.expr:
     """Whether the first row of the frame is before its start."""
     less = is_less(at, node, start, words.FRAME_START, after=False)
     return expr("D < T and L", D=at.word(words.FRAME_DROPPED), T=at.word(words.FRAME_TAKEN), L=less)
 
 
-def bound_of(flow: Flow, node: Frames, place: Place, offset: int) -> Place:
+def bound_of(flow: Flow, node: Frames, place: PartitionPlace, offset: int) -> PartitionPlace:
     """A bound of the frame; beyond the ends of all time it is there. Of NULL the frame is all NULLs."""
     if offset == 0:
         return place
@@ -195,4 +195,4 @@ def bound_of(flow: Flow, node: Frames, place: Place, offset: int) -> Place:
         at = expr("pick(B, L, AT)", B=known, L=INT64_MIN if offset < 0 else INT64_MAX, AT=at)
     if place.null is not None:
         at = expr("pick(N != 0, P, AT)", N=place.null, P=place.value, AT=at)
-    return Place(flow.scope.let(at, "bound"), place.null)
+    return PartitionPlace(flow.scope.let(at, "bound"), place.null)

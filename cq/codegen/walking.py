@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 
 from cq.codegen.flow import Flow
-from cq.codegen.framed import Framed, Place, bound_of, has_null, is_dropped, is_taken, layout_of, word_of
+from cq.codegen.framed import Framed, PartitionPlace, bound_of, has_null, is_dropped, is_taken, layout_of, word_of
 from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.hash_tables import Keys, TableLocals, string_words
 from cq.codegen.state.kept_values import Once
@@ -23,7 +23,7 @@ from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout.pipeline import TableShape
 
 
-def walked(flow: Flow, node: Frames, at: Framed, place: Place) -> Entry:
+def walked(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> Entry:
     """What the frame of a row has: of the first that has not left."""
     scope, writer, frame = flow.scope, flow.writer, node.frame
     changed = ast.Name(writer.let(ast.Constant(frame.without is not None), "changed"), ast.Load())

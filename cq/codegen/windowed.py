@@ -99,7 +99,7 @@ class WindowSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Windowed:
+class WindowedJoin:
     """Such a join. An entry of a window: the key, the runs of both sides and, where rows wait, the entry's number."""
 
     node: IntervalJoin
@@ -107,9 +107,9 @@ class Windowed:
     sides: tuple[WindowSide, WindowSide]
 
     @staticmethod
-    def of(node: IntervalJoin) -> Windowed:
+    def of(node: IntervalJoin) -> WindowedJoin:
         keys = Keys.of([(k.type, False) for k in node.left_keys], ordered=False, name="RUNS_KEY")
-        return Windowed(node, keys, (WindowSide.of(node, LEFT), WindowSide.of(node, RIGHT)))
+        return WindowedJoin(node, keys, (WindowSide.of(node, LEFT), WindowSide.of(node, RIGHT)))
 
     @property
     def waits(self) -> bool:
@@ -156,17 +156,17 @@ class Windowed:
 
 def held_windows(node: IntervalJoin) -> tuple[Held, ...]:
     """The rows of both sides."""
-    return (window_runs("runs", Windowed.of(node).keys),)
+    return (window_runs("runs", WindowedJoin.of(node).keys),)
 
 
 def due_window(stage: StageDraft, node: IntervalJoin) -> DueWord:
     """The first window that is over."""
-    return DueWord(Windowed.of(node).slot(stage), words.RUNS_NEXT)
+    return DueWord(WindowedJoin.of(node).slot(stage), words.RUNS_NEXT)
 
 
 def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     """The row beside each match in the run of the other side, by arrival; then it is the last of its own."""
-    scope, writer, join = flow.scope, flow.writer, Windowed.of(node)
+    scope, writer, join = flow.scope, flow.writer, WindowedJoin.of(node)
     mine, other = join.sides[port], join.sides[1 - port]
     values = [row.column(i) for i in range(len(mine.input.schema))]
     due = scope.let(expr("T + N", T=values[mine.time.column].it, N=mine.due_us), "due")
@@ -190,7 +190,7 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
 
 
 @contextmanager
-def _kept(flow: Flow, join: Windowed, port: int, due: ast.expr, keys: Sequence[Val]) -> Iterator[ast.expr]:
+def _kept(flow: Flow, join: WindowedJoin, port: int, due: ast.expr, keys: Sequence[Val]) -> Iterator[ast.expr]:
     """Inside, the row's window is not over and it has a key: it gives the key's entry, in the window at hand.
 
     Nothing else can match the row: what it would meet is in the same window.
@@ -209,7 +209,7 @@ def _kept(flow: Flow, join: Windowed, port: int, due: ast.expr, keys: Sequence[V
         yield join.keys.probe(table, known, flow.serial, lambda e: _number(flow, join, table, e))
 
 
-def _number(flow: Flow, join: Windowed, table: TableLocals, entry: ast.expr) -> None:
+def _number(flow: Flow, join: WindowedJoin, table: TableLocals, entry: ast.expr) -> None:
     """An entry just made says its number where rows wait."""
     if join.waits:
         number = expr("ld_i64(T, W) - 1", T=table.table, W=TABLE_COUNT)
@@ -217,7 +217,7 @@ def _number(flow: Flow, join: Windowed, table: TableLocals, entry: ast.expr) -> 
 
 
 def _keep(
-    flow: Flow, join: Windowed, mine: WindowSide, entry: ast.expr, values: Sequence[Val], matched: ast.expr
+    flow: Flow, join: WindowedJoin, mine: WindowSide, entry: ast.expr, values: Sequence[Val], matched: ast.expr
 ) -> None:  # fmt: skip
     """The row is the last of its key's run, and waits for a match if it has none and is to leave alone then."""
     scope, writer, table = flow.scope, flow.writer, join.table(flow)
@@ -253,7 +253,7 @@ class _Run:
     """
 
     flow: Flow
-    join: Windowed
+    join: WindowedJoin
     side: WindowSide
     due: ast.expr
     keys: Sequence[Val]
@@ -290,7 +290,7 @@ class _Run:
 
 def close(stage: StageDraft, node: IntervalJoin) -> None:
     """A function that empties the windows that are over; before that the rows leave that nothing has matched."""
-    join, instant = Windowed.of(node), ast.Name("instant", ast.Load())
+    join, instant = WindowedJoin.of(node), ast.Name("instant", ast.Load())
     name = f"expire_{join.slot(stage).offset}"
     stage.closers.append(Closer(name, due_window(stage, node).next_end, stage.order[id(node)]))
     event = closing(stage, node, instant, ast.Constant(0))
@@ -305,7 +305,7 @@ def close(stage: StageDraft, node: IntervalJoin) -> None:
         flow.leave(ast.Constant(abi.DONE))
 
 
-def _leave(flow: Flow, join: Windowed, runs: str) -> None:
+def _leave(flow: Flow, join: WindowedJoin, runs: str) -> None:
     """The row at hand leaves beside NULLs; with rows of both sides, of one event left ones first."""
     scope, writer = flow.scope, flow.writer
     for port in flow.ports.values():

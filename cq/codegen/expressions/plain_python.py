@@ -41,21 +41,21 @@ ZERO = {"int": 0, "bool": False, "float": 0.0}
 
 
 @dataclass(slots=True)
-class Native:
+class StageFunction:
     """A function of the user as functions of a stage: definitions and signatures, and which of them it is."""
 
     functions: list[tuple[ast.FunctionDef, str]]
     name: str
 
 
-def native_form(function: UserFunction, constants: Constants, prefix: str) -> Native:
+def native_form(function: UserFunction, constants: Constants, prefix: str) -> StageFunction:
     """The function for a kernel, its names beginning with `prefix`. Raises `Unfit`."""
     if function.sees_null or any(s.optional for s in function.results):
         raise Unfit("it sees or returns NULL")
     kinds = tuple(_kind_of(p.type) for p in function.parameters)
     program = _Program(prefix, constants.word(0))
     made = program.function(function.function, kinds, tuple(s.type for s in function.results), function.state)
-    return Native(program.functions, made.name)
+    return StageFunction(program.functions, made.name)
 
 
 def _kind_of(type_: DataType) -> str:

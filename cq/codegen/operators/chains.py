@@ -17,8 +17,8 @@ from functools import partial
 
 from cq.codegen.accessed import Accessed, undone
 from cq.codegen.collecting import (
-    Collected,
-    Placed,
+    CollectedEvent,
+    PlacedProgram,
     collected,
     event_row,
     image,
@@ -38,7 +38,7 @@ from cq.codegen.made import (
     made_of_records,
 )
 from cq.codegen.matching import assign_all
-from cq.codegen.operators.trigger import Transaction, prepare, tables_of
+from cq.codegen.operators.trigger import TransactionWriter, prepare, tables_of
 from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
 from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
 from cq.codegen.values import Row, Val, kept_parts
@@ -118,7 +118,7 @@ def _tables(flow: Flow) -> list[TableLocals]:
 
 
 @contextmanager
-def _each_access(flow: Flow, every_one: Collected) -> Iterator[str]:
+def _each_access(flow: Flow, every_one: CollectedEvent) -> Iterator[str]:
     """Inside, for each access of the transaction: a local that leads to it."""
     writer = flow.writer
     access = writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_ACCESSES), "access")
@@ -128,7 +128,9 @@ def _each_access(flow: Flow, every_one: Collected) -> Iterator[str]:
         writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
 
 
-def _of_table(flow: Flow, every_one: Collected, access: str, then: Callable[[TableLocals, KeyedLayout], None]) -> None:
+def _of_table(
+    flow: Flow, every_one: CollectedEvent, access: str, then: Callable[[TableLocals, KeyedLayout], None]
+) -> None:
     """then: writes what is done with the row that an access names, by its table."""
     tables = _tables(flow)
     number = flow.writer.let(
@@ -140,7 +142,7 @@ def _of_table(flow: Flow, every_one: Collected, access: str, then: Callable[[Tab
 
 
 def _find(
-    flow: Flow, every_one: Collected, access: str, entry: str, then: Callable[[TableLocals, KeyedLayout], None]
+    flow: Flow, every_one: CollectedEvent, access: str, entry: str, then: Callable[[TableLocals, KeyedLayout], None]
 ) -> None:
     """The local `entry` is where the row of an access is in its table, or 0. then: writes what is done where it is."""
 
@@ -173,7 +175,7 @@ def _copy_out(flow: Flow, access: str, entry: ast.expr | str, table: TableLocals
     layout.store(flow.scope, expr("E", E=entry), table.address, values)
 
 
-def _write_bring(flow: Flow, every_one: Collected) -> None:
+def _write_bring(flow: Flow, every_one: CollectedEvent) -> None:
     """The rows of a transaction are in its accesses as those before it have left them."""
     writer, scope = flow.writer, flow.scope
     with _each_access(flow, every_one) as access:
@@ -197,7 +199,7 @@ def _write_bring(flow: Flow, every_one: Collected) -> None:
     writer.code("return 1")
 
 
-def _write_store(flow: Flow, every_one: Collected) -> None:
+def _write_store(flow: Flow, every_one: CollectedEvent) -> None:
     """Rows of a transaction that are left to the kernel are in their tables: first those that are there and that no
     later transaction names, then those that go, then new ones, as the serial loop does."""
     writer, scope = flow.writer, flow.scope
@@ -246,7 +248,7 @@ def _keys(flow: Flow, layout: KeyedLayout, access: str) -> list[Val]:
 # -- evaluate --------------------------------------------------------------------------------------------------------
 
 
-def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
+def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent) -> None:
     """From the cursor on, up to a transaction that is not ready."""
     writer, scope = flow.writer, flow.scope
     size = every_one.access_bytes
@@ -260,7 +262,7 @@ def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None
     writer.code("st_i64(share, W, pick(transaction != 0, AT, 0))\nreturn done", W=c.SHARE_CURSOR, AT=at)
 
 
-def _write_fetch(flow: Flow, every_one: Collected, at: str) -> None:
+def _write_fetch(flow: Flow, every_one: CollectedEvent, at: str) -> None:
     """What later transactions of the queue need is on its way: of the last one itself, then its accesses, then their
     entries. at: where the one at hand stands."""
     writer, scope = flow.writer, flow.scope
@@ -293,7 +295,7 @@ def _write_fetch_entry(flow: Flow, tables: Sequence[TableLocals], access: str) -
                     writer.code("prefetch(I + S * 8)", I=table.index, S=slot)
 
 
-def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
+def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent) -> None:
     """The transaction at the cursor."""
     flow.writer.code("transaction = ld_i64(share, W)", W=c.SHARE_CURSOR)
     with flow.scope.block():
@@ -301,7 +303,7 @@ def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> 
     flow.writer.code("return 1")
 
 
-def _write_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
+def _write_one(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent) -> None:
     """The transaction in the local `transaction`."""
     writer, scope = flow.writer, flow.scope
     size = every_one.access_bytes
@@ -316,13 +318,13 @@ def _write_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
 
 
 @dataclass(slots=True)
-class _Evaluated(Transaction):
+class _Evaluated(TransactionWriter):
     """Writes one program over the rows that stand in its accesses. `Accessed.entry` is what stands there as an entry.
 
     size: bytes of an access.
     """
 
-    place: Placed = field(kw_only=True)
+    place: PlacedProgram = field(kw_only=True)
     size: int = field(kw_only=True)
 
     def write_all(self) -> None:
@@ -455,7 +457,7 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         deliver_made(flow, node, row, made)
 
 
-def _write_fetch_moved(flow: Flow, every_one: Collected, event: str, p: Placed) -> None:
+def _write_fetch_moved(flow: Flow, every_one: CollectedEvent, event: str, p: PlacedProgram) -> None:
     """The rows that the program may make or delete for a later event are on their way from who has evaluated it."""
     writer = flow.writer
     ahead = 8 * (c.EVENTS_BEHIND * every_one.words + p.first)

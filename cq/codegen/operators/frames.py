@@ -25,7 +25,7 @@ from cq.codegen.flow import (
 )
 from cq.codegen.framed import (
     Framed,
-    Place,
+    PartitionPlace,
     bound_of,
     framed_state,
     has_null,
@@ -143,7 +143,7 @@ def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) ->
             code = "st_i64(F, W, min(ld_i64(F, W), L))"
             writer.code(code, F=at.frames, W=words.FRAMES_NEXT, L=scope.let(leaves, "leaves"))
     elif node.following == 0:
-        _answer(flow, node, at, place if node.frame.unit is Unit.TIME else Place(number), lambda: row)
+        _answer(flow, node, at, place if node.frame.unit is Unit.TIME else PartitionPlace(number), lambda: row)
     else:
         with scope.when(expr("N >= L + M", N=number, L=at.word(words.FRAME_LEFT), M=node.following)):
             _leave_first(flow, node, at)
@@ -151,7 +151,7 @@ def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) ->
 
 def _leave(flow: Flow, row: Row, node: Frames) -> None:
     """The frame of the row is over."""
-    place = Place(time_of(flow, node, row))
+    place = PartitionPlace(time_of(flow, node, row))
     _answer(flow, node, Framed.of(flow, row, node, make=False), place, lambda: row)
 
 
@@ -160,10 +160,12 @@ def _leave_first(flow: Flow, node: Frames, at: Framed) -> None:
     scope, fields = flow.scope, at.layout.row
     record = scope.let(expr("record_at(F, N)", F=at.frames, N=at.word(words.FRAME_NOW)), "now")
     if node.frame.unit is Unit.ROWS:
-        place = Place(scope.let(at.word(words.FRAME_LEFT), "number"))
+        place = PartitionPlace(scope.let(at.word(words.FRAME_LEFT), "number"))
     else:
         null = word_of(record, at.layout.null) if has_null(node) else None
-        place = Place(scope.let(word_of(record, at.layout.place), "place"), scope.let(null, "null") if null else None)
+        place = PartitionPlace(
+            scope.let(word_of(record, at.layout.place), "place"), scope.let(null, "null") if null else None
+        )
     _answer(flow, node, at, place, lambda: row_of(scope, load_fields(scope, fields, record, at.frames)))
 
 
@@ -189,15 +191,15 @@ def _leave_all(flow: Flow, node: Frames) -> None:
     flow.leave(ast.Constant(abi.DONE))
 
 
-def _put_place(flow: Flow, node: Frames, at: Framed, record: ast.expr, row: Row) -> Place:
+def _put_place(flow: Flow, node: Frames, at: Framed, record: ast.expr, row: Row) -> PartitionPlace:
     """Write a row's place into its record, unless that is its number."""
     scope, code, key = flow.scope, flow.writer.code, node.key
     if node.peer is not None:
         code("st_i64(R, W, P)", R=record, W=at.layout.peer, P=emit(scope, row, node.peer).it)
     if node.frame.unit is Unit.ROWS:
-        return Place(ast.Constant(0))
+        return PartitionPlace(ast.Constant(0))
     if key is None:
-        place = Place(time_of(flow, node, row))
+        place = PartitionPlace(time_of(flow, node, row))
     else:
         value = emit(scope, row, key.expr)
         (word,) = as_words(scope, value)
@@ -207,7 +209,7 @@ def _put_place(flow: Flow, node: Frames, at: Framed, record: ast.expr, row: Row)
             word = scope.let(expr("pick(N, 0, W)", N=value.null, W=word), "place")
             null = scope.let(expr("pick(N, R, 0)", N=value.null, R=-1 if key.nulls_first else 1), "null")
             code("st_i64(R, W, N)", R=record, W=at.layout.null, N=null)
-        place = Place(word, null)
+        place = PartitionPlace(word, null)
     code("st_i64(R, W, P)", R=record, W=at.layout.place, P=place.value)
     return place
 
@@ -220,7 +222,7 @@ def _put_row(flow: Flow, node: Frames, at: Framed, record: ast.expr, row: Row) -
     store_nulls(flow.scope, at.layout.row, record, values)
 
 
-def _answer(flow: Flow, node: Frames, at: Framed, place: Place, row: Callable[[], Row]) -> None:
+def _answer(flow: Flow, node: Frames, at: Framed, place: PartitionPlace, row: Callable[[], Row]) -> None:
     """Move the frame to a row, read the results, hand the row on. row: read when nothing changes texts any more."""
     source = _stacked(flow, node, at, place) if at.layout.kept is None else walked(flow, node, at, place)
     values = at.layout.accumulators.values(flow.scope, source)
@@ -243,7 +245,7 @@ def _forget(flow: Flow, at: Framed, counts_left: bool) -> None:
     code("frame_forget(F, E, N)", F=at.frames, E=at.entry, N=gone)
 
 
-def _stacked(flow: Flow, node: Frames, at: Framed, place: Place) -> Entry:
+def _stacked(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> Entry:
     """The frame of a row, by two stacks."""
     scope, frame = flow.scope, node.frame
     with flow.writer.while_(is_taken(flow, node, at, place)), scope.block():
@@ -257,7 +259,7 @@ def _stacked(flow: Flow, node: Frames, at: Framed, place: Place) -> Entry:
     return _together(flow, at)
 
 
-def _drop(flow: Flow, node: Frames, at: Framed, start: Place) -> None:
+def _drop(flow: Flow, node: Frames, at: Framed, start: PartitionPlace) -> None:
     """Rows before the start leave the frame. Where the front has none, the back becomes the front first."""
     scope, writer, accumulators = flow.scope, flow.writer, at.layout.accumulators
     dropped, taken = at.word(words.FRAME_DROPPED), at.word(words.FRAME_TAKEN)

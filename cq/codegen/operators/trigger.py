@@ -114,13 +114,13 @@ def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     for number, every_row in enumerate(node.programs):
         program = for_leaf(flow, node, every_row)
         if program is not None:
-            made += Transaction(flow, node, program, tables, row).write(number)
+            made += TransactionWriter(flow, node, program, tables, row).write(number)
     if made and not node.contents:
         deliver_made(flow, node, row, made)
 
 
 @dataclass(slots=True)
-class Transaction:
+class TransactionWriter:
     """Writes one program; see the module."""
 
     flow: Flow

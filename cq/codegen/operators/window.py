@@ -24,7 +24,7 @@ from cq.codegen.prefetch import prefetch, prefetch_ends
 from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
-from cq.codegen.state.list_accumulators import Values
+from cq.codegen.state.list_accumulators import OrderedArguments
 from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
@@ -272,7 +272,7 @@ def _merged(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) 
 
 def _slides(node: WindowAggregate, layout: GroupLayout) -> bool:
     """Whether panes can be added up in any grouping, and a group is a few words: sums hold it many times."""
-    kept = any(isinstance(accumulator, Values) for accumulator in layout.accumulators.all)
+    kept = any(isinstance(accumulator, OrderedArguments) for accumulator in layout.accumulators.all)
     return node.merges_exactly and not layout.sets and not kept
 
 

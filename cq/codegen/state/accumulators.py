@@ -248,7 +248,7 @@ class Moments(Accumulator):
             self.put_float(scope, e, squares, 2)
 
 
-class Points(Accumulator):
+class PairMoments(Accumulator):
     """How many pairs of doubles, their means and the sums of products of distances: cq/lang/aggregates/pairs.py."""
 
     names = ("POINTS", "MEAN_X", "MEAN_Y", "SXX", "SYY", "SXY")

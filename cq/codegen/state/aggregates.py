@@ -31,15 +31,15 @@ from cq.codegen.state.accumulators import (
     Least,
     Moments,
     OddBits,
+    PairMoments,
     Pick,
-    Points,
     SomeBits,
     Total,
     Trues,
     WideTotal,
 )
 from cq.codegen.state.hash_tables import load_field, load_fields
-from cq.codegen.state.list_accumulators import Joined, Listed, Sketch, Values
+from cq.codegen.state.list_accumulators import JoinedText, ListedValues, OrderedArguments, Sketch
 from cq.codegen.state.shape_accumulators import FloatProduct, Shape
 from cq.codegen.state.user_accumulators import UserState
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
@@ -413,7 +413,7 @@ def _points(template: str, none: str = "C == 0") -> Recipe:
 
     def points_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
         points = accumulators.take(
-            Points(call.args[::-1] if call.function.y_first else call.args, call.filter, call.distinct)
+            PairMoments(call.args[::-1] if call.function.y_first else call.args, call.filter, call.distinct)
         )
 
         def result(scope: Scope, e: Entry) -> Val:
@@ -470,8 +470,8 @@ def collected(ready: str, template: str) -> Recipe:
     DOUBLE where the name says between."""
 
     def collected_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
-        values = accumulators.take(Values(call.args, call.filter, call.distinct))
-        assert isinstance(values, Values)
+        values = accumulators.take(OrderedArguments(call.args, call.filter, call.distinct))
+        assert isinstance(values, OrderedArguments)
 
         def result(scope: Scope, e: Entry) -> Val:
             where = {"T": e.table, "L": values.list(e), "F": call.options[0] if call.options else 0.5}
@@ -492,8 +492,8 @@ RECIPES["median"] = RECIPES["quantile_cont"] = collected("list_seek_between(T, L
 
 @recipe("string_agg")
 def string_agg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
-    joined = accumulators.take(Joined(call.args, call.filter, False))
-    assert isinstance(joined, Joined)
+    joined = accumulators.take(JoinedText(call.args, call.filter, False))
+    assert isinstance(joined, JoinedText)
 
     def result(scope: Scope, e: Entry) -> Val:
         address = scope.let(expr("list_items(T, L)", T=e.table, L=joined.list(e)), "text")
@@ -506,8 +506,8 @@ def string_agg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result
 @recipe("array_agg")
 def array_agg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
     """An array of step bytes, made of the list when the result is read."""
-    listed = accumulators.take(Listed(call.args, call.filter, False))
-    assert isinstance(listed, Listed)
+    listed = accumulators.take(ListedValues(call.args, call.filter, False))
+    assert isinstance(listed, ListedValues)
 
     def result(scope: Scope, e: Entry) -> Val:
         array = scope.variables(call.type, call.nullable, "array")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from cq.codegen.expressions.arrays import cast_array, count_of, element, order_of
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.aggregates import RECIPES, Accumulators, Recipe, Result, collected, recipe
-from cq.codegen.state.list_accumulators import Listed, Values
+from cq.codegen.state.list_accumulators import ListedValues, OrderedArguments
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
@@ -19,14 +19,14 @@ from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 
 
-class Gathered(Listed):
-    """All values of the argument, of which the order does not matter: as of Listed, without NULLs."""
+class Gathered(ListedValues):
+    """All values of the argument, of which the order does not matter: as of ListedValues, without NULLs."""
 
     names = ("GATHERED", "GATHERED_PLACE", "GATHERED_BYTES", "GATHERED_ORDERED")
     keeps_null = False
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        Values.merge(self, scope, e, other)
+        OrderedArguments.merge(self, scope, e, other)
 
 
 def gathers(call: AggregateCall) -> bool:

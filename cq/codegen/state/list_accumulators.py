@@ -20,7 +20,7 @@ from cq.runtime.containers import lists
 from cq.runtime.layout.abi import ErrorCode
 
 
-class Values(Accumulator):
+class OrderedArguments(Accumulator):
     """All arguments, as words of the order of their values: a list (cq/runtime/containers/lists.py)."""
 
     names: ClassVar[tuple[str, ...]] = ("VALUES", "VALUES_PLACE", "VALUES_USED", "VALUES_ORDERED")
@@ -70,7 +70,7 @@ class Values(Accumulator):
         return (expr("W != 0", W=word) if type_.kind is Kind.BOOLEAN else word,)
 
 
-class Sketch(Values):
+class Sketch(OrderedArguments):
     """About how many different arguments: cq/runtime/containers/sketches.py."""
 
     names = ("SKETCH", "SKETCH_PLACE", "SKETCH_BYTES", "SKETCH_ORDERED")
@@ -93,7 +93,7 @@ class Sketch(Values):
         self.needs(scope, expr("sketch_merge(T, L, O, M)", T=e.table, L=mine, O=other.table, M=theirs))
 
 
-class Joined(Values):
+class JoinedText(OrderedArguments):
     """A text made of texts, each after its separator but for the first."""
 
     names = ("TEXT", "TEXT_PLACE", "TEXT_BYTES", "TEXT_ORDERED", "TEXT_IS_THERE")
@@ -120,7 +120,7 @@ class Joined(Values):
         raise AssertionError("texts by position in panes that are merged")
 
 
-class Listed(Values):
+class ListedValues(OrderedArguments):
     """All values of the argument, NULLs too, by position: its words and one that is 1 for NULL; of a text its length,
     -1 for NULL, and its bytes. cq/runtime/values/array_building.py makes an array of them."""
 
