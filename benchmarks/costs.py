@@ -19,7 +19,7 @@ import pyarrow as pa
 from benchmarks.bare import BareKernel
 from benchmarks.case import BID_INTERVAL_US, columns, times
 from cq.compiler.passes import compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.planner.physical.choose import row_cost_ns
 from cq.runtime.layout.pipeline import Pipeline
@@ -98,7 +98,7 @@ class Kernel:
     """The one loop of a query, its cost by the plan, and the rows it is to work on."""
 
     def __init__(self, text: str, tables: dict[str, pa.Table]) -> None:
-        given = Inputs(Access(Path.cwd()), dict(tables))
+        given = Inputs(FileAccess(Path.cwd()), dict(tables))
         compiled = compile(f"{_STREAMS}{text};", "costs", inputs=given)
         steps = compiled.for_workers(1)
         (pipeline,) = steps.after("emit")

@@ -16,7 +16,7 @@ from benchmarks.case import Case
 from benchmarks.measure import Contender, Race, run_race
 from cq.api import sql
 from cq.compiler.passes import Compiled, compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.sinks.writers import Discard
 from cq.engines.native import arrow_schema
@@ -42,7 +42,7 @@ class Measured:
         self.case = case
         self.wholes = case.inputs(rows)
         self.tables = {name: _sliced(batch) for name, batch in self.wholes.items()}
-        given = Inputs(Access(Path.cwd()), dict(self.tables))
+        given = Inputs(FileAccess(Path.cwd()), dict(self.tables))
         self.compiled: Compiled = compile(case.query, case.name, inputs=given)
         self.schemas = [arrow_schema(output) for output in self.compiled.outputs]
 
@@ -183,7 +183,7 @@ def parquet_files(case: Case, rows: int, directory: Path) -> Iterator[dict[str, 
 def parquet_race(case: Case, rows: int, rounds: int, directory: Path) -> Race:
     """The whole path of `cq run` from files, against decoding alone and against peers reading the same files."""
     with parquet_files(case, rows, directory) as paths:
-        compiled = compile(case.query, case.name, inputs=Inputs(Access(directory)))
+        compiled = compile(case.query, case.name, inputs=Inputs(FileAccess(directory)))
         names = {s.name: [c.name for c in s.columns] for s in only_pipeline(compiled, WORKERS).sources}
         units = sum(parquet.read_metadata(path).num_rows for path in paths.values()) * case.units
 

@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from cq.compiler.kept import OF_PROCESS, KeptPlans
 from cq.compiler.passes import EXPLAINED, Compiled, compile, read_text
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import as_reader
 from cq.connectors.protocol import Sink
-from cq.connectors.sinks.writers import Memory, open_sink, result_schema
+from cq.connectors.sinks.writers import MemorySink, open_sink, result_schema
 from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
 from cq.engines.losses import losses
@@ -184,7 +184,7 @@ class Query:
         input cannot be found or read.
         """
         roots = None if self._restrict is None else tuple(Path(d).absolute() for d in self._restrict)
-        access = Access(self._directory, roots)
+        access = FileAccess(self._directory, roots)
         stem = Path(self.name).stem if self.name != "<python>" else "query"
         given = Inputs(access, {**self._inputs, **(inputs or {})}, dead_letters=stem)
         return compile(self.text, self.name, self._variables, given, settings, self._functions, self._kept)
@@ -266,7 +266,7 @@ class Query:
         for warning in compiled.warnings:
             _warn(warning.message)
         access, reserved = compiled.request.inputs.access, compiled.read_files
-        kept: dict[str, Memory] = {}
+        kept: dict[str, MemorySink] = {}
 
         def opened(compiled: Compiled) -> Mapping[str, Sink]:
             with opening_sinks() as sinks:
@@ -275,7 +275,7 @@ class Query:
                     if declared is not None:
                         sinks[output.name] = open_sink(fields, declared, access, reserved, compiled.endless(output))
                     else:
-                        sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
+                        sinks[output.name] = kept[output.name] = MemorySink(result_schema(fields))
             return sinks
 
         unhashed = frozenset(o.name for o in compiled.outputs if _declared_sink(o) is None)

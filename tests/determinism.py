@@ -16,9 +16,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from cq.compiler.passes import Compiled, compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
-from cq.connectors.sinks.writers import Memory, result_schema
+from cq.connectors.sinks.writers import MemorySink, result_schema
 from cq.connectors.sources import open_source
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
@@ -46,7 +46,7 @@ def prepared(path: Path, rows: int) -> Compiled:
     """The query over `rows` generated rows of every stream, which are in memory."""
     text = _ROWS_OPTION.sub(f"rows = {rows}", path.read_text(encoding="utf-8"))
     given: dict[str, pa.Table] = {}
-    compiled = compile(text, path.name, inputs=Inputs(Access(path.parent), given))
+    compiled = compile(text, path.name, inputs=Inputs(FileAccess(path.parent), given))
     for stream in compiled.sources:
         source = open_source(stream, compiled.request.inputs)
         schema = result_schema(stream.fields)  # that of a batch may say NOT NULL
@@ -58,7 +58,7 @@ def prepared(path: Path, rows: int) -> Compiled:
 
 def run(compiled: Compiled, rows: int, threads: int, batch_rows: int) -> Run:
     """One run. The hash is over values in order, not over how they come in batches."""
-    sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
+    sinks = {o.name: MemorySink(result_schema(o.node.schema.fields)) for o in compiled.outputs}
     began = time.perf_counter()
     summary = run_query(compiled, sinks, "native", RunOptions(threads, batch_rows))
     hashes = tuple((n, summary.rows_out[n], summary.hashes[n]) for n in sorted(sinks))

@@ -22,9 +22,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from cq.compiler.passes import Compiled, compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
-from cq.connectors.sinks.writers import Memory, result_schema
+from cq.connectors.sinks.writers import MemorySink, result_schema
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.records import dataclass
@@ -131,13 +131,15 @@ def compiled_for(name: str, scheme: str, given: dict[str, pa.Table]) -> Compiled
     shown = "".join(f"SELECT * FROM {output};\n" for output in APPLICATIONS[name].outputs)
     text, found = re.subn(r"\nSELECT \*\nFROM \w+;\n$", "\n" + shown, text)
     assert found == 1, f"{name} does not end with a query of a stream"
-    return compile(text, name, settings={"transactions": SCHEMES.index(scheme)}, inputs=Inputs(Access(QUERIES), given))
+    return compile(
+        text, name, settings={"transactions": SCHEMES.index(scheme)}, inputs=Inputs(FileAccess(QUERIES), given)
+    )
 
 
 def outcome(compiled: Compiled, workers: int, interval: int) -> tuple[tuple[int, str], ...]:
     """The number of rows and the hash of each output, values in order."""
     change_settings(compiled, punctuation_interval=interval)
-    sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
+    sinks = {o.name: MemorySink(result_schema(o.node.schema.fields)) for o in compiled.outputs}
     summary = run_query(compiled, sinks, "native", RunOptions(workers))
     return tuple((summary.rows_out[name], summary.hashes[name]) for name in sinks)
 

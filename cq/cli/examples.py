@@ -15,7 +15,7 @@ from cq.cli.progress import summary_text
 from cq.cli.running import progress_shown
 from cq.cli.signals import stopping
 from cq.compiler.passes import compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.sinks.terminal import Screen, Table
 from cq.engines.engines import ENGINES
@@ -85,7 +85,7 @@ def examples(name: str | None, engine: str, rows: int, every_row: bool) -> int:
 def _run(path: Path, engine: str, rows: int, every_row: bool) -> int:
     text = path.read_text(encoding="utf-8")
     click.echo(text)
-    compiled = compile(text, path.name, inputs=Inputs(Access(path.parent)))
+    compiled = compile(text, path.name, inputs=Inputs(FileAccess(path.parent)))
     progress, screen = Progress(), Screen.stdout(titles=len(compiled.outputs) > 1)
     room, way = None if every_row else SHOWN_ROWS, "; --all shows them"
     sinks = {o.name: Table(o.name, [f.name for f in o.node.schema.fields], screen, room, way) for o in compiled.outputs}

@@ -14,7 +14,7 @@ import click
 from cq.cli import say
 from cq.cli.completion import complete_files
 from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text
-from cq.connectors.access import STDIN, Access
+from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.once import told_of_waiting
 from cq.connectors.options import SOURCE_OPTIONS
@@ -108,7 +108,7 @@ def compiled_query(
             )
         given[stream] = where
     base = path.parent if path is not None else Path()
-    access = Access(base.absolute(), tuple(Path(d).absolute() for d in restrict) or None)
+    access = FileAccess(base.absolute(), tuple(Path(d).absolute() for d in restrict) or None)
     letters = path.stem if path is not None else "query"
     inputs = Inputs(access, given, letters, input_options(options))
     values = {k: Untyped(v) for k, v in (_pair(x, "--var", "NAME=VALUE") for x in variables)}

@@ -15,7 +15,7 @@ from cq.cli import AT_FAULT, DONE, say
 from cq.cli.completion import complete_files
 from cq.cli.options import compiled_query, input_options, query_options, stdin_text
 from cq.compiler.passes import EXPLAINED, PICTURES, STAGES, Compiled, read_text
-from cq.connectors.access import STDIN, Access
+from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.formats import FORMATS
 from cq.errors import NOWHERE, CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
 
@@ -232,7 +232,7 @@ def schema(
     options |= {"delimiter": delimiter} if delimiter else {}
     options |= {"header": "false"} if no_header else {}
     options |= _of_the_file(given)
-    found = infer_file(file, options, Access(Path.cwd()))
+    found = infer_file(file, options, FileAccess(Path.cwd()))
     fields = [f for f in found if isinstance(f, Field) and f.name]
     left_out = [f for f in found if isinstance(f, Unheld)]
     left_out += [Unheld("a column without a name,", str(f.type)) for f in found if isinstance(f, Field) and not f.name]

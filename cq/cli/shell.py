@@ -17,7 +17,7 @@ from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, i
 from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown, say_late
 from cq.cli.signals import Ended, Interrupts, stopping
 from cq.compiler.passes import EXPLAINED, Compiled, compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.protocol import Sink
 from cq.engines.engines import ENGINES, engine_named
@@ -117,7 +117,7 @@ class Shell:
         at = next((i for i, name in enumerate(self.declared) if name in new), len(self.declared))
         kept = [(i < at, d) for i, (name, d) in enumerate(self.declared.items()) if name not in new]
         before, after = (" ".join(d for is_before, d in kept if is_before is side) for side in (True, False))
-        return compile(f"{before}\n{text}\n{after}", NAME, self.parameters, Inputs(Access(Path.cwd())))
+        return compile(f"{before}\n{text}\n{after}", NAME, self.parameters, Inputs(FileAccess(Path.cwd())))
 
     def run(self, text: str) -> None:
         """Run the statements of a text, and keep what they declare."""

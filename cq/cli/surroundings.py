@@ -12,7 +12,7 @@ import click
 
 from cq.cli import DONE, say
 from cq.cli.completion import complete_files
-from cq.connectors.access import STDIN, Access
+from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.formats import FORMATS
 from cq.errors import Diagnostic, UsageError
 
@@ -50,7 +50,7 @@ def gen(workload: str | None, parameters: Sequence[str], output: str, format_: s
 
     options = {"path": output, **({"format": format_} if format_ else {})}
     fields = [f for f in fields_of(chosen.schema) if isinstance(f, Field)]
-    sink = open_sink(fields, options, Access(Path.cwd()))
+    sink = open_sink(fields, options, FileAccess(Path.cwd()))
     rows = 0
     try:
         for batch in batches:

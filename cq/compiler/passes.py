@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cq.allowance import usable_cpus
 from cq.collector import collector_paused
 from cq.compiler.kept import KeptPlans
-from cq.connectors.access import Access, identity
+from cq.connectors.access import FileAccess, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 from cq.records import dataclass, field, replace
@@ -127,7 +127,7 @@ def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field
     return tuple(replace(f, type=wider[f.name]) if isinstance(f, Field) and f.name in wider else f for f in found)
 
 
-def _lateness(access: Access, options: Mapping[str, str], fields: tuple[Field, ...], column: int) -> int | None:
+def _lateness(access: FileAccess, options: Mapping[str, str], fields: tuple[Field, ...], column: int) -> int | None:
     """How far a time of a file lies behind an earlier one, at most. None for what can be read only once."""
     from cq.connectors.lateness import seen_times
 
@@ -150,7 +150,7 @@ def _proposes(
     return proposed_time(name(fields[column].name), fields, column, options, inputs.access, given=given)
 
 
-def _can_be_read_twice(access: Access, options: Mapping[str, str]) -> bool:
+def _can_be_read_twice(access: FileAccess, options: Mapping[str, str]) -> bool:
     from cq.connectors.inputs import is_special
 
     path = options.get("path")
@@ -477,7 +477,7 @@ def compile(
     """
     unchecked = dict(settings or {})
     _check_functions(functions)
-    given = inputs or Inputs(Access(Path.cwd()))
+    given = inputs or Inputs(FileAccess(Path.cwd()))
     request = Request(
         SourceText(name, text),
         given,

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cq.connectors.access import Access
+    from cq.connectors.access import FileAccess
     from cq.lang.schema import Field, Unheld
 
 
-def infer(options: Mapping[str, str], access: Access | None = None, stream: str = "") -> tuple[Field | Unheld, ...]:
+def infer(options: Mapping[str, str], access: FileAccess | None = None, stream: str = "") -> tuple[Field | Unheld, ...]:
     """The columns of a source declared without any: see `inference.py`."""
     from cq.connectors import inference
 

@@ -27,16 +27,16 @@ PART = ".part"  # the end of the name of a file that is not whole yet
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class FileAccess:
     """base: where relative paths start.  roots: directories files must lie in, with neither pipes nor devices among
     them; None allows everything."""
 
     base: Path
     roots: tuple[Path, ...] | None = None
 
-    def trusted(self) -> Access:
+    def trusted(self) -> FileAccess:
         """The same for a path the user typed: relative to the working directory, anywhere."""
-        return Access(Path.cwd())
+        return FileAccess(Path.cwd())
 
     def resolve(self, path: str) -> Path:
         """The real path behind `path`, links followed; refused when it lies outside the roots."""

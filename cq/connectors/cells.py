@@ -26,7 +26,7 @@ Value = Any  # as cq.lang.types.DataType describes
 MAX_NUMBER_CHARS = 400  # digits a number may be written with (`cq limits`)
 
 
-class Unreadable(Exception):
+class UnreadableText(Exception):
     """The text is not a value of the type; the message says why where the text alone does not."""
 
 
@@ -47,7 +47,7 @@ _BOOLEANS = {t.encode(): True for t in TRUE_TEXTS} | {t.encode(): False for t in
 
 
 def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
-    """What reads a cell of this type; it raises Unreadable.  guessed: nobody said that digits are numbers."""
+    """What reads a cell of this type; it raises UnreadableText.  guessed: nobody said that digits are numbers."""
     match type_.kind:
         case Kind.BOOLEAN:
             return _boolean
@@ -80,7 +80,7 @@ def is_one(text: bytes, type_: DataType) -> bool:
     """Whether a cell of a column that nobody declared is a value of this type."""
     try:
         scanner(type_, guessed=True)(text)
-    except Unreadable:
+    except UnreadableText:
         return False
     return True
 
@@ -88,22 +88,22 @@ def is_one(text: bytes, type_: DataType) -> bool:
 def _boolean(text: bytes) -> bool:
     value = _BOOLEANS.get(text)
     if value is None:
-        raise Unreadable("write true or false")
+        raise UnreadableText("write true or false")
     return value
 
 
 def _integer(text: bytes, low: int, high: int, guessed: bool) -> int:
     if guessed and text[:1] == b"0" and text[1:2].isdigit():
-        raise Unreadable(LOSES_ZEROS)
+        raise UnreadableText(LOSES_ZEROS)
     text = text.strip(_SPACE)
     if not _INTEGER.match(text):
-        raise Unreadable
+        raise UnreadableText
     digits = text.lstrip(b"-").lstrip(b"0")
     if len(digits) > 19:
-        raise Unreadable(f"it is not between {low} and {high}")
+        raise UnreadableText(f"it is not between {low} and {high}")
     value = int(digits or b"0") * (-1 if text.startswith(b"-") else 1)
     if not low <= value <= high:
-        raise Unreadable(f"it is not between {low} and {high}")
+        raise UnreadableText(f"it is not between {low} and {high}")
     return value
 
 
@@ -113,7 +113,7 @@ def _double(text: bytes) -> float:
         return float(text)
     special = _NOT_FINITE.match(text)
     if special is None:
-        raise Unreadable
+        raise UnreadableText
     if special[2] is None:
         return float("nan")
     return float("-inf") if special[1] == b"-" else float("inf")
@@ -121,7 +121,7 @@ def _double(text: bytes) -> float:
 
 def _guessed_double(text: bytes) -> float:
     if text[:1] == b"0" and len(text) > 1 and text.isdigit():
-        raise Unreadable(LOSES_ZEROS)
+        raise UnreadableText(LOSES_ZEROS)
     return _double(text)
 
 
@@ -154,7 +154,7 @@ def _nearest_real(exact: Fraction, near: Any) -> float:
 def _decimal(text: bytes, precision: int, scale: int) -> int:
     match = _DECIMAL.match(text.strip(_SPACE))
     if match is None or len(text) > MAX_NUMBER_CHARS:
-        raise Unreadable
+        raise UnreadableText
     sign, whole, fraction, only_fraction, exponent = match.groups()
     fraction = fraction or only_fraction or b""
     digits = ((whole or b"") + fraction).lstrip(b"0")
@@ -163,10 +163,10 @@ def _decimal(text: bytes, precision: int, scale: int) -> int:
         return 0
     if shift < 0:
         if digits[shift:].strip(b"0") or -shift > len(digits):
-            raise Unreadable(f"it has more than {scale} digits after the point")
+            raise UnreadableText(f"it has more than {scale} digits after the point")
         digits = digits[:shift]
     if len(digits) + max(shift, 0) > precision:
-        raise Unreadable(f"it has more than {precision - scale} digits before the point")
+        raise UnreadableText(f"it has more than {precision - scale} digits before the point")
     unscaled: int = int(digits or b"0") * 10 ** max(shift, 0)
     return -unscaled if sign == b"-" else unscaled
 
@@ -175,26 +175,26 @@ def _varchar(text: bytes) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:
-        raise Unreadable(NOT_UTF8) from None
+        raise UnreadableText(NOT_UTF8) from None
 
 
 def _date(text: bytes) -> int:
     match = _DATE.match(text)
     if match is None:
-        raise Unreadable("write it as 2024-01-31")
+        raise UnreadableText("write it as 2024-01-31")
     year, month, day = (int(g) for g in match.groups())
     if not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
-        raise Unreadable("there is no such day")
+        raise UnreadableText("there is no such day")
     return days_from_civil(year, month, day)
 
 
 def _time(text: bytes) -> int:
     match = _TIME.match(text.strip(_SPACE))
     if match is None:
-        raise Unreadable("write it as 10:20:30.5")
+        raise UnreadableText("write it as 10:20:30.5")
     hour, minute, second = (int(g or b"0") for g in match.groups()[:3])
     if hour > 23 or minute > 59 or second > 59:
-        raise Unreadable("there is no such time of day")
+        raise UnreadableText("there is no such time of day")
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + int((match[4] or b"")[:6].ljust(6, b"0"))
 
 
@@ -202,12 +202,12 @@ def _timestamp(text: bytes) -> int:
     """Microseconds since 1970; of a time with a zone those of its UTC value, as Arrow and Parquet sources give it."""
     match = _TIMESTAMP.match(text)
     if match is None:
-        raise Unreadable("write it as 2024-01-31 10:20:30.5")
+        raise UnreadableText("write it as 2024-01-31 10:20:30.5")
     days = _date(match[1])
     hour, minute, second = (int(g or b"0") for g in match.groups()[1:4])
     zone_hours, zone_minutes, zone_seconds = (int(g or b"0") for g in match.groups()[7:])
     if hour > 23 or max(minute, second, zone_minutes, zone_seconds) > 59 or zone_hours > 23:
-        raise Unreadable("there is no such time of day")
+        raise UnreadableText("there is no such time of day")
     micros = int((match[5] or b"")[:6].ljust(6, b"0"))
     ahead = ((zone_hours * 60 + zone_minutes) * 60 + zone_seconds) * (-1 if match[7] == b"-" else 1)
     return (((days * 24 + hour) * 60 + minute) * 60 + second - ahead) * 1_000_000 + micros
@@ -226,7 +226,7 @@ def _instant(text: bytes, zone: str) -> int:
         return time
     instant = time - zone_of(zone).offset_of(time)
     if not INT64_MIN <= instant <= INT64_MAX:
-        raise Unreadable("the time in UTC is beyond 64 bits of microseconds")
+        raise UnreadableText("the time in UTC is beyond 64 bits of microseconds")
     return instant
 
 
@@ -236,5 +236,5 @@ def _interval(text: bytes) -> int:
     except UnicodeDecodeError:
         micros = None
     if micros is None:
-        raise Unreadable("write it as 00:02:00, or 1 02:03:04.5 with days")
+        raise UnreadableText("write it as 00:02:00, or 1 02:03:04.5 with days")
     return micros

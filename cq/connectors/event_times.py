@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cq.connectors.plain import int64_array
-from cq.connectors.protocol import BadRow, EventTimer, Piece, Times, Unreadable
+from cq.connectors.protocol import BadRow, EventTimer, Piece, Times, UnreadableTime
 from cq.connectors.rules import plain_value
 from cq.records import replace
 
-NULL_TIME = Unreadable("CQ0703", "the event time is NULL")
+NULL_TIME = UnreadableTime("CQ0703", "the event time is NULL")
 
 
 def timed(piece: Piece, timer: EventTimer) -> Piece:

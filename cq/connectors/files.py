@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import partial
 from typing import BinaryIO
 
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.formats import FORMATS, codec_of, format_of, with_ending
 from cq.connectors.headers import columns_said
 from cq.connectors.narrow import spread
@@ -34,7 +34,7 @@ class Files:
         pattern: str,
         options: Mapping[str, str],
         rules: Rules,
-        access: Access,
+        access: FileAccess,
         natives: Natives = NONE,
     ) -> None:
         self.paths = access.expand(pattern)
@@ -135,7 +135,7 @@ class Files:
             self._next = None
 
 
-def _size(access: Access, path: str) -> int:
+def _size(access: FileAccess, path: str) -> int:
     try:
         return os.stat(access.base / path).st_size
     except OSError:

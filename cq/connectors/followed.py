@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from cq.connectors.access import Access, is_pattern, is_written
+from cq.connectors.access import FileAccess, is_pattern, is_written
 from cq.connectors.formats import FORMATS, codec_of, format_of, with_ending
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
@@ -80,7 +80,7 @@ class Followed:
         path: str,
         options: Mapping[str, str],
         rules: Rules,
-        access: Access,
+        access: FileAccess,
         natives: Natives = NONE,
         pause: Pause | None = None,
     ) -> None:

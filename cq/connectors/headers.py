@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.first_bytes import BYTE_ORDER_MARK
 from cq.connectors.native_file import native
 from cq.connectors.nested import flat_schema
@@ -19,7 +19,7 @@ HEADER_BYTES = 1 << 16  # of text that are looked at: 16,384 columns with names 
 
 
 def columns_said(
-    access: Access, path: str, kind: str, codec: str, options: Mapping[str, str]
+    access: FileAccess, path: str, kind: str, codec: str, options: Mapping[str, str]
 ) -> pa.Schema | list[str] | None:
     """The flat schema of a file, or the names in its header; None where it says nothing, or cannot be read."""
     reading = reading_of(kind)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.csv.blocks import Readable
 from cq.connectors.followed import is_followed
 from cq.connectors.formats import codec_of, format_of, with_ending
@@ -28,7 +28,7 @@ from cq.connectors.readings.protocol import TextReading, reading_of
 from cq.connectors.several import FileColumns, of_all, of_first, unites
 from cq.connectors.stdin import NAME as STDIN_NAME
 from cq.connectors.stdin import standard_input
-from cq.connectors.waiting import LOOK_BYTES, Waiting, end_of_rows
+from cq.connectors.waiting import LOOK_BYTES, WaitingNotice, end_of_rows
 from cq.errors import CqError, Diagnostic, UsageError
 from cq.faces import face
 from cq.lang.schema import Field, Unheld
@@ -38,12 +38,12 @@ Inferred = tuple[Field | Unheld, ...]
 ROWS_FOR_NAMES = "100"  # of a file that is only asked for its columns: fields of JSON may be missing in some rows
 
 
-def infer(options: Mapping[str, str], access: Access | None = None, stream: str = "") -> Inferred:
+def infer(options: Mapping[str, str], access: FileAccess | None = None, stream: str = "") -> Inferred:
     """The columns of the source a WITH clause describes. CSV and JSON are guessed from their first rows.
 
     stream: what it is called, for whoever is told that a pipe keeps us waiting.
     """
-    allowed = access or Access(Path.cwd())
+    allowed = access or FileAccess(Path.cwd())
     match options.get("connector", "file"):
         case "file" if options.get("path"):
             return infer_file(options["path"], options, allowed, stream)
@@ -62,7 +62,7 @@ def infer_given(given: Any, name: str) -> Inferred:
     return fields_of(as_reader(given, None, name).schema)
 
 
-def infer_file(path: str, options: Mapping[str, str], access: Access, stream: str = "") -> Inferred:
+def infer_file(path: str, options: Mapping[str, str], access: FileAccess, stream: str = "") -> Inferred:
     """The columns of a file, or of the first file of a pattern that is not empty, or of all its files
     (cq/connectors/several.py). stream: as for `infer`."""
     paths = access.expand(path)
@@ -78,7 +78,7 @@ def infer_file(path: str, options: Mapping[str, str], access: Access, stream: st
     return of_first(found, list(_named(whole, options, access)))
 
 
-def _named(paths: Iterable[str], options: Mapping[str, str], access: Access) -> Iterator[FileColumns]:
+def _named(paths: Iterable[str], options: Mapping[str, str], access: FileAccess) -> Iterator[FileColumns]:
     """The columns of those files that can be read, for their names; what is wrong with the others is said when they
     are read."""
     for path in paths:
@@ -86,7 +86,7 @@ def _named(paths: Iterable[str], options: Mapping[str, str], access: Access) -> 
             yield _file_columns(path, {**options, "guess_rows": ROWS_FOR_NAMES}, access)
 
 
-def _file_columns(path: str, options: Mapping[str, str], access: Access) -> FileColumns:
+def _file_columns(path: str, options: Mapping[str, str], access: FileAccess) -> FileColumns:
     """The columns of one file that is no pipe."""
     follows = is_followed(options)
     if not os.path.lexists(access.base / path):
@@ -127,7 +127,7 @@ def _is_empty(path: Path) -> bool:
 def _pipe_columns(file: Once, name: str, options: Mapping[str, str], stream: str) -> Inferred:
     """The columns of what can be read only once, and is still there for who reads it next."""
     said = with_ending(options, name)
-    waiting = Waiting(name, stream, said, lambda reading, rows: _guessed(reading, Looked(rows, True), name, said))
+    waiting = WaitingNotice(name, stream, said, lambda reading, rows: _guessed(reading, Looked(rows, True), name, said))
     try:
         with file.looking(waiting.say):
             kind, text = told(file, name, options)
@@ -147,7 +147,7 @@ def _guessed(reading: TextReading, head: Looked, name: str, options: Mapping[str
 
 
 def _first_rows(
-    text: Readable, reading: TextReading, options: Mapping[str, str], waiting: Waiting | None = None
+    text: Readable, reading: TextReading, options: Mapping[str, str], waiting: WaitingNotice | None = None
 ) -> Looked:
     """The text that columns are guessed from: the first MiB, fewer bytes where it ends before, or as many rows as are
     asked for. It depends on nothing else: not on how the bytes come."""

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cq.connectors.access import STDIN, Access, identity
-from cq.connectors.protocol import Declared
+from cq.connectors.access import STDIN, FileAccess, identity
+from cq.connectors.protocol import DeclaredStream
 from cq.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Inputs:
     wider: by stream and column, the type of a column that rows have shown not to be what it was guessed to be.
     """
 
-    access: Access
+    access: FileAccess
     given: Mapping[str, Any] = field(default_factory=dict)
     dead_letters: str = "query"
     extra: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Inputs:
         """What was given as options of a WITH clause, for the binder."""
         return {name: _as_options(value) for name, value in self.given.items()}
 
-    def path_of(self, stream: Declared) -> tuple[str | None, Access]:
+    def path_of(self, stream: DeclaredStream) -> tuple[str | None, FileAccess]:
         """The path or pattern a stream is read from, if it is read from files, and what confines it."""
         given: Any = self.given.get(stream.name)
         if is_path(given):
@@ -45,7 +45,7 @@ class Inputs:
             return options["path"], self.access
         return None, self.access
 
-    def is_read_once(self, stream: Declared) -> bool:
+    def is_read_once(self, stream: DeclaredStream) -> bool:
         """Whether the stream is standard input or a pipe."""
         path, access = self.path_of(stream)
         if path is None:
@@ -53,7 +53,7 @@ class Inputs:
             return given == STDIN if is_path(given) else given is None and _connector(stream) == "stdin"
         return any(is_special(access.base / p) for p in access.expand(path))
 
-    def goes_on(self, stream: Declared) -> bool:
+    def goes_on(self, stream: DeclaredStream) -> bool:
         """Whether nobody can know that what the stream is read from ends: a pipe, a device, a reader in memory."""
         path, access = self.path_of(stream)
         if path is not None:
@@ -68,7 +68,7 @@ class Inputs:
         except (OSError, ValueError):
             return True
 
-    def reserved(self, streams: Sequence[Declared]) -> frozenset[tuple[int, int]]:
+    def reserved(self, streams: Sequence[DeclaredStream]) -> frozenset[tuple[int, int]]:
         """Every file the streams are read from, by (device, inode): no sink may write onto one of them."""
         found: set[tuple[int, int]] = set()
         for stream in streams:
@@ -78,7 +78,7 @@ class Inputs:
         return frozenset(found)
 
 
-def _connector(stream: Declared) -> str:
+def _connector(stream: DeclaredStream) -> str:
     return dict(stream.options).get("connector", "file")
 
 

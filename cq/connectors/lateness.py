@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.natives import NONE, Natives
-from cq.connectors.protocol import Declared
+from cq.connectors.protocol import DeclaredStream
 from cq.connectors.sources import open_source
 from cq.lang.event_time import SeenTimes
 from cq.lang.schema import Field
@@ -57,7 +57,7 @@ def seen_times(
     fields: tuple[Field, ...],
     column: int,
     options: Mapping[str, str],
-    access: Access | None = None,
+    access: FileAccess | None = None,
     most_rows: int | None = LOOK_ROWS,
     natives: Natives = NONE,
     given: Any = None,
@@ -81,15 +81,15 @@ def column_of(
     fields: tuple[Field, ...],
     column: int,
     options: Mapping[str, str],
-    access: Access | None,
+    access: FileAccess | None,
     natives: Natives,
     given: Any = None,
 ) -> Iterator[pa.Array]:
     """The values of one column of a file or of an object in memory, as they are read; rows that cannot be read are left
     out."""
     skipping = {"connector": "file", **options, "on_error": "skip"}
-    declared: Declared = _File("file", fields, tuple(skipping.items()))
-    inputs = Inputs(access or Access(Path.cwd()), {} if given is None else {declared.name: given})
+    declared: DeclaredStream = _File("file", fields, tuple(skipping.items()))
+    inputs = Inputs(access or FileAccess(Path.cwd()), {} if given is None else {declared.name: given})
     source = open_source(declared, inputs, (column,), natives=natives, used={column})
     try:
         for found in source.batches():

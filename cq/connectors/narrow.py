@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 import pyarrow as pa
 
 from cq.connectors.options import option
-from cq.connectors.protocol import Declared
+from cq.connectors.protocol import DeclaredStream
 from cq.lang.expressions import Expr, remap
 from cq.lang.schema import Field
 from cq.lang.types import to_arrow
@@ -35,7 +35,7 @@ class Narrowed:
         return tuple(self.places.index(column) for column in wanted if column in self.places)
 
 
-def narrowed(stream: Declared, used: AbstractSet[int]) -> Narrowed | None:
+def narrowed(stream: DeclaredStream, used: AbstractSet[int]) -> Narrowed | None:
     """The stream with the columns that are used; None for one that has to be read as it stands: its columns were
     declared, it uses all of them, or without one of them another would be told by its name or number."""
     options = dict(stream.options)

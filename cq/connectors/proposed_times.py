@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.lateness import RunningDelay, Times, column_of, seen_times
 from cq.connectors.natives import NONE, Natives
 from cq.grammar.inline import string
@@ -49,7 +49,7 @@ def proposed_time(
     fields: tuple[Field, ...],
     place: int,
     options: Mapping[str, str],
-    access: Access | None = None,
+    access: FileAccess | None = None,
     natives: Natives = NONE,
     given: Any = None,
 ) -> ProposedTime:

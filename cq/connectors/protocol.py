@@ -26,7 +26,7 @@ READ_ROWS = 65_536  # rows a batch of a source has at most: 4 MB of eight column
 RECORD_BYTES = 16 << 20  # longest line of a text format (`cq limits`)
 
 
-class Declared(Protocol):
+class DeclaredStream(Protocol):
     """What a connector must know of a stream; the planner's `SourceDef` is one."""
 
     @property
@@ -140,7 +140,7 @@ class SourceBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableTime:
     """Why the event time of a row cannot be computed, and the expression at fault."""
 
     code: str
@@ -156,7 +156,7 @@ class Times:
     """
 
     values: pa.Array
-    unreadable: Mapping[int, Unreadable]
+    unreadable: Mapping[int, UnreadableTime]
 
 
 @dataclass(frozen=True, slots=True)

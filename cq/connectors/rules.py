@@ -13,7 +13,7 @@ import pyarrow as pa
 from cq.connectors import compute as pc
 from cq.connectors.cells import NOT_UTF8
 from cq.connectors.plain import int64_array, valid
-from cq.connectors.protocol import BadRow, Declared, Piece, Place
+from cq.connectors.protocol import BadRow, DeclaredStream, Piece, Place
 from cq.errors import printable
 from cq.grammar import inline
 from cq.lang.event_time import ColumnTime, column_time
@@ -76,7 +76,7 @@ class Rules:
         object.__setattr__(self, "schema", pa.schema(columns))
 
     @classmethod
-    def of(cls, stream: Declared, wanted: Sequence[int] | None = None, codes: bool = False) -> Rules:
+    def of(cls, stream: DeclaredStream, wanted: Sequence[int] | None = None, codes: bool = False) -> Rules:
         """The rules of a stream; without `wanted`, every column is delivered."""
         chosen = tuple(range(len(stream.fields))) if wanted is None else tuple(wanted)
         guessed_for = stream.name if stream.inferred else ""

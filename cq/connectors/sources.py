@@ -24,7 +24,7 @@ from cq.connectors.memory import read_constants, read_memory
 from cq.connectors.narrow import narrowed, spread
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
-from cq.connectors.protocol import Contradiction, Declared, EventTimer, Piece, Place, SourceBatch
+from cq.connectors.protocol import Contradiction, DeclaredStream, EventTimer, Piece, Place, SourceBatch
 from cq.connectors.read_ahead import Ahead
 from cq.connectors.rules import Rules
 from cq.connectors.stdin import read_stdin
@@ -34,7 +34,7 @@ from cq.records import replace
 
 
 def open_source(
-    stream: Declared,
+    stream: DeclaredStream,
     inputs: Inputs,
     wanted: Sequence[int] | None = None,
     reserved: frozenset[tuple[int, int]] = frozenset(),
@@ -71,7 +71,7 @@ def open_source(
         case "generator":
             pieces = read_generator(options, stream.name, rules, natives.twins)
             rows = options.get("rows")
-            counted = Counted(pieces, int(rows)) if rows is not None else None
+            counted = CountedPieces(pieces, int(rows)) if rows is not None else None
             return PiecedSource(stream.name, counted or pieces, bad, counted, idle=rules.nothing())
         case "stdin" | "-":
             pieces = read_stdin(options, rules, natives)
@@ -88,7 +88,7 @@ def open_source(
             )
 
 
-def _dead_letter_path(stream: Declared, inputs: Inputs, reserved: frozenset[tuple[int, int]]) -> Path | None:
+def _dead_letter_path(stream: DeclaredStream, inputs: Inputs, reserved: frozenset[tuple[int, int]]) -> Path | None:
     options = dict(stream.options)
     if option(options, "on_error") != "dead_letter":
         return None
@@ -118,7 +118,7 @@ class Opened(Protocol):
     def close(self) -> None: ...
 
 
-class Counted:
+class CountedPieces:
     """Pieces of which it is known how many rows they have together."""
 
     def __init__(self, pieces: Iterator[Piece], total: int) -> None:

@@ -28,7 +28,7 @@ def count_rows(text: bytes, reading: TextReading, options: Mapping[str, str]) ->
     return max(0, sum(1 for _ in reading.ends(text, options)) - reading.header_rows(options))
 
 
-class Waiting:
+class WaitingNotice:
     """Tells whoever listens that a pipe keeps a guess waiting: once before its first row, once behind it."""
 
     def __init__(self, name: str, stream: str, options: Mapping[str, str], guess: Guess) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from cq.allowance import usable_memory_bytes, usable_sockets
 from cq.codegen.state.saved_rows import saved_rows
 from cq.connectors.physical_rows import batch_of
-from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, Unreadable
+from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, UnreadableTime
 from cq.engines.data_errors import ways_out, written_at
 from cq.engines.protocol import Enough, Interrupted, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
@@ -150,9 +150,9 @@ class PipelineRun:
         computed = self.engine.event_times(number, batch if batch.schema.names == names else batch.select(names))
         return Times(computed.values, {f.row: self._unreadable(f) for f in computed.faults})
 
-    def _unreadable(self, fault: TimeFault) -> Unreadable:
+    def _unreadable(self, fault: TimeFault) -> UnreadableTime:
         site = self.pipeline.stages[0].sites[fault.site]
-        return Unreadable(ERROR_CODES[fault.code], (fault.said if site.asked else "") or site.text, _span(site))
+        return UnreadableTime(ERROR_CODES[fault.code], (fault.said if site.asked else "") or site.text, _span(site))
 
     def push(self, stream: str, batch: SourceBatch) -> None:
         """The next rows of a stream."""

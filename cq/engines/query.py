@@ -12,7 +12,7 @@ from cq.compiler.passes import Compiled
 from cq.connectors.protocol import Contradiction, Sink
 from cq.connectors.sinks.partitioned import Partitioned
 from cq.connectors.sinks.targets import OutputClosed
-from cq.connectors.sinks.writers import JsonLines, Memory, result_schema
+from cq.connectors.sinks.writers import JsonLines, MemorySink, result_schema
 from cq.engines.engines import engine_named
 from cq.engines.feeding import demand_ends, natives_of, open_feeds, wanted_columns
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
@@ -169,10 +169,10 @@ def collect(
     options = options or RunOptions()
     if options.limit is None and options.input_rows is None and any(o.limit is None for o in compiled.outputs):
         demand_ends(compiled.streams, f"or read only the first rows of it: {face().first_rows}")
-    sinks: dict[str, Memory] = {}
+    sinks: dict[str, MemorySink] = {}
 
     def opened(compiled: Compiled) -> Mapping[str, Sink]:
-        sinks.update({o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs})
+        sinks.update({o.name: MemorySink(result_schema(o.node.schema.fields)) for o in compiled.outputs})
         return sinks
 
     error, summary = None, RunSummary(engine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from cq.connectors.physical_rows import rows_of
-from cq.connectors.protocol import EventTimer, Times, Unreadable
+from cq.connectors.protocol import EventTimer, Times, UnreadableTime
 from cq.lang.event_time import is_computed
 from cq.lang.functions import Failure
 from cq.planner.plan.source import SourceDef
@@ -20,13 +20,13 @@ def timer_of(source: SourceDef) -> EventTimer | None:
 
     def compute(batch: pa.RecordBatch) -> Times:
         values: list[int | None] = []
-        unreadable: dict[int, Unreadable] = {}
+        unreadable: dict[int, UnreadableTime] = {}
         for number, row in enumerate(rows_of(batch, types)):
             try:
                 values.append(time_of(row))
             except Failure as failure:
                 values.append(None)
-                unreadable[number] = Unreadable(failure.code, failure.message, failure.span)
+                unreadable[number] = UnreadableTime(failure.code, failure.message, failure.span)
         return Times(pa.array(values, pa.int64()), unreadable)
 
     return EventTimer(compute)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from determinism import QUERIES, disagreements, prepared, run, runs
 
-from cq.connectors.sinks.writers import Memory, result_schema
+from cq.connectors.sinks.writers import MemorySink, result_schema
 from cq.engines.query import run_query
 
 NAMES = sorted(p.stem for p in QUERIES.glob("*.cq"))
@@ -22,7 +22,7 @@ def test_output_is_one_whatever_the_threads_and_batches(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_output_is_that_of_the_reference(name: str) -> None:
     compiled = prepared(QUERIES / f"{name}.cq", ROWS)
-    sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
+    sinks = {o.name: MemorySink(result_schema(o.node.schema.fields)) for o in compiled.outputs}
     summary = run_query(compiled, sinks, "reference")
     assert run(compiled, ROWS, 2, 4096).hashes == tuple(
         (n, summary.rows_out[n], summary.hashes[n]) for n in sorted(sinks)

@@ -16,9 +16,9 @@ from spark_agreement import assert_agree, physical
 from spark_fixture import spark  # noqa: F401
 
 from cq.compiler.passes import Compiled, compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
-from cq.connectors.sinks.writers import Memory, result_schema
+from cq.connectors.sinks.writers import MemorySink, result_schema
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.workloads import WORKLOADS
@@ -229,7 +229,7 @@ def compiled(name: str) -> Compiled:
     """The query; its streams are in memory."""
     text = (FOLDER / f"{name}.cq").read_text(encoding="utf-8")
     given = {source: table(source) for source in re.findall(r"^CREATE (?:STREAM|TABLE) (\w+)", text, re.MULTILINE)}
-    return compile(text, f"{name}.cq", inputs=Inputs(Access(FOLDER), given))
+    return compile(text, f"{name}.cq", inputs=Inputs(FileAccess(FOLDER), given))
 
 
 @cache
@@ -237,7 +237,7 @@ def outcome(name: str, engine: str) -> tuple[list[Row], str]:
     """The rows of a query and their hash."""
     query = compiled(name)
     (output,) = query.outputs
-    sink = Memory(result_schema(output.node.schema.fields))
+    sink = MemorySink(result_schema(output.node.schema.fields))
     summary = run_query(query, {output.name: sink}, engine, RunOptions(2, 7))
     columns = zip(sink.table().columns, output.node.schema.fields, strict=True)
     return list(zip(*(physical(c, f.type) for c, f in columns), strict=True)), summary.hashes[output.name]

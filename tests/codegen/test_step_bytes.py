@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from cq.compiler.passes import compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.runtime.engine.engine import Engine
 
@@ -25,7 +25,7 @@ SELECT * FROM changed;
 
 def test_what_a_rejection_would_put_back_takes_no_memory_of_later_events(tmp_path: Path) -> None:
     rows = pa.table({"key": [[1, 2]] * 100, "val": [[3, 4]] * 100})
-    compiled = compile(TEXT, "q", inputs=Inputs(Access(tmp_path), {"s": rows}))
+    compiled = compile(TEXT, "q", inputs=Inputs(FileAccess(tmp_path), {"s": rows}))
     (pipeline,) = compiled.for_workers(1).after("emit")
     in_use = []
     with Engine(pipeline, interpreted=True) as engine:

@@ -13,7 +13,7 @@ import cq
 from cq.codegen import writer
 from cq.codegen.writer import MOST_NODES
 from cq.compiler.passes import compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.runtime.base import kernel, link
 from cq.runtime.layout.pipeline import Pipeline
@@ -38,7 +38,7 @@ STREAM = "CREATE STREAM s (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts) W
 
 
 def pipelines(text: str) -> list[Pipeline]:
-    return list(compile(STREAM + text, inputs=Inputs(Access(Path.cwd()), {})).after("emit"))
+    return list(compile(STREAM + text, inputs=Inputs(FileAccess(Path.cwd()), {})).after("emit"))
 
 
 def written(text: str) -> int:

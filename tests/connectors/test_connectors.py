@@ -19,13 +19,13 @@ import pytest
 from connectors_fixture import read, stream
 
 from cq.connectors import files, infer
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.parquet import source
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.rowhash import RowHash
 from cq.connectors.sinks.cell_text import csv_rows, json_rows
 from cq.connectors.sinks.terminal import Screen, Table
-from cq.connectors.sinks.writers import Memory, open_sink
+from cq.connectors.sinks.writers import MemorySink, open_sink
 from cq.errors import UsageError
 from cq.lang import types as T
 from cq.lang.schema import Field
@@ -275,7 +275,7 @@ def test_physical_values_survive_the_way_through_arrow() -> None:
 
 def test_columns_of_csv_are_the_narrowest_types_its_rows_fit(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,p,name,ts,day\n1,1.5,x,2024-01-01 00:00:00,2024-01-01\n2,,,,\n")
-    fields = infer({"path": "t.csv"}, Access(tmp_path))
+    fields = infer({"path": "t.csv"}, FileAccess(tmp_path))
     assert [str(f) for f in fields] == ["id BIGINT", "p DOUBLE", "name VARCHAR", "ts TIMESTAMP", "day DATE"]
 
 
@@ -295,12 +295,12 @@ def test_query_text_cannot_leave_its_directories(tmp_path: Path) -> None:
     outside.mkdir()
     (outside / "t.csv").write_text("id\n1\n")
     (inside / "link.csv").symlink_to(outside / "t.csv")
-    access = Access(inside, (inside,))
+    access = FileAccess(inside, (inside,))
     for path in ("../out/t.csv", str(outside / "t.csv"), "link.csv", "/etc/passwd"):
         with pytest.raises(UsageError) as refused:
             access.open(path)
         assert refused.value.code == "CQ0601" and "--restrict" in refused.value.hint
-    with Access(inside, (inside, outside)).open("link.csv") as file:
+    with FileAccess(inside, (inside, outside)).open("link.csv") as file:
         assert file.read() == b"id\n1\n"
 
 
@@ -370,7 +370,7 @@ READ_BACK = ["out.csv", "out.jsonl", "out.parquet", "out.arrow", "out.csv.gz", "
 
 @pytest.mark.parametrize("name", READ_BACK)
 def test_what_a_sink_wrote_a_source_reads_back(tmp_path: Path, name: str) -> None:
-    sink = open_sink(FIELDS, {"path": name, "nan": "text"}, Access(tmp_path))
+    sink = open_sink(FIELDS, {"path": name, "nan": "text"}, FileAccess(tmp_path))
     sink.write(EVERY_TYPE)
     assert os.listdir(tmp_path) != [name], "the file has its name before it is whole"
     sink.close()
@@ -381,7 +381,7 @@ def test_what_a_sink_wrote_a_source_reads_back(tmp_path: Path, name: str) -> Non
 
 def test_aborted_sink_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_text("old")
-    sink = open_sink(FIELDS, {"path": "out.csv"}, Access(tmp_path))
+    sink = open_sink(FIELDS, {"path": "out.csv"}, FileAccess(tmp_path))
     sink.write(EVERY_TYPE)
     sink.abort()
     assert os.listdir(tmp_path) == ["out.csv"] and (tmp_path / "out.csv").read_text() == "old"
@@ -392,14 +392,14 @@ def test_sink_onto_a_source_is_refused_under_any_name(tmp_path: Path) -> None:
     (tmp_path / "other.csv").hardlink_to(tmp_path / "in.csv")
     status = (tmp_path / "in.csv").stat()
     with pytest.raises(UsageError) as refused:
-        open_sink(FIELDS, {"path": "other.csv"}, Access(tmp_path), frozenset({(status.st_dev, status.st_ino)}))
+        open_sink(FIELDS, {"path": "other.csv"}, FileAccess(tmp_path), frozenset({(status.st_dev, status.st_ino)}))
     assert refused.value.code == "CQ0605"
 
 
 @pytest.mark.parametrize("path", ["missing/out.csv", ".", "out.xyz"])
 def test_sink_that_cannot_be_opened_says_why(tmp_path: Path, path: str) -> None:
     with pytest.raises(UsageError) as refused:
-        open_sink(FIELDS, {"path": path}, Access(tmp_path))
+        open_sink(FIELDS, {"path": path}, FileAccess(tmp_path))
     assert refused.value.code in {"CQ0605", "CQ0602"}
 
 
@@ -504,7 +504,7 @@ def test_hash_of_these_rows_never_changes() -> None:
 
 
 def test_memory_sink_gives_a_table_with_the_types_of_the_output() -> None:
-    sink = Memory(pa.schema([pa.field(f.name, T.to_arrow(f.type)) for f in FIELDS]))
+    sink = MemorySink(pa.schema([pa.field(f.name, T.to_arrow(f.type)) for f in FIELDS]))
     assert sink.table().num_rows == 0
     sink.write(EVERY_TYPE)
     assert sink.table().num_rows == 3
@@ -528,7 +528,7 @@ def test_share_that_is_read_grows_to_one_over_files_of_every_format(tmp_path: Pa
     (tmp_path / "t.csv").write_text("id\n" + "\n".join(map(str, range(300_000))) + "\n")
     for name in ("t.parquet", "f.arrow", "s.arrows", "t.csv"):
         (tmp_path / f"again.{name}").write_bytes((tmp_path / name).read_bytes())
-        files = Files(f"*{name}", {}, Rules.of(stream("id bigint")), Access(tmp_path))
+        files = Files(f"*{name}", {}, Rules.of(stream("id bigint")), FileAccess(tmp_path))
         shares = [files.share_done()] + [files.share_done() for _ in files.pieces()] + [files.share_done()]
         assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1 and len(set(shares)) > 2, name
 
@@ -541,7 +541,7 @@ def test_file_is_read_by_its_descriptor_where_the_system_shows_them(
 
     monkeypatch.setattr(native_file, "DESCRIPTORS", shown)
     path = Path(ipc(tmp_path, NUMBERS))
-    with Access(tmp_path).open(path.name) as file:
+    with FileAccess(tmp_path).open(path.name) as file:
         path.unlink()  # another file may stand under its name by now
         path.write_bytes(b"something else")
         with native_file.native(file) as its_own:
@@ -556,7 +556,7 @@ def test_reading_ahead_ends_when_nobody_reads(tmp_path: Path) -> None:
     from cq.connectors.sources import open_source
 
     path = parquet(tmp_path, pa.table({"id": list(range(200_000))}), row_group_size=1000)
-    source = open_source(stream("id bigint", path=path), Inputs(Access(tmp_path)))
+    source = open_source(stream("id bigint", path=path), Inputs(FileAccess(tmp_path)))
     next(source.batches())
     source.close()
     assert not [t for t in threading.enumerate() if t.name == "cq-read-s"]
@@ -565,5 +565,5 @@ def test_reading_ahead_ends_when_nobody_reads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delimiter", ["", "ab", "\n", '"'])
 def test_a_sink_refuses_the_delimiters_that_a_source_refuses(tmp_path: Path, delimiter: str) -> None:
     with pytest.raises(UsageError) as refused:
-        open_sink(FIELDS, {"path": "out.csv", "delimiter": delimiter}, Access(tmp_path))
+        open_sink(FIELDS, {"path": "out.csv", "delimiter": delimiter}, FileAccess(tmp_path))
     assert refused.value.code == "CQ0208" and not list(tmp_path.iterdir())

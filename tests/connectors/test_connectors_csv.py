@@ -16,7 +16,7 @@ from connectors_fixture import Seen, Stream, stream
 from connectors_fixture import read as read_by
 
 from cq import sql
-from cq.connectors.cells import Unreadable, scanner
+from cq.connectors.cells import UnreadableText, scanner
 from cq.connectors.csv import blocks, source
 from cq.connectors.csv.blocks import TextBlock
 from cq.connectors.csv.rows import NEVER_CLOSED, STANDARD, complete, lines_of_rows, rows
@@ -101,7 +101,7 @@ def test_text_that_is_a_value(type_: T.DataType, text: str, value: object) -> No
     ],
 )  # fmt: skip
 def test_text_that_is_no_value(type_: T.DataType, text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableText):
         scanner(type_)(text.encode())
 
 

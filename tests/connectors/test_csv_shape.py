@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from connectors_fixture import read, stream
 
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.csv import source
 from cq.connectors.csv.rows import STANDARD, text_behind_quotes
 from cq.connectors.inference import infer
@@ -84,7 +84,7 @@ def test_header_with_text_behind_a_closing_quote_is_refused(tmp_path: Path) -> N
     seen = read(stream("id bigint", path=path))
     assert seen.error is not None and seen.error.code == "CQ0701" and "closing quote" in str(seen.error)
     with pytest.raises(CqError, match="closing quote"):
-        infer({"path": path}, Access(tmp_path))
+        infer({"path": path}, FileAccess(tmp_path))
 
 
 # --------------------------------------------------------------------------------------------------------- blank lines
@@ -113,7 +113,7 @@ def test_blank_lines_between_several_columns_are_counted(tmp_path: Path, bad: st
 @pytest.mark.parametrize("values", [[1, None, 3, None], [None], ["x", None, "", 'a"b', None]])
 def test_one_column_with_nulls_is_read_back_as_it_was(tmp_path: Path, values: list[object]) -> None:
     type_ = T.BIGINT if isinstance(values[0], int | None) else T.VARCHAR
-    sink = open_sink([Field("a", type_)], {"path": "one.csv"}, Access(tmp_path))
+    sink = open_sink([Field("a", type_)], {"path": "one.csv"}, FileAccess(tmp_path))
     sink.write(pa.RecordBatch.from_arrays([pa.array(values, T.to_arrow(type_))], ["a"]))
     sink.close()
     seen = read(stream([Field("a", type_)], path=str(tmp_path / "one.csv")))
@@ -136,7 +136,7 @@ def test_header_of_a_million_columns_is_refused_at_once(tmp_path: Path) -> None:
     seen = read(stream("c1 bigint", path=path))
     assert seen.error is not None and seen.error.code == "CQ0802" and "columns" in str(seen.error)
     with pytest.raises(CqError, match="more than"):
-        infer({"path": path}, Access(tmp_path))
+        infer({"path": path}, FileAccess(tmp_path))
     assert time.process_time() - began < 5
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cq
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.followed import LONGEST_WAIT_S, Followed
 from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
@@ -39,7 +39,7 @@ def followed(path: str, steps: list[Step], waits: list[float] | None = None, **o
             step()
         return step is None
 
-    return Followed(path, {"follow": "true", **options}, Rules.of(stream), Access(Path.cwd()), pause=pause).pieces()
+    return Followed(path, {"follow": "true", **options}, Rules.of(stream), FileAccess(Path.cwd()), pause=pause).pieces()
 
 
 def rows(pieces: Iterator[Piece]) -> list[object]:

@@ -306,7 +306,7 @@ def taken_from(line: bytes, levels: tuple) -> tuple[str | None, ...] | None:  # 
             None if v is None else (v.json if name == "x" else v.text).decode()
             for name, v in zip(COLUMNS, row, strict=True)
         )
-    except (NoObject, source.Unreadable):
+    except (NoObject, source.UnreadableText):
         return None
 
 

@@ -20,7 +20,7 @@ import pytest
 from cq import sql
 from cq.compiler.passes import compile
 from cq.connectors import infer, once
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.first_bytes import CODECS, MAGICS, is_json, is_json_told, is_told
 from cq.connectors.inputs import Inputs
 from cq.connectors.once import Once, told_of_waiting
@@ -172,7 +172,7 @@ def test_guess_depends_on_the_bytes_and_not_on_how_they_come(
 ) -> None:
     text = b'n,t\n\n1,"a\nb"\r\n1.5,c\nx,d\n'
     (tmp_path / "t.csv").write_bytes(text)
-    assert [str(f.type) for f in infer({"path": "t.csv", **options}, Access(tmp_path))] == types
+    assert [str(f.type) for f in infer({"path": "t.csv", **options}, FileAccess(tmp_path))] == types
     with standard_input(monkeypatch, text, step):
         assert [str(f.type) for f in infer({"connector": "stdin", **options})] == types
         pipe = Once.of(sys.stdin.fileno(), owned=False)
@@ -209,7 +209,7 @@ def test_rows_before_the_damage_of_a_packed_pipe_are_read(tmp_path: Path) -> Non
         declared = "CREATE STREAM s (id BIGINT); SELECT id FROM s"
         with named_pipe(tmp_path / name, cut) as pipe:
             for path in (pipe, str(tmp_path / f"t.csv{name[1:]}")):
-                done = collect(compile(declared, inputs=Inputs(Access(tmp_path), {"s": path})), "reference")
+                done = collect(compile(declared, inputs=Inputs(FileAccess(tmp_path), {"s": path})), "reference")
                 assert done.error is not None
                 found.append((done.tables["result"].num_rows, done.error.first.code))
         assert found[0] == found[1] and found[0][0] > 1000 and found[0][1] == "CQ0701"
@@ -235,9 +235,9 @@ def test_wrong_ending_is_told_with_the_option_to_set(
 ) -> None:
     (tmp_path / "t.csv").write_bytes(FORMS[form])
     with pytest.raises(DataError) as found:
-        infer({"path": "t.csv"}, Access(tmp_path))
+        infer({"path": "t.csv"}, FileAccess(tmp_path))
     assert way in found.value.first.help[0]
-    assert [f.name for f in infer({"path": "t.csv", **options}, Access(tmp_path))] == ["id", "v"]
+    assert [f.name for f in infer({"path": "t.csv", **options}, FileAccess(tmp_path))] == ["id", "v"]
 
 
 def test_format_of_the_text_does_not_hold_for_standard_input_where_it_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import cq
 from cq.connectors.event_times import timed
-from cq.connectors.protocol import BadRow, EventTimer, Piece, Place, Times, Unreadable
+from cq.connectors.protocol import BadRow, EventTimer, Piece, Place, Times, UnreadableTime
 
 ENGINES = ["reference", "native"]
 TEXT = """CREATE STREAM s (k BIGINT, at VARCHAR, ts AS CAST(at AS TIMESTAMP), WATERMARK FOR ts) WITH ({options});
@@ -69,7 +69,7 @@ def test_dropped_rows_stand_among_the_bad_ones_by_line_and_count_no_longer_as_go
     batch = pa.RecordBatch.from_pydict({"v": [10, 30, 40, 60, 70]})
     place = Place("f", 1, np.array([1, 3, 4, 6, 7]))
     bad = (BadRow(1, 2, "CQ0702", "bad"), BadRow(3, 5, "CQ0702", "bad"))
-    times = Times(pa.array([1, None, 4, None, 7], pa.int64()), {3: Unreadable("CQ0705", "overflow")})
+    times = Times(pa.array([1, None, 4, None, 7], pa.int64()), {3: UnreadableTime("CQ0705", "overflow")})
     made = timed(Piece(batch, place, bad), EventTimer(lambda _: times, "t"))
     assert made.batch.to_pydict() == {"t": [1, 4, 7], "v": [10, 40, 70]}
     assert [made.place.line(n) for n in range(3)] == [1, 4, 7]

@@ -11,7 +11,7 @@ import pytest
 import cq
 from cq.cli import execute
 from cq.compiler.passes import compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.engines import native
 from cq.engines.protocol import RunOptions
@@ -130,7 +130,7 @@ def test_sizes_are_read_as_people_write_them(text: str, size: int | None) -> Non
 @pytest.mark.parametrize("value", ["'lots'", "-5", "'0'", "TRUE"])
 def test_a_size_that_is_none_is_refused_at_its_place(value: str) -> None:
     with pytest.raises(CompileError) as refused:
-        compile(f"{STREAM}SET memory_limit = {value};\n{GROUPS}", inputs=Inputs(Access(Path.cwd())))
+        compile(f"{STREAM}SET memory_limit = {value};\n{GROUPS}", inputs=Inputs(FileAccess(Path.cwd())))
     assert refused.value.code == "CQ0208" and refused.value.first.span.line == 2
     with pytest.raises(UsageError, match="memory_limit takes a size such as"):
         cq.sql(STREAM + GROUPS, t=table(1)).run(memory_limit=value)

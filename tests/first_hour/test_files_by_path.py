@@ -8,7 +8,7 @@ import pytest
 from command_line import cq, outside, ref
 
 import cq as api
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.errors import CqError
 
@@ -221,4 +221,4 @@ def test_shared_binding_of_a_path_is_one_stream() -> None:
     from cq.compiler.passes import compile
 
     text = "SELECT a.id FROM 'trips.csv' a JOIN 'trips.csv' b ON a.id = b.id"
-    assert [s.name for s in compile(text, inputs=Inputs(Access(Path.cwd()))).streams] == ["trips"]
+    assert [s.name for s in compile(text, inputs=Inputs(FileAccess(Path.cwd()))).streams] == ["trips"]

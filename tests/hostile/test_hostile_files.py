@@ -15,7 +15,7 @@ import pytest
 from connectors_fixture import Seen, read, stream
 
 from cq.connectors import packed
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.protocol import RECORD_BYTES
 from cq.errors import UsageError
 
@@ -134,7 +134,7 @@ def test_missing_file_names_its_neighbour(tmp_path: Path) -> None:
 
 
 def test_confined_query_opens_no_directory_device_pipe_or_socket(tmp_path: Path) -> None:
-    confined = Access(tmp_path, (tmp_path, Path("/dev")))
+    confined = FileAccess(tmp_path, (tmp_path, Path("/dev")))
     (tmp_path / "d.csv").mkdir()
     os.mkfifo(tmp_path / "p.csv")
     with socket.socket(socket.AF_UNIX) as s:

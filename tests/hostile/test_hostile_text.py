@@ -9,7 +9,7 @@ import pytest
 
 import cq
 from cq.compiler.passes import compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.errors import CqError
 from cq.planner.binding.parameters import as_written
@@ -31,7 +31,7 @@ PAYLOADS = [
 
 
 def bound(text: str) -> object:
-    inputs = Inputs(Access(Path.cwd()), {"t": ROWS})
+    inputs = Inputs(FileAccess(Path.cwd()), {"t": ROWS})
     return compile(text, "hostile.cq", inputs=inputs)
 
 
@@ -47,7 +47,7 @@ def test_text_of_literals_names_and_comments_never_reaches_generated_code(payloa
         f"FROM t AS {quoted(printable[:40], chr(34))} WHERE name IS NULL OR name <> {quoted(printable, chr(39))}"
     )
     try:
-        compiled = compile(text, "hostile.cq", inputs=Inputs(Access(Path.cwd()), {"t": ROWS}))
+        compiled = compile(text, "hostile.cq", inputs=Inputs(FileAccess(Path.cwd()), {"t": ROWS}))
     except CqError as error:
         assert error.code.startswith("CQ01"), error
         return

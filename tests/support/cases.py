@@ -17,10 +17,10 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from cq.compiler.passes import Compiled, compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.physical_rows import batch_of, rows_of
-from cq.connectors.sinks.writers import Memory, result_schema
+from cq.connectors.sinks.writers import MemorySink, result_schema
 from cq.engines import native
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
@@ -114,7 +114,7 @@ class Prepared:
 
     def __init__(self, text: str, functions: Sequence[UserFunction] = ()) -> None:
         self._given: dict[str, pa.Table] = {}
-        inputs = Inputs(Access(Path.cwd()), self._given)
+        inputs = Inputs(FileAccess(Path.cwd()), self._given)
         self.compiled: Compiled = compile(text, inputs=inputs, functions=functions)
         self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.streams}
 
@@ -148,7 +148,7 @@ class Prepared:
             return self.run("native", RunOptions(way.threads, way.batch_rows))
 
     def run(self, engine: str, options: RunOptions) -> Outcome:
-        sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in self.compiled.outputs}
+        sinks = {o.name: MemorySink(result_schema(o.node.schema.fields)) for o in self.compiled.outputs}
         late, error, message = None, "", ""
         try:
             late = run_query(self.compiled, sinks, engine, options).late_rows

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.physical_rows import rows_of
@@ -66,7 +66,7 @@ def read(
     natives: Natives = NONE,
 ) -> Seen:
     """Everything the source of a stream gives. natives: those of an engine that has such."""
-    access = Access(directory or Path.cwd())
+    access = FileAccess(directory or Path.cwd())
     inputs = Inputs(access, {} if given is None else {declared.name: given}, dead_letters="q")
     seen = Seen()
     types = [declared.fields[i].type for i in (range(len(declared.fields)) if wanted is None else wanted)]

@@ -20,7 +20,7 @@ from docs_tables import TABLES
 from paths import ROOT
 
 from cq.compiler.passes import Compiled, compile
-from cq.connectors.access import Access
+from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.sinks.terminal import Screen, Table
 from cq.engines.protocol import RunOptions
@@ -92,7 +92,7 @@ class Bench:
         """The query of an `sql` block, bound; raises what the compiler says, with the lines of the block."""
         text = block.text if "CREATE STREAM" in block.text else self.streams + block.text
         try:
-            return compile(text, NAME, inputs=Inputs(Access(self.directory)))
+            return compile(text, NAME, inputs=Inputs(FileAccess(self.directory)))
         except CqError as error:
             raise self._of_block(error, block) from None
 

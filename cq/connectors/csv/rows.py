@@ -47,7 +47,7 @@ TEXT_BEHIND = "text stands behind the closing quote of a field"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CsvRow:
     """A row of a chunk. lines: how many lines before it in the chunk.  fault: what is wrong with its quotes, if they
     are."""
 
@@ -74,7 +74,7 @@ def _field_pattern(dialect: Dialect) -> re.Pattern[bytes]:
     return re.compile(rb"(?:" + quoted + rb"|(?!" + q + rb")" + plain + rb")" + end)
 
 
-def rows(text: bytes, dialect: Dialect, most_cells: int = sys.maxsize) -> Iterator[Row]:
+def rows(text: bytes, dialect: Dialect, most_cells: int = sys.maxsize) -> Iterator[CsvRow]:
     """Every row of `text`, in order; a blank line is a row with one empty cell.
 
     most_cells: a row that has more is cut there, and is the last.
@@ -87,7 +87,7 @@ def rows(text: bytes, dialect: Dialect, most_cells: int = sys.maxsize) -> Iterat
     while at < size or cells:
         found = match_field(text, at)
         if found is None:  # only a quote without its end matches nothing
-            yield Row(start, size, lines, (*cells, Cell(text[at + 1 :], True)), NEVER_CLOSED)
+            yield CsvRow(start, size, lines, (*cells, Cell(text[at + 1 :], True)), NEVER_CLOSED)
             return
         cells.append(_cell(found, dialect))
         if quoting and found[2]:
@@ -96,7 +96,7 @@ def rows(text: bytes, dialect: Dialect, most_cells: int = sys.maxsize) -> Iterat
         end = found[found.re.groups]
         if end == dialect.delimiter and len(cells) <= most_cells:
             continue
-        yield Row(start, at - len(end), lines, tuple(cells), fault)
+        yield CsvRow(start, at - len(end), lines, tuple(cells), fault)
         if end == dialect.delimiter:
             return
         lines += _line_ends(text, start, at)

@@ -28,9 +28,9 @@ from cq.connectors.csv.rows import (
     NEVER_CLOSED,
     STANDARD,
     Cell,
+    CsvRow,
     Dialect,
     Positions,
-    Row,
     count_line_feeds,
     ends_with_lf_only,
     has_hexadecimal,
@@ -152,7 +152,7 @@ def _pieces(
     return column_map is not None
 
 
-def first_row(text: bytes, name: str, options: CsvOptions) -> Row | None:
+def first_row(text: bytes, name: str, options: CsvOptions) -> CsvRow | None:
     """The first row that is no blank line; CQ0701 when its quotes or names are wrong, CQ0802 when it is too wide."""
     found = rows(text, options.dialect, MAX_FILE_COLUMNS)
     first = next((row for row in found if not row.blank), None)
@@ -171,13 +171,13 @@ def first_row(text: bytes, name: str, options: CsvOptions) -> Row | None:
     return first
 
 
-def next_row(text: bytes, row: Row) -> int:
+def next_row(text: bytes, row: CsvRow) -> int:
     """Where the row after `row` begins."""
     ending = text[row.end : row.end + 2]
     return row.end + (2 if ending == b"\r\n" else len(ending[:1]))
 
 
-def header_names(row: Row) -> list[str]:
+def header_names(row: CsvRow) -> list[str]:
     """The names a header row gives its columns; a column without one is column0, column1, … by its place, and of two
     with one name the second is name_1."""
     return told_apart([c.text.decode().strip() or f"column{i}" for i, c in enumerate(row.cells)])
@@ -205,7 +205,7 @@ class ColumnMap:
     plain: PlainReading | None = None
 
     @classmethod
-    def of(cls, first: Row, name: str, options: CsvOptions, rules: Rules) -> ColumnMap:
+    def of(cls, first: CsvRow, name: str, options: CsvOptions, rules: Rules) -> ColumnMap:
         """From the first row. CQ0603 when a declared column is not there, CQ0602 when its type has no text form."""
         for f in rules.fields:
             if not has_text_form(f.type.kind):
@@ -492,7 +492,7 @@ class _ByRow:
         place = Place(self.column_map.name, self.block.first_line, np.array(self.lines, np.int64))
         return Piece(self.rules.deliver(columns, len(self.lines)), place, tuple(self.bad), blank, self.note)
 
-    def _take(self, row: Row) -> None:
+    def _take(self, row: CsvRow) -> None:
         line = self.block.first_line + row.lines
         fault = self._shape_fault(row, line)
         values: list[Any] = []
@@ -510,7 +510,7 @@ class _ByRow:
         for i in self.values:
             self.values[i].append(values[i])
 
-    def _shape_fault(self, row: Row, line: int) -> RowFault | None:
+    def _shape_fault(self, row: CsvRow, line: int) -> RowFault | None:
         swallowed = len(self.block.text[row.start : row.end].splitlines()) if row.fault == NEVER_CLOSED else 0
         if swallowed > 1:
             self.note = (
@@ -532,7 +532,7 @@ class _ByRow:
             return None, RowFault(*self.rules.null(column), column) if self.rules.demands_value(column) else None
         try:
             value = self.scan[column](cell.text)
-        except cells.Unreadable as e:
+        except cells.UnreadableText as e:
             wider = self.rules.wider(column, cell.text, partial(cells.is_one, cell.text))
             return None, RowFault(
                 *self.rules.unreadable(column, shown(cell.text), str(e)), column, wider, not cell.text

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 
-from cq.connectors.cells import Unreadable, names_a_zone, scanner
+from cq.connectors.cells import UnreadableText, names_a_zone, scanner
 from cq.connectors.csv.source import MAX_FILE_COLUMNS
 from cq.connectors.json.rows import ONE_LINE, JsonValue, NoObject, elements, members
 from cq.connectors.protocol import damaged
@@ -150,7 +150,7 @@ _TIMES = ((Look.DAY, DATE), (Look.TIME, TIMESTAMP))
 def _is(value: JsonValue, type_: DataType) -> bool:
     try:
         scanner(type_)(value.text)
-    except Unreadable:
+    except UnreadableText:
         return False
     return True
 

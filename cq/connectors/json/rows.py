@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cq.connectors import cells
-from cq.connectors.cells import Unreadable
+from cq.connectors.cells import UnreadableText
 from cq.connectors.json.names import FULL, NONE, Level, columns_inside
 from cq.lang.types import DataType, Kind
 
@@ -64,7 +64,7 @@ class JsonValue(NamedTuple):
 
     @property
     def text(self) -> bytes:
-        """The letters of a text, anything else as it is written. Unreadable: letters that no UTF-8 has."""
+        """The letters of a text, anything else as it is written. UnreadableText: letters that no UTF-8 has."""
         return _letters(self.json) if self.is_text else self.json
 
 
@@ -78,7 +78,7 @@ def _letters(quoted: bytes) -> bytes:
     try:
         return str(json.loads(quoted)).encode()
     except UnicodeEncodeError:
-        raise Unreadable("half of a surrogate pair is not a character") from None
+        raise UnreadableText("half of a surrogate pair is not a character") from None
 
 
 def values(line: bytes, levels: Sequence[Level], columns: int) -> list[JsonValue | None]:
@@ -231,7 +231,7 @@ class _Line:
 
 @lru_cache(maxsize=256)
 def reader(type_: DataType, guessed: bool) -> Callable[[JsonValue], Any]:
-    """What reads a value of a column of this type; it raises Unreadable.
+    """What reads a value of a column of this type; it raises UnreadableText.
 
     Texts, numbers and words are read as the same text in CSV is; a number must not become infinite.
     """
@@ -249,18 +249,18 @@ def reader(type_: DataType, guessed: bool) -> Callable[[JsonValue], Any]:
 
 def _plain(value: JsonValue) -> bytes:
     if value.is_nested:
-        raise Unreadable("it is an object" if value.json[:1] == b"{" else "it is an array")
+        raise UnreadableText("it is an object" if value.json[:1] == b"{" else "it is an array")
     return value.text
 
 
 def _finite(text: bytes, scan: Callable[[bytes], Any], type_: DataType) -> float:
     value: float = scan(text)
     if math.isinf(value) and any(48 <= byte < 58 for byte in text):
-        raise Unreadable(f"it is beyond the greatest {type_}")
+        raise UnreadableText(f"it is beyond the greatest {type_}")
     return value
 
 
 def _array(value: JsonValue, read_element: Callable[[JsonValue], Any]) -> tuple[Any, ...]:
     if value.json[:1] != b"[":
-        raise Unreadable("it is not an array")
+        raise UnreadableText("it is not an array")
     return tuple(None if element is None else read_element(element) for element in elements(value.json))

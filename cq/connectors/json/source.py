@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from cq.connectors import compute as pc
-from cq.connectors.cells import Unreadable
+from cq.connectors.cells import UnreadableText
 from cq.connectors.csv.blocks import LINES, Readable, TextBlock, UnreadRows
 from cq.connectors.csv.plain import MakePlainScan
 from cq.connectors.csv.rows import Dialect, Positions, count_line_feeds, is_utf8
@@ -153,7 +153,7 @@ class _Reading:
             return None
         try:
             columns = {i: self._column(found[i], i) for i in self.rules.wanted}
-        except Unreadable:
+        except UnreadableText:
             return None
         rows = len(cells.lines)
         assert all(len(column) == rows for column in columns.values()), "a row of cells is a row"
@@ -239,7 +239,7 @@ class _ByLine:
             return None, RowFault(code, message, column, no_fields=True)
         try:
             read = self._readers[column](value)
-        except Unreadable as e:
+        except UnreadableText as e:
             text = _as_shown(value)
             wider = self._rules.wider(column, text, partial(_holds, value))
             return None, RowFault(*self._rules.unreadable(column, shown(text), str(e)), column, wider, not text)
@@ -251,7 +251,7 @@ class _ByLine:
 def _holds(value: JsonValue, type_: DataType) -> bool:
     try:
         reader(type_, guessed=True)(value)
-    except Unreadable:
+    except UnreadableText:
         return False
     return True
 
@@ -259,5 +259,5 @@ def _holds(value: JsonValue, type_: DataType) -> bool:
 def _as_shown(value: JsonValue) -> bytes:
     try:
         return value.text
-    except Unreadable:
+    except UnreadableText:
         return value.json

@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
-from cq.connectors.access import PART, STDIN, Access, claim, give_back, identity
+from cq.connectors.access import PART, STDIN, FileAccess, claim, give_back, identity
 from cq.errors import Diagnostic, UsageError, printable
 
 MEMBER_BYTES = 1 << 20  # of text in each member of a packed file: one in a hundred larger than if it were one
@@ -65,7 +65,9 @@ class FileTarget:
 
     lasts = True
 
-    def __init__(self, path: str, access: Access, reserved: frozenset[tuple[int, int]], grows: bool = False) -> None:
+    def __init__(
+        self, path: str, access: FileAccess, reserved: frozenset[tuple[int, int]], grows: bool = False
+    ) -> None:
         self._shown, self._grows = path, grows
         self._path = access.resolve(path)
         self._check(path, reserved)
@@ -297,7 +299,7 @@ def silence_stdout() -> None:
         os.close(nowhere)
 
 
-def is_pipe(path: str, access: Access) -> bool:
+def is_pipe(path: str, access: FileAccess) -> bool:
     """Whether a path of a sink is a named pipe, or standard output. None is where the query is confined."""
     try:
         return path == STDIN or (access.roots is None and stat.S_ISFIFO(os.stat(access.base / path).st_mode))
@@ -305,7 +307,7 @@ def is_pipe(path: str, access: Access) -> bool:
         return False
 
 
-def open_target(path: str, access: Access, reserved: frozenset[tuple[int, int]], grows: bool = False) -> Target:
+def open_target(path: str, access: FileAccess, reserved: frozenset[tuple[int, int]], grows: bool = False) -> Target:
     """The target for a path; `-` is standard output."""
     if path == STDIN:
         return StdoutTarget()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cq.connectors.access import STDIN, Access
+from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.csv.source import CsvOptions
 from cq.connectors.formats import CODECS, FORMATS, WRITTEN, codec_of, ending_format, loaded, options_of_ending
 from cq.connectors.options import SINK_OPTIONS
@@ -65,7 +65,7 @@ def format_for(path: str, given: str = "", piped: bool = False) -> str:
 def open_sink(
     fields: Sequence[Field],
     options: Mapping[str, str],
-    access: Access,
+    access: FileAccess,
     reserved: frozenset[tuple[int, int]] = frozenset(),
     endless: bool = False,
 ) -> Sink:
@@ -79,7 +79,7 @@ def open_sink(
         case "discard":
             return Discard()
         case "memory":
-            return Memory(schema)
+            return MemorySink(schema)
         case "stdout":
             path = STDIN
         case _:
@@ -143,7 +143,7 @@ def _partitioned(
     path: str,
     fields: Sequence[Field],
     options: Mapping[str, str],
-    access: Access,
+    access: FileAccess,
     reserved: frozenset[tuple[int, int]],
     endless: bool,
 ) -> Sink:
@@ -378,7 +378,7 @@ def arrow_sink(path: str, options: Mapping[str, str]) -> MakeSink:
     return made
 
 
-class Memory:
+class MemorySink:
     """Keeps the batches, for the Python API and for comparing."""
 
     def __init__(self, schema: pa.Schema) -> None:
