@@ -29,7 +29,7 @@ from cq.engines.analysis import drawn
 from cq.engines.engines import ENGINES
 from cq.errors import CompileError, CqError, SourceText, compile_error
 from cq.faces import NOTEBOOK, facing
-from cq.grammar.naming import Names, names_of
+from cq.grammar.naming import UsedNames, names_of
 from cq.grammar.parser import parse
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
@@ -153,7 +153,7 @@ def cell_query(variables: Mapping[str, Any], cell: str) -> Query:
     )
 
 
-def _demand_marked(names: Names, variables: Mapping[str, Any]) -> None:
+def _demand_marked(names: UsedNames, variables: Mapping[str, Any]) -> None:
     """CQ0205 for a call of a plain Python function of the notebook: a query knows those that are marked."""
     for name in sorted(names.calls.keys() & variables.keys() - set(known_functions())):
         if isinstance(variables[name], FunctionType):

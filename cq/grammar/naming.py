@@ -7,7 +7,7 @@ from cq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class UsedNames:
     """streams: those read that the text names no source of.  parameters: of `:name`.  calls: the first of each name."""
 
     streams: frozenset[str]
@@ -15,7 +15,7 @@ class Names:
     calls: dict[str, ast.Call]
 
 
-def names_of(script: ast.Script) -> Names:
+def names_of(script: ast.Script) -> UsedNames:
     """What somebody must give who runs these statements."""
     declared = {s.name for s in script.statements if isinstance(s, ast.CreateRelation | ast.CreateView)}
     known = {c.name for n in ast.walk(script) if isinstance(n, ast.Query) for c in n.ctes} | declared
@@ -29,7 +29,7 @@ def names_of(script: ast.Script) -> Names:
                 parameters.add(name)
             case ast.Call(name=name):
                 calls.setdefault(name, node)
-    return Names(frozenset(read - known | read & _without_source(script)), frozenset(parameters), calls)
+    return UsedNames(frozenset(read - known | read & _without_source(script)), frozenset(parameters), calls)
 
 
 def _without_source(script: ast.Script) -> set[str]:

@@ -17,7 +17,7 @@ from cq.grammar.build import Builder
 from cq.grammar.fault import SyntaxFault
 from cq.grammar.lexer import MAX_FINDINGS, Lexed, Token, tokenize
 from cq.grammar.mistakes import explain
-from cq.grammar.tables import END, Machine, Rows, Rule, Tables, fingerprint, from_json, to_json
+from cq.grammar.tables import END, LazyTable, Machine, Production, Tables, fingerprint, from_json, to_json
 
 MAX_DEPTH = 128  # levels of a tree: plain recursion over it, five frames a level, stays below Python's 1,000 frames
 HERE = Path(__file__).parent
@@ -282,18 +282,18 @@ def build_tables(grammar: str) -> Tables:
         goto.append({s: numbers[arg] for s, (_, arg) in sorted(row.items()) if s in origins})
     rules = tuple(_rule(production) for production in productions)
     return Tables(
-        rules=Rows(len(rules), rules.__getitem__),
-        renames=Rows(len(rules), lambda n: rules[n].renames),
-        actions=Rows(len(actions), actions.__getitem__),
+        rules=LazyTable(len(rules), rules.__getitem__),
+        renames=LazyTable(len(rules), lambda n: rules[n].renames),
+        actions=LazyTable(len(actions), actions.__getitem__),
         default=tuple(default),
-        goto=Rows(len(goto), goto.__getitem__),
+        goto=LazyTable(len(goto), goto.__getitem__),
         start={s: numbers[table.start_states[s]] for s in START_SYMBOLS},
         accept={s: numbers[table.end_states[s]] for s in START_SYMBOLS},
         keywords={t.pattern.value: t.name for t in generator.terminals if isinstance(t.pattern, PatternStr)},
     )
 
 
-def _rule(production: Any) -> Rule:
+def _rule(production: Any) -> Production:
     """A production of lark's as ours: which values it passes on, and to what."""
     symbols, options = production.expansion, production.options
     # lark marks the places where an absent [optional] leaves a None: True per None, False per symbol
@@ -313,7 +313,7 @@ def _rule(production: Any) -> Rule:
     origin = production.origin.name
     call = production.alias or ("" if origin.startswith("_") else origin)
     single = bool(options.expand1) and not production.alias
-    return Rule(origin, len(symbols), tuple(keep), nones + nones_before[len(symbols)], call, single)
+    return Production(origin, len(symbols), tuple(keep), nones + nones_before[len(symbols)], call, single)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def _comment_lines(comments: Sequence[ast.Comment]) -> str:
     return out
 
 
-def _with_comments(rows: list[Row], comments: Sequence[ast.Comment]) -> tuple[str, list[ast.Comment]]:
+def _with_comments(rows: list[PrintedLine], comments: Sequence[ast.Comment]) -> tuple[str, list[ast.Comment]]:
     """The rows with their comments, and the comments that come after all of them."""
     lines: list[str] = []
     waiting = list(comments)
@@ -138,7 +138,7 @@ def _with_comments(rows: list[Row], comments: Sequence[ast.Comment]) -> tuple[st
 
 
 @dataclass(slots=True)
-class Row:
+class PrintedLine:
     """A line to be. start, end: the stretch of the source it stands for; None where it stands for no node."""
 
     indent: int
@@ -148,18 +148,18 @@ class Row:
 
 
 @dataclass(slots=True)
-class Item:
+class ListItem:
     """One element of a list that may be broken over rows."""
 
     text: str
     span: Span
 
 
-def _items(nodes: Iterable[ast.Node], texts: Iterable[str]) -> list[Item]:
-    return [Item(text, node.span) for node, text in zip(nodes, texts, strict=True)]
+def _items(nodes: Iterable[ast.Node], texts: Iterable[str]) -> list[ListItem]:
+    return [ListItem(text, node.span) for node, text in zip(nodes, texts, strict=True)]
 
 
-def _joined(items: Iterable[Item]) -> str:
+def _joined(items: Iterable[ListItem]) -> str:
     return ", ".join(i.text for i in items)
 
 
@@ -168,19 +168,19 @@ class StatementRows:
 
     def __init__(self, comments: Sequence[ast.Comment]) -> None:
         self._comments = comments
-        self._rows: list[Row] = []
+        self._rows: list[PrintedLine] = []
         self._reached: Place = (0, 0)  # the end of what the rows so far stand for
 
-    def statement(self, node: ast.Statement) -> list[Row]:
+    def statement(self, node: ast.Statement) -> list[PrintedLine]:
         self._reached = _start(node.span)
         self._statement(node, 0)
         return self._rows
 
     def _row(self, indent: int, text: str, span: Span = NOWHERE) -> None:
         if span.line == 0:
-            self._rows.append(Row(indent, text))
+            self._rows.append(PrintedLine(indent, text))
         else:
-            self._rows.append(Row(indent, text, _start(span), _end(span)))
+            self._rows.append(PrintedLine(indent, text, _start(span), _end(span)))
             self._reached = max(self._reached, _end(span))
 
     def _fits(self, indent: int, text: str, start: Span, end: Span) -> bool:
@@ -196,7 +196,9 @@ class StatementRows:
         one_line = bool(self._rows) and not comment.alone and "\n" not in comment.text
         return one_line and comment.span.line == self._reached[0]
 
-    def _list(self, indent: int, opening: str, items: Sequence[Item], closing: str = "", last: Span = NOWHERE) -> None:
+    def _list(
+        self, indent: int, opening: str, items: Sequence[ListItem], closing: str = "", last: Span = NOWHERE
+    ) -> None:
         """A list on one row if it fits or has one item, else a row for each. last: where its `)` stands."""
         text = opening + _joined(items) + closing
         whole = items[0].span.to(items[-1].span)
@@ -208,7 +210,7 @@ class StatementRows:
         if closing:
             self._row(indent, closing, last)
 
-    def _broken(self, indent: int, opening: str, items: Sequence[Item]) -> None:
+    def _broken(self, indent: int, opening: str, items: Sequence[ListItem]) -> None:
         self._row(indent, opening.rstrip(" "))
         for item in items:
             self._row(indent + 1, item.text + ("," if item is not items[-1] else ""), item.span)

@@ -22,7 +22,7 @@ END = "$END"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Production:
     """One production. keep: (index in the production, spliced, Nones before it) of each value that is passed on.
     nones: Nones after the last.  call: the builder's method, or empty: the value is the list of values.  single: one
     value alone is passed on as it is, without a call."""
@@ -40,7 +40,7 @@ class Rule:
         return self.single and self.size == 1 and self.keep == ((0, False, 0),) and self.nones == 0
 
 
-class Rows(dict[int, T]):
+class LazyTable(dict[int, T]):
     """Values by number from 0, each made when it is first asked for: a query visits one state in twenty."""
 
     def __init__(self, count: int, make: Callable[[int], T]) -> None:
@@ -55,7 +55,7 @@ class Rows(dict[int, T]):
         return [self[number] for number in range(self._count)]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rows) and self.every() == other.every()
+        return isinstance(other, LazyTable) and self.every() == other.every()
 
     __hash__ = None
 
@@ -66,11 +66,11 @@ class Tables:
     reduces by whatever comes, or None.  goto[state][origin]: the state after a reduction.  start, accept: by start
     symbol.  keywords: word or sign -> terminal.  renames: of each rule, see there."""
 
-    rules: Rows[Rule]
-    renames: Rows[bool]
-    actions: Rows[dict[str, int]]
+    rules: LazyTable[Production]
+    renames: LazyTable[bool]
+    actions: LazyTable[dict[str, int]]
     default: tuple[int | None, ...]
-    goto: Rows[dict[str, int]]
+    goto: LazyTable[dict[str, int]]
     start: dict[str, int]
     accept: dict[str, int]
     keywords: dict[str, str]
@@ -125,18 +125,18 @@ def _read(raw: dict[str, Any]) -> Tables:
     def row(flat: list[int]) -> dict[str, int]:
         return {symbols[s]: target for s, target in zip(flat[::2], flat[1::2], strict=True)}
 
-    def rule(number: int) -> Rule:
+    def rule(number: int) -> Production:
         origin, size, keep, trailing, call, single = raw["rules"][number]
         kept = tuple((i, bool(spliced), nones) for i, spliced, nones in keep)
-        return Rule(origin, size, kept, trailing, call, single)
+        return Production(origin, size, kept, trailing, call, single)
 
-    rules = Rows(len(raw["rules"]), rule)
+    rules = LazyTable(len(raw["rules"]), rule)
     return Tables(
         rules=rules,
-        renames=Rows(len(raw["rules"]), lambda n: rules[n].renames),
-        actions=Rows(len(states), lambda n: row(states[n][0])),
+        renames=LazyTable(len(raw["rules"]), lambda n: rules[n].renames),
+        actions=LazyTable(len(states), lambda n: row(states[n][0])),
         default=tuple(s[1] for s in states),
-        goto=Rows(len(states), lambda n: row(states[n][2])),
+        goto=LazyTable(len(states), lambda n: row(states[n][2])),
         start=raw["start"],
         accept=raw["accept"],
         keywords=raw["keywords"],
@@ -241,7 +241,7 @@ class Machine:
         assert len(self._values) == 1, "the parse is not complete"
         return self._values[0]
 
-    def _reduce(self, rule: Rule, position: int) -> None:
+    def _reduce(self, rule: Production, position: int) -> None:
         first, height, values = position, 0, list[Any]()
         if rule.size:
             bottom = len(self._values) - rule.size
@@ -250,7 +250,7 @@ class Machine:
         self._push(rule, values, first, position - 1, height)
         self._states.append(self._tables.goto[self._states[-1]][rule.origin])
 
-    def _push(self, rule: Rule, values: list[Any], first: int, last: int, height: int) -> None:
+    def _push(self, rule: Production, values: list[Any], first: int, last: int, height: int) -> None:
         kept: list[Any] = []
         for index, spliced, nones in rule.keep:
             if nones:

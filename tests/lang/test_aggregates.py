@@ -13,7 +13,7 @@ from examples import Example, aggregate_examples, arguments_of, bound, comparabl
 
 from cq.errors import CODES
 from cq.lang import aggregates
-from cq.lang.aggregates import Aggregate
+from cq.lang.aggregates import AggregateFunction
 from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Column
 from cq.lang.functions import Failure, Refusal, Signature
@@ -46,7 +46,7 @@ CASES = [(e, s) for e in ENTRIES for types in ARGUMENTS if (s := e.signature(typ
 
 def name_of(case: object) -> str:
     match case:
-        case Aggregate(name=name):
+        case AggregateFunction(name=name):
             return name
         case Signature(params=params):
             return ",".join(map(str, params))
@@ -56,9 +56,9 @@ def name_of(case: object) -> str:
 
 def test_an_entry_that_does_not_say_what_it_keeps_is_refused_when_it_is_made() -> None:
     """Whether panes merge it, frames slide over it and `explain` calls its state bounded hangs on that alone."""
-    said = {f.name: getattr(ENTRIES[0], f.name) for f in fields(Aggregate) if f.name != "keeps"}
-    with pytest.raises(TypeError, match="Aggregate needs a value for 'keeps'"):
-        Aggregate(**said)
+    said = {f.name: getattr(ENTRIES[0], f.name) for f in fields(AggregateFunction) if f.name != "keeps"}
+    with pytest.raises(TypeError, match="AggregateFunction needs a value for 'keeps'"):
+        AggregateFunction(**said)
 
 
 @pytest.mark.parametrize("example", aggregate_examples(), ids=str)
@@ -80,7 +80,7 @@ def test_the_example_holds_on_the_reference(example: Example) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name_of)
-def test_every_entry_documents_itself(entry: Aggregate) -> None:
+def test_every_entry_documents_itself(entry: AggregateFunction) -> None:
     assert entry.doc and entry.shape and entry.native and len(entry.examples) >= 4
     assert any("null" in e for e in entry.examples) and any("nothing" in e for e in entry.examples)
     assert all(code in CODES for code in entry.fails)
@@ -104,7 +104,7 @@ Rows = list[tuple[int, tuple[Any, ...]]]
 """Rows with their arrivals."""
 
 
-def folded(entry: Aggregate, signature: Signature, rows: Rows, state: Any = None) -> Any:
+def folded(entry: AggregateFunction, signature: Signature, rows: Rows, state: Any = None) -> Any:
     state = entry.zero if state is None else state
     for arrival, values in rows:
         if entry.keeps_null or None not in values:
@@ -125,7 +125,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)
-def test_partial_results_merge_to_the_whole(entry: Aggregate, signature: Signature) -> None:
+def test_partial_results_merge_to_the_whole(entry: AggregateFunction, signature: Signature) -> None:
     rng = random.Random(f"{entry.name}{signature}")
     options = [0.25 for _ in entry.options]
 
@@ -149,7 +149,7 @@ def test_partial_results_merge_to_the_whole(entry: Aggregate, signature: Signatu
 @pytest.mark.parametrize(
     ("entry", "signature"), [c for c in CASES if c[0].remove and c[0].exact_merge(c[1])], ids=name_of
 )
-def test_removing_undoes_adding_where_merging_is_exact(entry: Aggregate, signature: Signature) -> None:
+def test_removing_undoes_adding_where_merging_is_exact(entry: AggregateFunction, signature: Signature) -> None:
     assert entry.remove is not None
     rng = random.Random(2)
     state = folded(entry, signature, some_rows(rng, signature, 20))
@@ -158,7 +158,7 @@ def test_removing_undoes_adding_where_merging_is_exact(entry: Aggregate, signatu
 
 
 @pytest.mark.parametrize(("entry", "signature"), [(e, s) for e, s in CASES if e.idempotent], ids=name_of)
-def test_adding_again_changes_nothing_where_distinct_does_not(entry: Aggregate, signature: Signature) -> None:
+def test_adding_again_changes_nothing_where_distinct_does_not(entry: AggregateFunction, signature: Signature) -> None:
     rng = random.Random(3)
     values = some_rows(rng, signature, 20)
     twice = folded(entry, signature, [*values, *values])
@@ -178,7 +178,7 @@ GROWN: dict[Grows, Callable[[Any, Any], Any]] = {
     [(e, s) for e, s in CASES if e.grows and not any(t.is_float for t in s.params)],
     ids=name_of,
 )
-def test_a_result_grows_by_each_value_as_the_entry_says(entry: Aggregate, signature: Signature) -> None:
+def test_a_result_grows_by_each_value_as_the_entry_says(entry: AggregateFunction, signature: Signature) -> None:
     assert entry.grows is not None
     rng = random.Random(4)
     values = some_rows(rng, signature, 20)
@@ -188,7 +188,7 @@ def test_a_result_grows_by_each_value_as_the_entry_says(entry: Aggregate, signat
 
 
 @pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)
-def test_nothing_gives_null_or_zero(entry: Aggregate, signature: Signature) -> None:
+def test_nothing_gives_null_or_zero(entry: AggregateFunction, signature: Signature) -> None:
     assert entry.empty(entry.zero)
     assert entry.value(signature, entry.zero, [0.5 for _ in entry.options]) == (0 if entry.never_null else None)
 

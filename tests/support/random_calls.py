@@ -8,7 +8,7 @@ from functools import cache
 
 from random_expressions import SAMPLED, Expressions
 
-from cq.lang.aggregates import Aggregate, all_aggregates
+from cq.lang.aggregates import AggregateFunction, all_aggregates
 from cq.lang.types import Kind
 
 OFTEN = ("count", "count", "sum", "sum", "avg", "min", "max")
@@ -27,7 +27,7 @@ DIRECTIONS = ("", "", " DESC", " NULLS LAST", " ASC NULLS FIRST", " DESC NULLS F
 
 
 @cache
-def kinds_of(entry: Aggregate) -> tuple[tuple[Kind, ...], ...]:
+def kinds_of(entry: AggregateFunction) -> tuple[tuple[Kind, ...], ...]:
     """The kinds of arguments that an aggregate is given."""
     if entry.name.startswith(SPREAD):
         return tuple(

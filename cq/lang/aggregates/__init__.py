@@ -8,21 +8,21 @@ from contextvars import ContextVar
 from types import MappingProxyType
 
 from cq.lang.aggregates import bits, collected, library, pairs, positions, shapes, sketches, statistics
-from cq.lang.aggregates.registry import AGGREGATES, ALIASES, Aggregate, register
+from cq.lang.aggregates.registry import AGGREGATES, ALIASES, AggregateFunction, register
 from cq.lang.functions.registry import Refusal, Signature
 from cq.lang.types import DataType
 
 __all__ = [
-    "AGGREGATES", "ALIASES", "Aggregate", "all_aggregates", "bits", "collected", "given", "library", "lookup", "pairs",
-    "positions", "register", "resolve", "shapes", "sketches", "statistics",
+    "AGGREGATES", "ALIASES", "AggregateFunction", "all_aggregates", "bits", "collected", "given", "library", "lookup",
+    "pairs", "positions", "register", "resolve", "shapes", "sketches", "statistics",
 ]  # fmt: skip
 
 
-_GIVEN: ContextVar[Mapping[str, Aggregate]] = ContextVar("given", default=MappingProxyType({}))
+_GIVEN: ContextVar[Mapping[str, AggregateFunction]] = ContextVar("given", default=MappingProxyType({}))
 
 
 @contextmanager
-def given(entries: Iterable[Aggregate]) -> Iterator[None]:
+def given(entries: Iterable[AggregateFunction]) -> Iterator[None]:
     """Inside, in this thread, names also find these entries, as `cq.lang.functions.given` does."""
     token = _GIVEN.set({e.name: e for e in entries})
     try:
@@ -31,17 +31,17 @@ def given(entries: Iterable[Aggregate]) -> Iterator[None]:
         _GIVEN.reset(token)
 
 
-def lookup(name: str) -> Aggregate | None:
+def lookup(name: str) -> AggregateFunction | None:
     """The entry for a name as written in SQL, already lower case; None when there is none."""
     return AGGREGATES.get(ALIASES.get(name, name)) or _GIVEN.get().get(name)
 
 
-def all_aggregates() -> dict[str, Aggregate]:
+def all_aggregates() -> dict[str, AggregateFunction]:
     """Every entry by name."""
     return AGGREGATES
 
 
-def resolve(name: str, types: Sequence[DataType]) -> tuple[Aggregate, Signature] | Refusal:
+def resolve(name: str, types: Sequence[DataType]) -> tuple[AggregateFunction, Signature] | Refusal:
     """The entry and signature for a name and its argument types, or why there is none."""
     entry = lookup(name)
     if entry is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import and_, or_, xor
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, Keeps, register
+from cq.lang.aggregates.registry import AggregateFunction, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.functions.signatures import fixed
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind
@@ -17,7 +17,7 @@ def _always(_: Signature) -> bool:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="count_if",
         shape="count_if(condition)",
         rule=fixed(BOOLEAN, returns=BIGINT),
@@ -67,7 +67,7 @@ for _name, _bits, _idempotent, _doc, _examples in (
      ("bit_xor over 12, 10, null = 6", "bit_xor over 5, 5 = 0", "bit_xor over -1, 0 = -1")),
 ):  # fmt: skip
     register(
-        Aggregate(
+        AggregateFunction(
             name=_name,
             shape=f"{_name}(integer)",
             rule=_integer,

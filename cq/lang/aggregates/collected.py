@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cq.lang.aggregates.library import always
-from cq.lang.aggregates.registry import Aggregate, Keeps, OfArray, Option, register
+from cq.lang.aggregates.registry import AggregateFunction, ConstantArgument, Keeps, OfArray, register
 from cq.lang.casts import caster
 from cq.lang.functions.arrays import no_element
 from cq.lang.functions.comparison import equals
@@ -21,7 +21,7 @@ from cq.lang.functions.spark_text import cast_to
 from cq.lang.types import BIGINT, DOUBLE, ELEMENTS, INTEGER, VARCHAR, DataType, Kind, Physical, array
 
 Tree = tuple[Any, ...]
-FRACTION = Option(DOUBLE, lambda value: 0.0 <= value <= 1.0, "a number from 0 to 1")
+FRACTION = ConstantArgument(DOUBLE, lambda value: 0.0 <= value <= 1.0, "a number from 0 to 1")
 
 
 def between(values: Sequence[float], fraction: float) -> float:
@@ -115,10 +115,10 @@ _REACHING = "v[greatest(cast(ceil({fraction} * size(v)) as INT) - 1, 0)]"
 
 def _register(
     name: str, shape: str, doc: str, rule: Any, value: Callable[..., Any], spark: Any, examples: tuple[str, ...],
-    *aliases: str, options: tuple[Option, ...] = (),
+    *aliases: str, options: tuple[ConstantArgument, ...] = (),
 ) -> None:  # fmt: skip
     register(
-        Aggregate(
+        AggregateFunction(
             name=name,
             shape=shape,
             rule=rule,
@@ -227,7 +227,7 @@ def _counted(signature: Signature, tree: Tree) -> str:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="histogram",
         shape="histogram(x)",
         rule=_shown,
@@ -271,7 +271,7 @@ def _joined(_: Signature, tree: Tree) -> str:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="string_agg",
         shape="string_agg(text [, separator])",
         rule=_texts,
@@ -311,7 +311,7 @@ def _elements(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal 
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="array_agg",
         shape="array_agg(x)",
         rule=_elements,

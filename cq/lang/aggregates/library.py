@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, Grows, Keeps, register
+from cq.lang.aggregates.registry import AggregateFunction, Grows, Keeps, register
 from cq.lang.functions.arithmetic import RANGES, half_up, in_digits
 from cq.lang.functions.comparison import precedes
 from cq.lang.functions.registry import Constants, Failure, Signature
@@ -41,7 +41,7 @@ def _counted(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="count",
         shape="count(*), count(x)",
         rule=_counted,
@@ -118,7 +118,7 @@ def _spark_exact_sum(argument: str, over: str) -> str:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="sum",
         shape="sum(number), sum(INTERVAL)",
         rule=_summed,
@@ -187,7 +187,7 @@ def _spark_avg(signature: Signature, argument: str, over: str) -> str:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="avg",
         shape="avg(number), avg(INTERVAL)",
         rule=_averaged,
@@ -245,7 +245,7 @@ def _spark_extreme(name: str) -> Callable[[Signature, str, str], str]:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="min",
         shape="min(x)",
         rule=_any_ordered,
@@ -271,7 +271,7 @@ register(
     ),
 )
 register(
-    Aggregate(
+    AggregateFunction(
         name="max",
         shape="max(x)",
         rule=_any_ordered,
@@ -302,7 +302,7 @@ for _name, _other, _stops_at, _doc in (
     ("bool_or", "some", True, "Whether some non-null condition is TRUE, NULL without any."),
 ):
     register(
-        Aggregate(
+        AggregateFunction(
             name=_name,
             shape=f"{_name}(condition)",
             rule=fixed(BOOLEAN, returns=BOOLEAN),

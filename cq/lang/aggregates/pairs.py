@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cq.lang.aggregates.registry import Aggregate, Keeps, register
+from cq.lang.aggregates.registry import AggregateFunction, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import BIGINT, DOUBLE, DataType, Kind
 
@@ -105,7 +105,7 @@ def _register(
 ) -> None:  # fmt: skip
     regr, counts = name.startswith("regr_"), returns == BIGINT
     register(
-        Aggregate(
+        AggregateFunction(
             name=name,
             shape=f"{name}({'y, x' if regr else 'x, y'})",
             rule=_two_numbers(returns),

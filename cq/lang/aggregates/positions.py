@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cq.lang.aggregates.library import always
-from cq.lang.aggregates.registry import Aggregate, Keeps, OfArray, register
+from cq.lang.aggregates.registry import AggregateFunction, Keeps, OfArray, register
 from cq.lang.functions.comparison import equals, precedes
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import BIGINT, DataType, Kind
@@ -94,7 +94,7 @@ for _name, _rule, _better, _keeps_null, _aliases, _doc, _spark, _examples in (
         return b if better(b, a) else a
 
     register(
-        Aggregate(
+        AggregateFunction(
             name=_name,
             shape=f"{_name}({'x' if _rule is _one else 'x, y'})",
             rule=_rule,

@@ -18,7 +18,7 @@ State = Any  # an immutable Python value
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ConstantArgument:
     """A constant behind the arguments of a call. fits: which values it may have.  what: that, for people."""
 
     type: DataType
@@ -55,7 +55,7 @@ class OfArray(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aggregate:
+class AggregateFunction:
     """One aggregate function.
 
     rule: which arguments it takes; ask `signature`, or `resolve` for the reason as well.
@@ -104,7 +104,7 @@ class Aggregate:
     idempotent: bool = False
     keeps_null: bool = False
     by_position: bool = False
-    options: tuple[Option, ...] = ()
+    options: tuple[ConstantArgument, ...] = ()
     within_group: bool = False
     grows: Grows | None = None
     of_array: OfArray | None = None
@@ -164,11 +164,11 @@ class Aggregate:
         return self.spark.format(argument, over, position)
 
 
-AGGREGATES: dict[str, Aggregate] = {}
+AGGREGATES: dict[str, AggregateFunction] = {}
 ALIASES: dict[str, str] = {}  # another accepted spelling -> the name of the entry
 
 
-def register(entry: Aggregate, *aliases: str) -> Aggregate:
+def register(entry: AggregateFunction, *aliases: str) -> AggregateFunction:
     """Add an entry and its other spellings; a name is taken once."""
     for name in (entry.name, *aliases):
         assert name not in AGGREGATES and name not in ALIASES, f"two aggregates named {name}"

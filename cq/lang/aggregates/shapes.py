@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, Keeps, register
+from cq.lang.aggregates.registry import AggregateFunction, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import DOUBLE, DataType, Kind
 
@@ -76,7 +76,7 @@ for _name, _value, _doc, _examples in (
      ("1, 2, 3, null = -1.5e0", "0, 0, 0, 0, 10 = 0.25e0")),
 ):  # fmt: skip
     register(
-        Aggregate(
+        AggregateFunction(
             name=_name,
             shape=f"{_name}(number)",
             rule=_numbers,
@@ -110,7 +110,7 @@ def _spark_product(_: Signature, argument: str, over: str) -> str:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="product",
         shape="product(number)",
         rule=_numbers,

@@ -15,7 +15,7 @@ from typing import Any
 
 from cq.lang.aggregates.collected import Tree, leaves
 from cq.lang.aggregates.library import always
-from cq.lang.aggregates.registry import Aggregate, Keeps, register
+from cq.lang.aggregates.registry import AggregateFunction, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import BIGINT, NAN_BITS, DataType, Kind
 
@@ -81,7 +81,7 @@ def _anything(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 
 
 register(
-    Aggregate(
+    AggregateFunction(
         name="approx_count_distinct",
         shape="approx_count_distinct(x)",
         rule=_anything,

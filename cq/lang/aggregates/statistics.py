@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, Keeps, register
+from cq.lang.aggregates.registry import AggregateFunction, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import DOUBLE, DataType, Kind
 
@@ -59,7 +59,7 @@ for _name, _less, _rooted, _aliases, _examples in (
         return state[0] <= less
 
     register(
-        Aggregate(
+        AggregateFunction(
             name=_name,
             shape=f"{_name}(number)",
             rule=_spread,

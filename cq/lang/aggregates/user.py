@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, Keeps
+from cq.lang.aggregates.registry import AggregateFunction, Keeps
 from cq.lang.functions.registry import Signature
 from cq.lang.functions.signatures import fixed
 from cq.lang.functions.user import USER_FAILURES, PassedType, UserFunction
@@ -85,7 +85,7 @@ def _no_merge(_: Signature, left: Any, right: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UserAggregate(Aggregate):
+class UserAggregate(AggregateFunction):
     """The entry of an aggregate of the user."""
 
     made_of: UserFold = field(kw_only=True)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
-from cq.lang.regex.program import Check, Fork, Found, Mark, One, Program, contains, holds, program_of
+from cq.lang.regex.program import Fork, Found, Mark, One, PlaceTest, RegexProgram, contains, holds, program_of
 from cq.lang.regex.syntax import LAST_POINT, LINE_FEED, WORD, BadRegex
 from cq.records import dataclass
 
@@ -68,9 +68,9 @@ State = tuple[int, tuple[int, ...], bool]
 
 
 class _Maker:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: RegexProgram) -> None:
         self.program = program
-        self.places = any(isinstance(s, Check) for s in program.steps)
+        self.places = any(isinstance(s, PlaceTest) for s in program.steps)
         self.bounds, self.classes, self.samples = self._classes()
         self.numbers: dict[State, int] = {}
         self.following: list[list[int]] = []
@@ -178,7 +178,7 @@ class _Maker:
                     waiting += [(w, source, slots) for w in reversed(onward)]
                 case Mark(slot=slot, then=then):
                     waiting.append((then, source, slots | 1 << slot))
-                case Check(place=place, then=then):
+                case PlaceTest(place=place, then=then):
                     if holds(place, before, after):
                         waiting.append((then, source, slots))
                 case _:

@@ -9,13 +9,13 @@ from cq.lang.regex.syntax import (
     LINE_START,
     NO_BORDER,
     START,
+    Capture,
     Choice,
-    Group,
+    CodePoints,
+    Concatenation,
     Node,
-    Points,
     Ranges,
     Repeat,
-    Row,
     Where,
     parse,
 )
@@ -38,13 +38,13 @@ def java_text(pattern: str) -> str:
 
 def _written(node: Node) -> str:
     match node:
-        case Points(ranges=ranges):
+        case CodePoints(ranges=ranges):
             return _points(ranges)
-        case Row(items=items):
+        case Concatenation(items=items):
             return "".join(map(_written, items))
         case Choice(options=options):
             return f"(?:{'|'.join(map(_written, options))})"
-        case Group(item=item):
+        case Capture(item=item):
             return f"({_written(item)})"
         case Where(place=place):
             return _PLACES[place]

@@ -14,13 +14,13 @@ from cq.lang.regex.syntax import (
     START,
     WORD,
     BadRegex,
+    Capture,
     Choice,
-    Group,
+    CodePoints,
+    Concatenation,
     Node,
-    Points,
     Ranges,
     Repeat,
-    Row,
     Where,
     parse,
 )
@@ -53,7 +53,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PlaceTest:
     """Go on if the place is one of these."""
 
     place: str
@@ -65,11 +65,11 @@ class Found:
     """This is a match."""
 
 
-Step = One | Fork | Mark | Check | Found
+Step = One | Fork | Mark | PlaceTest | Found
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RegexProgram:
     """Steps by number. slots: how many a match fills; group n of the pattern has slots 2 * place and the next, where
     place is that of n in `kept`."""
 
@@ -84,12 +84,12 @@ class Program:
 
 
 @lru_cache(maxsize=256)
-def program_of(pattern: str, kept: tuple[int, ...]) -> Program:
+def program_of(pattern: str, kept: tuple[int, ...]) -> RegexProgram:
     """The program of a pattern that notes where these groups match; `BadRegex` for what is no pattern."""
     tree, groups = parse(pattern)
     writer = _Writer({group: place for place, group in enumerate(kept)})
-    entry = writer.write(Group(0, tree), writer.add(Found()))
-    return Program(tuple(writer.steps), entry, kept, groups)
+    entry = writer.write(Capture(0, tree), writer.add(Found()))
+    return RegexProgram(tuple(writer.steps), entry, kept, groups)
 
 
 class _Writer:
@@ -108,20 +108,20 @@ class _Writer:
     def write(self, node: Node, then: int) -> int:
         """The number of the first step of the node before `then`."""
         match node:
-            case Points(ranges=ranges):
+            case CodePoints(ranges=ranges):
                 return self.add(One(ranges, then))
             case Where(place=place):
-                return self.add(Check(place, then))
-            case Row(items=items):
+                return self.add(PlaceTest(place, then))
+            case Concatenation(items=items):
                 for item in reversed(items):
                     then = self.write(item, then)
                 return then
             case Choice(options=options):
                 return self.add(Fork(tuple(self.write(o, then) for o in options)))
-            case Group(number=number, item=item) if number in self._places:
+            case Capture(number=number, item=item) if number in self._places:
                 slot = 2 * self._places[number]
                 return self.add(Mark(slot, self.write(item, self.add(Mark(slot + 1, then)))))
-            case Group(item=item):
+            case Capture(item=item):
                 return self.write(item, then)
             case Repeat():
                 return self.repeated(node, then)
@@ -163,7 +163,7 @@ def contains(ranges: Ranges, point: int | None) -> bool:
     return point is not None and any(low <= point <= high for low, high in ranges)
 
 
-def search(program: Program, text: str, start: int = 0) -> Slots | None:
+def search(program: RegexProgram, text: str, start: int = 0) -> Slots | None:
     """The first match that begins at `start` or later: the places of its slots. None when there is none."""
     ways: list[tuple[int, Slots]] = []
     found: Slots | None = None
@@ -186,7 +186,7 @@ def search(program: Program, text: str, start: int = 0) -> Slots | None:
 
 
 def _reached(
-    program: Program, ways: list[tuple[int, Slots]], at: int, before: int | None, after: int | None
+    program: RegexProgram, ways: list[tuple[int, Slots]], at: int, before: int | None, after: int | None
 ) -> Iterator[tuple[Step, Slots]]:
     """The steps that take a code point, or end a match, on these ways, the best way first; each step once."""
     seen: set[int] = set()
@@ -201,14 +201,14 @@ def _reached(
                 waiting += [(w, slots) for w in reversed(onward)]
             case Mark(slot=slot, then=then):
                 waiting.append((then, (*slots[:slot], at, *slots[slot + 1 :])))
-            case Check(place=place, then=then):
+            case PlaceTest(place=place, then=then):
                 if holds(place, before, after):
                     waiting.append((then, slots))
             case step:
                 yield step, slots
 
 
-def matches(program: Program, text: str) -> Iterator[Slots]:
+def matches(program: RegexProgram, text: str) -> Iterator[Slots]:
     """All matches from left to right, as Java finds them: each begins where the one before it ends, one code point
     later if that was empty."""
     at = 0

@@ -29,14 +29,14 @@ class BadRegex(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class CodePoints:
     """One code point out of these."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Concatenation:
     """One after the other; none is the empty text."""
 
     items: tuple[Node, ...]
@@ -60,7 +60,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Capture:
     """What it matches can be asked for by its number, from 1."""
 
     number: int
@@ -74,7 +74,7 @@ class Where:
     place: str
 
 
-Node = Points | Row | Choice | Repeat | Group | Where
+Node = CodePoints | Concatenation | Choice | Repeat | Capture | Where
 
 START, END, LINE_START, LINE_END, BORDER, NO_BORDER = PLACES = (
     "start", "end", "line start", "line end", "border", "no border",
@@ -139,15 +139,15 @@ def in_any_case(ranges: Ranges) -> Ranges:
 def may_be_empty(node: Node) -> bool:
     """Whether it can match the empty text."""
     match node:
-        case Points():
+        case CodePoints():
             return False
-        case Row(items=items):
+        case Concatenation(items=items):
             return all(map(may_be_empty, items))
         case Choice(options=options):
             return any(map(may_be_empty, options))
         case Repeat(item=item, least=least):
             return least == 0 or may_be_empty(item)
-        case Group(item=item):
+        case Capture(item=item):
             return may_be_empty(item)
         case Where():
             return True
@@ -200,7 +200,7 @@ class _Reader:
                 flags = changed
                 continue
             items.append(self.repeated(self.atom(flags), start))
-        return items[0] if len(items) == 1 else Row(tuple(items)), flags
+        return items[0] if len(items) == 1 else Concatenation(tuple(items)), flags
 
     # -- repetition ------------------------------------------------------------------------------------------------
 
@@ -288,7 +288,7 @@ class _Reader:
         self.depth -= 1
         if self.take() != ")":
             raise BadRegex(f"the ( at character {start + 1} is not closed", rf"{_CLOSED}, or write \(")
-        return Group(number, item) if number else item
+        return Capture(number, item) if number else item
 
     # -- one thing -------------------------------------------------------------------------------------------------
 
@@ -306,15 +306,15 @@ class _Reader:
             case "$":
                 return Where(LINE_END if "m" in flags else END)
             case ".":
-                return Points(others(() if "s" in flags else points("\n")))
+                return CodePoints(others(() if "s" in flags else points("\n")))
             case "[":
-                return Points(self.brackets(start, flags))
+                return CodePoints(self.brackets(start, flags))
             case "\\" if self.peek() in _PLACES:
                 return Where(_PLACES[self.take()])
             case "\\":
-                return Points(_folded(self.escaped(start), flags))
+                return CodePoints(_folded(self.escaped(start), flags))
             case _:
-                return Points(_folded(points(c), flags))
+                return CodePoints(_folded(points(c), flags))
 
     def escaped(self, start: int) -> Ranges:
         """What stands behind a backslash, in brackets or outside."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast, comparing, inline
-from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
+from cq.lang.aggregates import AggregateFunction, all_aggregates, lookup, resolve
 from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Column, Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
@@ -496,7 +496,9 @@ def _options(node: ast.Call, args: Sequence[Expr]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _of_nulls(node: ast.Call, entry: Aggregate, inside: ExprBinder, value: Expr, condition: Expr | None) -> Expr | None:
+def _of_nulls(
+    node: ast.Call, entry: AggregateFunction, inside: ExprBinder, value: Expr, condition: Expr | None
+) -> Expr | None:
     """The FILTER of a call with IGNORE NULLS or RESPECT NULLS."""
     if not entry.keeps_null:
         raise compile_error(

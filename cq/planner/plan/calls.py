@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cq.errors import NOWHERE, Span
-from cq.lang.aggregates import Aggregate
+from cq.lang.aggregates import AggregateFunction
 from cq.lang.expressions import Expr, can_fail, format_expr
 from cq.lang.functions import Signature
 from cq.lang.types import DataType
@@ -24,7 +24,7 @@ class AggregateCall:
     it computes, where that is another.
     """
 
-    function: Aggregate
+    function: AggregateFunction
     args: tuple[Expr, ...]
     type: DataType
     nullable: bool
