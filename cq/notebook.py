@@ -39,7 +39,7 @@ from cq.result import Result
 NAME = "<cell>"
 
 
-class Shell(Protocol):
+class IPythonShell(Protocol):
     """What is used of IPython."""
 
     user_ns: dict[str, Any]
@@ -60,7 +60,7 @@ class Picture:
         return self._text
 
 
-def load_ipython_extension(shell: Shell) -> None:
+def load_ipython_extension(shell: IPythonShell) -> None:
     """Cells may begin with `%%cq`."""
 
     def magic(line: str, cell: str) -> Result | Picture | None:

@@ -14,7 +14,7 @@ from cq.connectors.sinks.terminal import Screen
 from cq.engines.compare import DEFAULT_TOLERANCE, compare_runs, tolerance_between
 from cq.engines.engines import ENGINES
 from cq.engines.protocol import Progress, RunOptions
-from cq.engines.query import Collected, collect
+from cq.engines.query import CollectedRun, collect
 from cq.errors import CqError, Diagnostic, UsageError
 
 
@@ -77,7 +77,7 @@ def diff(
     return DONE if result.equal else AT_FAULT
 
 
-def _collected(compiled: Compiled, engine: str, options: RunOptions, quiet: bool) -> Collected:
+def _collected(compiled: Compiled, engine: str, options: RunOptions, quiet: bool) -> CollectedRun:
     """What the query gives on an engine, with its progress shown."""
     progress = Progress(engine=f"{engine}: ")
     with progress_shown(progress, Screen.stdout(titles=False), quiet):

@@ -79,7 +79,7 @@ def run(
     if not _said_before(compiled, threads):
         return DONE
     progress = Progress()
-    shown = Shown(wide, expanded, every_row, paged=not (every_row or no_pager), limited=limit is not None)
+    shown = TerminalView(wide, expanded, every_row, paged=not (every_row or no_pager), limited=limit is not None)
     format_ = format_ or ("table" if expanded else None)
     closing = Closing(quiet, hashes, summary == "json")
     unhashed = frozenset[str]() if closing.hashed else frozenset(o.name for o in compiled.outputs)
@@ -120,7 +120,7 @@ def _said_before(compiled: Compiled, threads: int | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TerminalView:
     """How results are shown on a terminal.
 
     every_row, limited: with all their rows.  paged: in a pager where they are long, if there is one.

@@ -14,7 +14,7 @@ from cq.cli.entries import HelpEntry
 from cq.cli.functions import all_entries
 from cq.cli.progress import summary_text
 from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, interposed
-from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown, say_late
+from cq.cli.running import TerminalView, explain_statement, open_sinks, progress_shown, say_late
 from cq.cli.signals import Ended, Interrupts, stopping
 from cq.compiler.passes import EXPLAINED, Compiled, compile
 from cq.connectors.access import FileAccess
@@ -129,12 +129,12 @@ class Shell:
         for explained in compiled.bound.explains:
             click.echo(explain_statement(compiled, explained, None))
         if compiled.outputs:
-            self.show(compiled, Shown(expanded=self.expanded))
+            self.show(compiled, TerminalView(expanded=self.expanded))
         for statement in parse(SourceText(NAME, text)).statements:
             if isinstance(statement, KEPT):
                 self.declared[_key(statement)] = print_script(ast.Script((statement,))).replace("\n", " ").strip()
 
-    def show(self, compiled: Compiled, shown: Shown) -> None:
+    def show(self, compiled: Compiled, shown: TerminalView) -> None:
         """Run the outputs onto the screen, or to their sinks."""
         progress = Progress()
         options = RunOptions(unhashed=frozenset(o.name for o in compiled.outputs))
@@ -191,7 +191,7 @@ class Shell:
         if not self.last:
             say("no query was run yet")
             return
-        self.show(self.compiled(self.last), Shown(wide=True, expanded=self.expanded, every_row=True))
+        self.show(self.compiled(self.last), TerminalView(wide=True, expanded=self.expanded, every_row=True))
 
     def set_expanded(self, _: str) -> None:
         """show each row as lines of column and value, or no longer"""

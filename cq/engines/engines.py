@@ -32,7 +32,7 @@ def _time_by_reference(feeds: Sequence[Feed]) -> None:
 
 def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """The bound plan, row by row. It gives its rows at the end, also when that is an error."""
-    from cq.reference.engine import Placed, Quiet, ReferenceRun
+    from cq.reference.engine import Quiet, ReferenceRun, SourceRow
 
     _time_by_reference(feeds)
     run = ReferenceRun(compiled.plan)
@@ -40,13 +40,13 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
     def enough() -> bool:
         return delivery.full(counts={name: len(rows) for name, rows in run.result.outputs.items()})
 
-    def rows(feed: Feed) -> Iterator[Placed | Quiet]:
+    def rows(feed: Feed) -> Iterator[SourceRow | Quiet]:
         types = [f.type for f in feed.stream.fields]
         for taken in feed:
             if enough():
                 return
             for k, row in enumerate(rows_of(taken.batch, types)):
-                yield Placed(row, taken.place.of(k))
+                yield SourceRow(row, taken.place.of(k))
             yield Quiet.SILENT if taken.silent else Quiet.NOW
 
     failed: BaseException | None = None

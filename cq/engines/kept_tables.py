@@ -19,7 +19,7 @@ class Satisfied(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TableAfter:
     """The rows of a table after an event. events: how many rows of each stream had their turn by then."""
 
     rows: pa.Table

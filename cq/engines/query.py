@@ -151,7 +151,7 @@ def _least(a: int | None, b: int | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedRun:
     """The rows of every output, in order, and the data error that stopped the run, if one did."""
 
     tables: dict[str, pa.Table]
@@ -161,7 +161,7 @@ class Collected:
 
 def collect(
     compiled: Compiled, engine: str = "native", options: RunOptions | None = None, progress: Progress | None = None
-) -> Collected:
+) -> CollectedRun:
     """Run a query into memory, whatever sinks it declares; a data error is in the result, beside the rows before it.
 
     Errors of other kinds are raised; CQ0901 for a stream without an end, unless every output has a limit.
@@ -180,7 +180,7 @@ def collect(
         summary = run_reading_again(compiled, opened, engine, options, progress)
     except DataError as e:
         error = e
-    return Collected({name: sink.table() for name, sink in sinks.items()}, summary, error)
+    return CollectedRun({name: sink.table() for name, sink in sinks.items()}, summary, error)
 
 
 def _carry(

@@ -15,7 +15,7 @@ from cq.connectors.sources import PiecedSource, open_source
 from cq.engines.data_errors import with_ways_out
 from cq.engines.engines import engine_named
 from cq.engines.feeding import native_packages
-from cq.engines.kept_tables import Kept, Satisfied, by_key, tables_of
+from cq.engines.kept_tables import Satisfied, TableAfter, by_key, tables_of
 from cq.engines.protocol import Feed, Progress, RunOptions
 from cq.errors import CqError, Diagnostic, UsageError
 from cq.planner.plan.source import SourceDef
@@ -49,7 +49,7 @@ class Steps(Protocol):
         """(output, batch) of everything the rows pushed so far cause and nobody took yet, in order."""
         ...
 
-    def table(self, name: str) -> Kept:
+    def table(self, name: str) -> TableAfter:
         """The rows of a table of triggers, which the query has, by key. `ready` was called since the last push.
 
         Raises Satisfied where what the table holds depends on how far the run has gone beyond its last row.
@@ -101,11 +101,11 @@ class ReferenceSteps:
         return timer_of(self._streams[stream])
 
     def push(self, stream: str, batch: SourceBatch) -> None:
-        from cq.reference.engine import Placed
+        from cq.reference.engine import SourceRow
 
         types = [f.type for f in self._streams[stream].fields]
         for k, row in enumerate(rows_of(batch.batch, types)):
-            self._run.push(stream, Placed(row, batch.place.of(k)))
+            self._run.push(stream, SourceRow(row, batch.place.of(k)))
 
     def silence(self, stream: str) -> None:
         self._run.silence(stream)
@@ -122,12 +122,12 @@ class ReferenceSteps:
                 found.append((name, batch_of(rows, fields)))
         return found
 
-    def table(self, name: str) -> Kept:
+    def table(self, name: str) -> TableAfter:
         kept = self._run.kept(name)
         if kept.full:
             raise Satisfied
         rows = pa.Table.from_batches([batch_of(kept.rows, kept.table.fields)])
-        return Kept(by_key(rows, kept.table), {s: n for s, n in kept.taken.items() if s in self._given_rows})
+        return TableAfter(by_key(rows, kept.table), {s: n for s, n in kept.taken.items() if s in self._given_rows})
 
     def failure(self) -> CqError | None:
         error = self._run.result.error
@@ -174,7 +174,7 @@ class NativeSteps:
     def ready(self) -> Ready:
         return [found for run in self._runs for found in run.ready()]
 
-    def table(self, name: str) -> Kept:
+    def table(self, name: str) -> TableAfter:
         run, stage, node, number, table = next(
             (run, stage, *found)
             for run, plan in zip(self._runs, self._plans, strict=True)
@@ -185,7 +185,7 @@ class NativeSteps:
         if run.satisfied():
             raise Satisfied
         events = {s: n for s, n in run.taken().items() if s in self._given_rows}
-        return Kept(by_key(run.table_rows(stage, node, number, table), table), events)
+        return TableAfter(by_key(run.table_rows(stage, node, number, table), table), events)
 
     def failure(self) -> CqError | None:
         return next((f for run in self._runs if (f := run.failure()) is not None), None)

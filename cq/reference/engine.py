@@ -27,18 +27,18 @@ from cq.reference.operators.trigger import TriggerRows
 __all__ = [
     "Delivered",
     "KeptRows",
-    "Placed",
     "Position",
     "Quiet",
     "ReferenceResult",
     "ReferenceRun",
     "SourceCounts",
+    "SourceRow",
     "run",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class SourceRow:
     """A source row with the place errors should show for it, such as `txn/03.jsonl:18842`."""
 
     row: Row
@@ -126,7 +126,7 @@ class ReferenceRun:
         """How many rows operators have dropped as late so far."""
         return sum(o.late_rows for part in self._parts for o in part.graph.operators)
 
-    def push(self, source: str, row: Row | Placed) -> dict[str, list[Delivered]]:
+    def push(self, source: str, row: Row | SourceRow) -> dict[str, list[Delivered]]:
         """One more row of a source."""
         return self._seen(self._part_of[source], lambda part: part.push(source, row))
 
@@ -164,7 +164,7 @@ class ReferenceRun:
         act(part)
         return {name: rows[before[name] :] for name, rows in part.graph.results.items()}
 
-    def feed(self, inputs: Mapping[str, Iterable[Row | Placed | Quiet]]) -> ReferenceResult:
+    def feed(self, inputs: Mapping[str, Iterable[Row | SourceRow | Quiet]]) -> ReferenceResult:
         """Run every part over its whole inputs."""
         for part in self._parts:
             part.run({name: iter(inputs.get(name, s.rows or ())) for name, s in part.sources.items()})
@@ -191,7 +191,7 @@ class _PartRun:
         result.sources.update(self._counts)
         self._result = result
 
-    def run(self, inputs: Mapping[str, Iterator[Row | Placed | Quiet]]) -> None:
+    def run(self, inputs: Mapping[str, Iterator[Row | SourceRow | Quiet]]) -> None:
         """Pull from whichever source decides, until all have ended, a row fails or all limits are reached.
 
         Silent ones are asked when it has nothing at the moment.
@@ -202,7 +202,7 @@ class _PartRun:
                 for silent in self._merge.silent:
                     self._pull(silent, inputs[silent])
 
-    def _pull(self, source: str, rows: Iterator[Row | Placed | Quiet]) -> Row | Placed | Quiet | None:
+    def _pull(self, source: str, rows: Iterator[Row | SourceRow | Quiet]) -> Row | SourceRow | Quiet | None:
         """What the source gave next has been taken."""
         try:
             row = next(rows, None)
@@ -218,10 +218,10 @@ class _PartRun:
             self.push(source, row)
         return row
 
-    def push(self, source: str, given: Row | Placed) -> None:
+    def push(self, source: str, given: Row | SourceRow) -> None:
         counts = self._counts[source]
         counts.rows += 1
-        row, place = (given.row, given.place) if isinstance(given, Placed) else (given, f"{source}:{counts.rows}")
+        row, place = (given.row, given.place) if isinstance(given, SourceRow) else (given, f"{source}:{counts.rows}")
         time_of = self._time[source]
         time: int | None = BEFORE_ALL
         failed: Failure | None = None
@@ -297,7 +297,7 @@ class _PartRun:
         self._tell_late()
 
 
-def run(plan: LogicalPlan, inputs: Mapping[str, Iterable[Row | Placed]]) -> ReferenceResult:
+def run(plan: LogicalPlan, inputs: Mapping[str, Iterable[Row | SourceRow]]) -> ReferenceResult:
     """The whole result of a plan over finite inputs, by source name: rows of physical values (`cq.lang.types`).
 
     A data error stops the run; it is in `error`, and everything before its position is delivered. The parts of a plan

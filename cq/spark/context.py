@@ -12,7 +12,7 @@ from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.source import SourceDef
 from cq.records import dataclass, field
 from cq.spark.expressions import Expressions
-from cq.spark.position import Lowered, Rows, event_time, plus
+from cq.spark.position import CteRows, Lowered, event_time, plus
 
 
 def view_of(source: SourceDef, prefix: str) -> str:
@@ -22,7 +22,7 @@ def view_of(source: SourceDef, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The view of a trigger's rows: its columns and the positions. late, strict: as of `Rows`."""
+    """The view of a trigger's rows: its columns and the positions. late, strict: as of `CteRows`."""
 
     view: str
     late: bool
@@ -59,12 +59,12 @@ class Context:
         return view_of(source, self.prefix)
 
 
-def timed(rows: Rows, time: TimeAttribute, context: Context) -> str:
+def timed(rows: CteRows, time: TimeAttribute, context: Context) -> str:
     """A step with the rows that are not late, and their event time in microseconds as `_u`."""
     return context.step("timed", f"select *, {event_time(time, rows.columns)} as _u\n  from {rows.name}{rows.on_time}")
 
 
-def released(rows: Rows, time: TimeAttribute, more: str, context: Context) -> str:
+def released(rows: CteRows, time: TimeAttribute, more: str, context: Context) -> str:
     """A SELECT of `more` (which may use `_u`) and, as its position, where each row leaves in order of event time.
 
     A row leaves at once when the watermark has reached its time, else at the instant of its time, behind what leaves
@@ -107,7 +107,7 @@ def aggregate(call: AggregateCall, column: str, over: str = "", position: str = 
     return call.function.spark_text(call.signature, text, over, position, call.options)
 
 
-Lower = Callable[[Any, tuple[Rows, ...], Context], Lowered]
+Lower = Callable[[Any, tuple[CteRows, ...], Context], Lowered]
 """(node, the CTEs of its inputs, context) -> its SELECT; each takes its own class of node."""
 
 OPERATORS: dict[str, Lower] = {}

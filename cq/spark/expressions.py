@@ -43,7 +43,7 @@ DATE_PATTERN: Final = rf"\A{_WHITE}({_DAY})(?:[ Tt]{_TIME_OF_DAY}{_ZONE})?{_WHIT
 
 
 @dataclass(slots=True)
-class Constants:
+class TextConstants:
     """The values of the parameters of a text, by name; equal values of one type share a name."""
 
     values: dict[str, object] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Constants:
 class Expressions:
     """Writes expressions, collecting their constants."""
 
-    constants: Constants = field(default_factory=Constants)
+    constants: TextConstants = field(default_factory=TextConstants)
     _variables: int = 0
 
     def text(self, expr: Expr, columns: Sequence[str]) -> str:

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from cq.lang.expressions import Expr
 from cq.planner.plan.calls import AggregateCall
 from cq.spark.context import Context, aggregate, argument
-from cq.spark.position import Rows
+from cq.spark.position import CteRows
 
 
-class Grouping:
+class GroupTexts:
     """The texts of GROUP BY keys and aggregates over `rows`.
 
     inner: what the SELECT below GROUP BY has to select.  keys: the columns to group by.  results: keys, then
     aggregates, for the SELECT above.
     """
 
-    def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall], rows: Rows, context: Context) -> None:
+    def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall], rows: CteRows, context: Context) -> None:
         columns = rows.columns
         self.keys = tuple(f"_k{i}" for i in range(len(keys)))
         names = [f"_a{i}" for i in range(len(calls))]

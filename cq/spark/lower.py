@@ -22,7 +22,7 @@ from cq.records import dataclass
 from cq.spark.context import Context, Replayed
 from cq.spark.ingest import parts, to_result
 from cq.spark.operators import OPERATORS
-from cq.spark.position import Rows, select_list
+from cq.spark.position import CteRows, select_list
 
 MAX_EXPANDED: Final = 400  # Spark puts a CTE in wherever it is named; planning takes seconds at a few hundred operators
 
@@ -95,19 +95,19 @@ class _Lowering:
             text += f"\nlimit {int(limit)}"
         return SparkQuery(name, text, context.expressions.constants.values, node.schema)
 
-    def _rows(self, root: LogicalNode, span: Span) -> tuple[str, Rows, Context]:
+    def _rows(self, root: LogicalNode, span: Span) -> tuple[str, CteRows, Context]:
         """The CTEs up to an operator, and its own."""
         nodes = self._reached(root)
         self._demand_small(nodes, span)
         context = Context(self._prefix, self._replayed)
-        done: dict[int, Rows] = {}
+        done: dict[int, CteRows] = {}
         ctes = []
         for number, node in enumerate(nodes):
             context.name, context.waits, context.steps = f"n{number}", id(node) in self._waiting, {}
             below = tuple(done[id(i)] for i in self._inputs(node))
             lowered = OPERATORS[node.operator](node, below, context)
             strict = lowered.late and self._strict(node, below)
-            done[id(node)] = rows = Rows(context.name, len(node.schema), lowered.late, strict)
+            done[id(node)] = rows = CteRows(context.name, len(node.schema), lowered.late, strict)
             place = f", line {node.span.line}" if node.span.line else ""
             steps = {**context.steps, rows.name: lowered.text}
             ctes.append(f"-- {node.operator}{place}\n" + ",\n".join(f"{n} as (\n  {t}\n)" for n, t in steps.items()))
@@ -126,7 +126,7 @@ class _Lowering:
             todo += new
         return tuple(n for n in topological([root]) if id(n) in kept)
 
-    def _strict(self, node: LogicalNode, below: tuple[Rows, ...]) -> bool:
+    def _strict(self, node: LogicalNode, below: tuple[CteRows, ...]) -> bool:
         """Whether a late row of a source that says `late = 'fail'` may be among the node's rows."""
         if id(node) in self._replayed:
             return self._replayed[id(node)].strict
@@ -147,5 +147,5 @@ class _Lowering:
             )
 
 
-def _results(rows: Rows, node: LogicalNode) -> list[str]:
+def _results(rows: CteRows, node: LogicalNode) -> list[str]:
     return [to_result(c, t) for c, t in zip(rows.columns, node.schema.types, strict=True)]

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from cq.lang.expressions import Expr
 from cq.planner.operators.joined import Joined
 from cq.spark.context import Context
-from cq.spark.position import END, Rows, column_names, select_list
+from cq.spark.position import END, CteRows, column_names, select_list
 
 LEFT, RIGHT, ALONE = "0L", "1L", "2L"  # places within an event: pairs of left rows, of right rows, rows without a pair
 
 
-def side(name: str, below: str, rows: Rows, keys: Sequence[Expr], context: Context, more: str = "") -> str:
+def side(name: str, below: str, rows: CteRows, keys: Sequence[Expr], context: Context, more: str = "") -> str:
     """A step with the rows of a side. name: l or r.  below: where they are.  more: further columns, with a comma."""
     shown = [f"{context.text(k, rows.columns)} as _k{i}" for i, k in enumerate(keys)]
     shown += [f"{c} as _{name}{i}" for i, c in enumerate(rows.columns)]

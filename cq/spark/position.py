@@ -9,8 +9,8 @@ the watermark passed. Three columns hold its position; sorted by them, rows are 
                        a union puts the number of the branch before it, unnest the number of the element behind it
 Watermarks never decrease, so no operator has to look up which row moved the watermark over an instant: a window that
 closes at `e` emits at (e, -1), and a row that waits until the watermark reaches its time `t` leaves at (t, -1).
-    _late TINYINT      only where rows can be late (`Rows.late`): ON_TIME; LATE, when the source row that caused the row
-                       was; LATE_FAILS, when its source says `late = 'fail'`. What an instant causes is never late
+    _late TINYINT      only where rows can be late (`CteRows.late`): ON_TIME; LATE, when the source row that caused the
+                       row was; LATE_FAILS, when its source says `late = 'fail'`. What an instant causes is never late
 
 The columns of the operator itself are c0, c1, … . Names from the query never stand in the text.
 """
@@ -27,7 +27,7 @@ NO_ORDINAL = "cast(array() as ARRAY<BIGINT>)"  # the place of what is alone in i
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class CteRows:
     """The rows of a CTE as the operators above it see them.
 
     late: whether it has the column `_late`.  strict: whether some of its late rows fail.

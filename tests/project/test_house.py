@@ -16,6 +16,19 @@ LISTS = {"cq/runtime/base/ops.py"}  # longer ones that are a list, of which each
 
 MODULES = sorted((ROOT / "cq").rglob("*.py"))
 
+# What a text says and what it becomes after binding have one name: `ast.Join` and the operator Join.
+IN_SYNTAX_AND_PLAN = {
+    *("Call", "Case", "Cast", "Frame", "Join", "Unnest"),
+    *("Delete", "Emit", "Insert", "Update"),  # steps of triggers
+}
+ON_TWO_LEVELS = {
+    "Field",  # of a schema; of a record, as in `dataclasses`, for which records stand in
+    "Output",  # of a plan; what a caller gets of it
+    "Parameter",  # `:name` in a text; of a generator
+    "Position",  # in all order: of the reference; of a kernel
+    "Query",  # the text with its inputs; its syntax tree
+}
+
 
 def test_no_function_is_longer_than_a_screen() -> None:
     long = [
@@ -37,6 +50,17 @@ def test_no_two_files_of_tests_have_one_name() -> None:
     """pytest imports them by their names alone, and stops where it meets one again."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert not [name for name, count in names.items() if count > 1]
+
+
+def test_classes_have_names_of_their_own() -> None:
+    """A reader who has seen one Placed takes the next one for the same."""
+    found = Counter(
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in found.items() if count > 1} == IN_SYNTAX_AND_PLAN | ON_TWO_LEVELS
 
 
 def test_files_and_tests_that_code_and_pages_name_exist() -> None:

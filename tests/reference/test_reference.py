@@ -14,7 +14,7 @@ from cq.lang.types import BIGINT, TIMESTAMP, VARCHAR
 from cq.planner.operators import Scan, TemporalJoin
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.source import SourceDef
-from cq.reference.engine import Placed, run
+from cq.reference.engine import SourceRow, run
 from cq.reference.operator import BEFORE_ALL, NEVER
 
 TUMBLING = """SELECT window_start, window_end, k, COUNT(*) AS n, SUM(v) AS total
@@ -379,7 +379,7 @@ def test_a_late_row_stops_the_query_when_its_source_says_so() -> None:
 
 
 def test_the_place_of_a_row_is_what_its_connector_says() -> None:
-    rows = [Placed(("a", 0, S), "s/03.jsonl:18842")]
+    rows = [SourceRow(("a", 0, S), "s/03.jsonl:18842")]
     result = run(plan_of(S_STREAM + "SELECT 10 / v AS q FROM s;"), {"s": rows})
     assert result.error is not None and result.error.first.place == "s/03.jsonl:18842"
 

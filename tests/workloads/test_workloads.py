@@ -12,7 +12,7 @@ import pytest
 from cq.errors import UsageError
 from cq.workloads import WORKLOADS, workload_named
 from cq.workloads.draws import Zipf, mix, mix_columns, normal_table, poisson, splitmix64
-from cq.workloads.transactions.keys import Keys
+from cq.workloads.transactions.keys import KeyDraw
 
 SMALL = {
     "linear_road": {"profile": "tiny", "rows": 20_000},
@@ -348,7 +348,9 @@ def test_keys_of_tpch_meet():
 
 def drawn(accesses=4, events=4_000, **chosen):
     """The keys of transactions, a column for each access."""
-    keys = Keys(**{"n": 96, "theta": 0.6, "partitions": 8, "several": 0.5, "length": 3, "accesses": accesses, **chosen})
+    keys = KeyDraw(
+        **{"n": 96, "theta": 0.6, "partitions": 8, "several": 0.5, "length": 3, "accesses": accesses, **chosen}
+    )
     event = mix_columns(1, np.arange(events))
     found = []
     for slot in range(accesses):

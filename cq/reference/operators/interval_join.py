@@ -16,7 +16,7 @@ SIDES = ("left", "right")
 
 
 @dataclass
-class Kept:
+class TimedRow:
     """A row that may still match. matched: whether it has."""
 
     time: int
@@ -36,15 +36,15 @@ class IntervalJoinRows(RowOperator):
         self._residual = evaluator(node.residual) if node.residual is not None else None
         self._bounds = ((node.lower_us, node.upper_us), (-node.upper_us, -node.lower_us))  # other - own, by port
         self._expiry = (node.left_expiry_us, node.right_expiry_us)
-        self._kept: tuple[dict[Row, list[Kept]], dict[Row, list[Kept]]] = ({}, {})
+        self._kept: tuple[dict[Row, list[TimedRow]], dict[Row, list[TimedRow]]] = ({}, {})
         self._outer = (node.left_outer, node.right_outer)
         self._nulls = (nulls(len(node.left.schema)), nulls(len(node.right.schema)))
-        self._proofs: list[tuple[int, int, Kept]] = []  # (instant that proves it, arrival, row)
+        self._proofs: list[tuple[int, int, TimedRow]] = []  # (instant that proves it, arrival, row)
 
     def on_row(self, port: int, row: Row) -> None:
         if self.drop_if_late():
             return
-        mine = Kept(row[self._times[port].column] + self._times[port].shift_us, row, self._alone(port, row))
+        mine = TimedRow(row[self._times[port].column] + self._times[port].shift_us, row, self._alone(port, row))
         key = self._keys[port](row)
         if None not in key:
             self._meet(port, key, mine)
@@ -62,7 +62,7 @@ class IntervalJoinRows(RowOperator):
             return None
         return row + self._nulls[RIGHT] if port == LEFT else self._nulls[LEFT] + row
 
-    def _meet(self, port: int, key: Row, mine: Kept) -> None:
+    def _meet(self, port: int, key: Row, mine: TimedRow) -> None:
         """Every row of the other side that matches, in order of arrival; those that nothing can match are let go."""
         other = 1 - port
         lower, upper = self._bounds[port]
@@ -79,7 +79,7 @@ class IntervalJoinRows(RowOperator):
                     left.matched = right.matched = True
                     self.out.append(joined)
 
-    def _passes(self, joined: Row, side: str, theirs: Kept) -> bool:
+    def _passes(self, joined: Row, side: str, theirs: TimedRow) -> bool:
         """Whether the residual condition is TRUE; what fails in it names the kept row too."""
         assert self._residual is not None
         try:

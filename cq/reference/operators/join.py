@@ -11,7 +11,7 @@ LEFT, RIGHT = 0, 1  # ports
 
 
 @dataclass
-class Kept:
+class StoredRow:
     """A row. alone: how it leaves if nothing has matched it; None where rows without a match do not."""
 
     row: Row
@@ -30,11 +30,11 @@ class JoinRows(RowOperator):
         self._outer = (node.left_outer, node.right_outer)
         self._right_first = node.right_first
         self._nulls = (nulls(len(node.left.schema)), nulls(len(node.right.schema)))
-        self._kept: tuple[dict[Row, list[Kept]], dict[Row, list[Kept]]] = ({}, {})
-        self._waiting: list[Kept] = []  # by arrival, of both sides
+        self._kept: tuple[dict[Row, list[StoredRow]], dict[Row, list[StoredRow]]] = ({}, {})
+        self._waiting: list[StoredRow] = []  # by arrival, of both sides
 
     def on_row(self, port: int, row: Row) -> None:
-        mine = Kept(row, self._alone(port, row))
+        mine = StoredRow(row, self._alone(port, row))
         key = self._keys[port](row)
         if None not in key:
             for theirs in self._kept[1 - port].get(key, ()):
@@ -53,7 +53,7 @@ class JoinRows(RowOperator):
             return None
         return row + self._nulls[RIGHT] if port == LEFT else self._nulls[LEFT] + row
 
-    def _meet(self, left: Kept, right: Kept) -> None:
+    def _meet(self, left: StoredRow, right: StoredRow) -> None:
         joined = left.row + right.row
         if self._residual is None or self._residual(joined):
             left.matched = right.matched = True

@@ -11,7 +11,7 @@ LEFT = 0  # port
 
 
 @dataclass
-class Waiting:
+class WaitingRow:
     """A left row. matched: whether it has found a match since it came."""
 
     row: Row
@@ -29,8 +29,8 @@ class SemiJoinRows(RowOperator):
         self._keys = (keys_of(node.left_keys), keys_of(node.right_keys))
         self._residual = evaluator(node.residual) if node.residual is not None else None
         self._right: dict[Row, list[Row]] = {}
-        self._waiting: dict[Row, list[Waiting]] = {}
-        self._all: list[Waiting] = []  # with `anti`, by arrival
+        self._waiting: dict[Row, list[WaitingRow]] = {}
+        self._all: list[WaitingRow] = []  # with `anti`, by arrival
 
     def on_row(self, port: int, row: Row) -> None:
         key = self._keys[port](row)
@@ -50,7 +50,7 @@ class SemiJoinRows(RowOperator):
             if self._anti:
                 self.out.append(row)
             return
-        waiting = Waiting(row)
+        waiting = WaitingRow(row)
         if None not in key:
             self._waiting.setdefault(key, []).append(waiting)
         if self._anti:

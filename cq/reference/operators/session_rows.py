@@ -9,7 +9,7 @@ from cq.reference.operator import NEVER, Clock, RowOperator, runs
 
 
 @dataclass
-class Kept:
+class KeptSession:
     """Times of a session's first and last row by time, and its rows with their arrivals."""
 
     first: int
@@ -26,13 +26,13 @@ class SessionRowsRows(RowOperator):
         self._key = keys_of(node.keys) if node.keys else lambda row: ()
         self._column, self._shift, self._gap = node.time.column, node.time.shift_us, node.gap_us
         self._lag = node.lag_us
-        self._open: dict[Row, list[Kept]] = {}
+        self._open: dict[Row, list[KeptSession]] = {}
 
     def on_row(self, port: int, row: Row) -> None:
         if self.drop_if_late():
             return
         time = row[self._column] + self._shift
-        joined = Kept(time, time, [(self.clock.arrival(), row)])
+        joined = KeptSession(time, time, [(self.clock.arrival(), row)])
         apart = []
         for session in self._open.get(self._key(row), []):
             if session.first - self._gap <= time <= session.last + self._gap:
@@ -45,7 +45,7 @@ class SessionRowsRows(RowOperator):
     def next_instant(self) -> int:
         return min((self._leaves(s) for sessions in self._open.values() for s in sessions), default=NEVER)
 
-    def _leaves(self, session: Kept) -> int:
+    def _leaves(self, session: KeptSession) -> int:
         return session.last + self._gap + self._lag
 
     def on_instant(self, instant: int) -> None:

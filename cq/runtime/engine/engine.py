@@ -52,7 +52,7 @@ from cq.runtime.flow.admission_words import (
     SOURCE_RING,
     SOURCE_TAKEN,
 )
-from cq.runtime.flow.arrow import Dictionaries, Shown, adopt, lend, plain_schema
+from cq.runtime.flow.arrow import Dictionaries, ShownRows, adopt, lend, plain_schema
 from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.layout.abi import STATE_STOPPING, Storage
 from cq.runtime.layout.pipeline import Pipeline, Slot
@@ -128,7 +128,7 @@ class Engine:
         self.pipeline = pipeline
         self._host = InterpretedHost() if interpreted else CompiledHost()
         given = schemas if schemas is not None else [plain_schema(p.columns) for p in pipeline.sinks]
-        self._shown = [Shown.of(schema) for schema in given]
+        self._shown = [ShownRows.of(schema) for schema in given]
         self._may_have_texts = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in pipeline.sources]
         self._dictionaries = Dictionaries()
         self._inline = threads == 0

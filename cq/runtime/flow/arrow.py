@@ -162,7 +162,7 @@ def _padded(buffer: pa.Buffer) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownRows:
     """How the rows of a sink are shown. filled: as kernels fill them, where arrays are `binary`."""
 
     schema: pa.Schema
@@ -170,13 +170,13 @@ class Shown:
     lists: bool
 
     @staticmethod
-    def of(schema: pa.Schema) -> Shown:
+    def of(schema: pa.Schema) -> ShownRows:
         """schema: of the batches, with lists."""
         filled = [f.with_type(pa.binary()) if pa.types.is_list(f.type) else f for f in schema]
-        return Shown(schema, pa.schema(filled), any(pa.types.is_list(f.type) for f in schema))
+        return ShownRows(schema, pa.schema(filled), any(pa.types.is_list(f.type) for f in schema))
 
 
-def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], shown: Shown) -> pa.RecordBatch:
+def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], shown: ShownRows) -> pa.RecordBatch:
     """The rows of a parcel as a record batch, which owns the parcel from now on; of arrays it has copies, as lists."""
     batch = _adopted(host, parcel, columns, shown.filled)
     if not shown.lists:

@@ -25,7 +25,7 @@ from cq.workloads.linear_road.stream import SCHEMA, Simulation
 from cq.workloads.linear_road.traffic import (
     BLOCK_S,
     NOISE_SHARE,
-    Arrivals,
+    NewVehicles,
     desired_table,
     entry_table,
     trip_table,
@@ -87,7 +87,7 @@ class Road:
         if room is None or len(room) < count + 6:
             self._keep(t.ROAD_DRAWS, np.zeros(2 * count + 6, np.int64))
 
-    def arrive(self, block: int) -> Arrivals:
+    def arrive(self, block: int) -> NewVehicles:
         """Who enters in this block, in memory that the next block overwrites."""
         expect, arrive, _ = self._functions
         count = expect(self.address, block)
@@ -96,7 +96,9 @@ class Road:
             self.words[t.ROAD_NEW_ROOM] = self._new.shape[1]
         self._reserve_draws(count)
         arrive(self.address, block, count)
-        return Arrivals(*(self._new[n, :count] for n in (t.NEW_TIME, t.NEW_X, t.NEW_EXIT, t.NEW_DESIRED, t.NEW_SPEED)))
+        return NewVehicles(
+            *(self._new[n, :count] for n in (t.NEW_TIME, t.NEW_X, t.NEW_EXIT, t.NEW_DESIRED, t.NEW_SPEED))
+        )
 
     def drive(self, block: int, vids: Ints) -> None:
         """The block has passed; the vehicles of `arrive` entered under these names."""

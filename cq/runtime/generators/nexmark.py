@@ -67,7 +67,7 @@ def _channel_choices() -> Sequence[NDArray[np.uint8]]:
 class _Stream:
     """What native code needs to write the rows of one stream: its words, and the memory they lead to."""
 
-    def __init__(self, schema: pa.Schema, function: str, arrivals: ev.Arrivals, seed: int, rate: int) -> None:
+    def __init__(self, schema: pa.Schema, function: str, arrivals: ev.KindArrivals, seed: int, rate: int) -> None:
         self._schema, self._write = schema, library_with(GENERATORS).function(function)
         self._words = np.zeros(a.EVENTS_WORDS, np.int64)
         self._columns = np.zeros((len(schema), 2), np.int64)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from cq.planner.operators import Aggregate
 from cq.spark.context import Context, lowers
-from cq.spark.grouping import Grouping, place_of_group
-from cq.spark.position import END, NO_ORDINAL, Lowered, Rows, select_list
+from cq.spark.grouping import GroupTexts, place_of_group
+from cq.spark.position import END, NO_ORDINAL, CteRows, Lowered, select_list
 
 
 @lowers("aggregate")
-def lower_aggregate(node: Aggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_aggregate(node: Aggregate, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
-    grouping = Grouping(node.keys, node.aggregates, rows, context)
+    grouping = GroupTexts(node.keys, node.aggregates, rows, context)
     place = place_of_group() if node.keys else NO_ORDINAL
     by = f"\n  group by {', '.join(grouping.keys)}" if node.keys else ""
     step = context.step("rows", f"select {grouping.inner}\n  from {rows.name}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from cq.planner.operators import AsofJoin
 from cq.spark.context import Context, lowers
 from cq.spark.operators.temporal_join import RUNNING, keyed
-from cq.spark.position import Lowered, Rows, event_time, plus, select_list
+from cq.spark.position import CteRows, Lowered, event_time, plus, select_list
 
 FOLLOWING = "rows between current row and unbounded following"
 
 
 @lowers("asof_join")
-def lower_asof_join(node: AsofJoin, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_asof_join(node: AsofJoin, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     left, right = inputs
     keys = [f"_k{i}" for i in range(len(node.left_keys))]
     named = "".join(f"{k}, " for k in keys)

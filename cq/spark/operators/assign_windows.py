@@ -5,11 +5,11 @@ from __future__ import annotations
 from cq.planner.operators import AssignWindows
 from cq.spark.context import Context, lowers, timed
 from cq.spark.operators.window import in_windows, window_end
-from cq.spark.position import Lowered, Rows, column_names, select_list, timestamp
+from cq.spark.position import CteRows, Lowered, column_names, select_list, timestamp
 
 
 @lowers("assign_windows")
-def lower_assign_windows(node: AssignWindows, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_assign_windows(node: AssignWindows, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     placed = context.step("placed", in_windows(node.window, "*", timed(rows, node.window.time, context), context))
     end = window_end(node.window)

@@ -10,11 +10,11 @@ from cq.lang.types import Kind
 from cq.planner.operators import Frame, Frames, OrderKey, Unit, Without
 from cq.spark.context import Context, aggregate, argument, lowers, released, timed
 from cq.spark.operators.over import POSITION
-from cq.spark.position import END, Lowered, Rows, event_time, micros, plus
+from cq.spark.position import END, CteRows, Lowered, event_time, micros, plus
 
 
 @lowers("frames")
-def lower_frames(node: Frames, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_frames(node: Frames, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     columns = rows.columns
     keys = [f"{context.text(p, columns)} as _k{i}" for i, p in enumerate(node.partition)]
@@ -43,7 +43,7 @@ def lower_frames(node: Frames, inputs: tuple[Rows, ...], context: Context) -> Lo
     return Lowered(f"select {own}{_position(node, late)},\n         {added}\n  from {step}", late)
 
 
-def _walked(node: Frames, rows: Rows, step: str, over: str, late: bool, context: Context) -> Lowered:
+def _walked(node: Frames, rows: CteRows, step: str, over: str, late: bool, context: Context) -> Lowered:
     """Frames as lists, of which the rows that are not left out are grouped by the row whose frame it is."""
     told = [c for c, there in (("_p", node.frame.unit is not Unit.ROWS), ("_q", node.peer is not None)) if there]
     members = ", ".join((*(f"_a{i}" for i in range(len(node.aggregates))), "_n", *told, f"{POSITION} as _at"))

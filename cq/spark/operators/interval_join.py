@@ -5,11 +5,11 @@ from __future__ import annotations
 from cq.planner.operators import IntervalJoin
 from cq.spark.context import Context, lowers
 from cq.spark.pairs import ALONE, LEFT, RIGHT, condition, pairs, side, without_pair
-from cq.spark.position import Lowered, Rows, event_time
+from cq.spark.position import CteRows, Lowered, event_time
 
 
 @lowers("interval_join")
-def lower_interval_join(node: IntervalJoin, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_interval_join(node: IntervalJoin, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     left, right = inputs
     sides = []
     for name, rows, time, keys in (

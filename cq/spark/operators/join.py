@@ -5,11 +5,11 @@ from __future__ import annotations
 from cq.planner.operators import Join
 from cq.spark.context import Context, lowers
 from cq.spark.pairs import LEFT, RIGHT, at_end, at_row, condition, pairs, side, without_pair
-from cq.spark.position import Lowered, Rows
+from cq.spark.position import CteRows, Lowered
 
 
 @lowers("join")
-def lower_join(node: Join, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_join(node: Join, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     left, right = inputs
     sides = (
         side("l", left.name, left, node.left_keys, context),

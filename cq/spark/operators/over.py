@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from cq.planner.operators import Lag, Over
 from cq.spark.context import Context, aggregate, argument, lowers, released
-from cq.spark.position import Lowered, Rows
+from cq.spark.position import CteRows, Lowered
 
 POSITION = "struct(_w, _s, _o)"
 RUNNING = "rows between unbounded preceding and current row"
 
 
 @lowers("over")
-def lower_over(node: Over, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_over(node: Over, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     columns = rows.columns
     keys = [f"{context.text(p, columns)} as _k{i}" for i, p in enumerate(node.partition)]

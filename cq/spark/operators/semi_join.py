@@ -5,11 +5,11 @@ from __future__ import annotations
 from cq.planner.operators import SemiJoin
 from cq.spark.context import Context, lowers
 from cq.spark.pairs import LEFT, RIGHT, at_end, at_row, condition, side
-from cq.spark.position import Lowered, Rows, select_list
+from cq.spark.position import CteRows, Lowered, select_list
 
 
 @lowers("semi_join")
-def lower_semi_join(node: SemiJoin, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_semi_join(node: SemiJoin, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     left, right = inputs
     mine = side("l", left.name, left, node.left_keys, context)
     others = side("r", right.name, right, node.right_keys, context)

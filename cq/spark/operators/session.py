@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from cq.planner.operators import SessionAggregate, SessionRows
 from cq.spark.context import Context, lowers, timed
-from cq.spark.grouping import Grouping, place_of_group
-from cq.spark.position import Lowered, Rows, plus, select_list, timestamp
+from cq.spark.grouping import GroupTexts, place_of_group
+from cq.spark.position import CteRows, Lowered, plus, select_list, timestamp
 
 
 @lowers("session")
-def lower_session(node: SessionAggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_session(node: SessionAggregate, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
-    grouping = Grouping(node.keys, node.aggregates, rows, context)
+    grouping = GroupTexts(node.keys, node.aggregates, rows, context)
     numbered = numbered_sessions(node, grouping.keys, grouping.inner, rows, context)
     start, end = "min(_u)", f"(max(_u) + {node.gap_us}L)"
     own = [timestamp(start), timestamp(end), timestamp(f"{end} - 1L"), *grouping.results]
@@ -29,7 +29,7 @@ def lower_session(node: SessionAggregate, inputs: tuple[Rows, ...], context: Con
 
 
 def numbered_sessions(
-    node: SessionAggregate | SessionRows, keys: Sequence[str], inner: str, rows: Rows, context: Context
+    node: SessionAggregate | SessionRows, keys: Sequence[str], inner: str, rows: CteRows, context: Context
 ) -> str:
     """A step with the rows that are not late, their time as `_u`, `inner`, and `_session`, which numbers the sessions
     of each group. keys: the columns of `inner` that the sessions are of."""

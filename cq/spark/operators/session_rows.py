@@ -5,11 +5,11 @@ from __future__ import annotations
 from cq.planner.operators import SessionRows
 from cq.spark.context import Context, lowers
 from cq.spark.operators.session import numbered_sessions
-from cq.spark.position import Lowered, Rows, plus, select_list, timestamp
+from cq.spark.position import CteRows, Lowered, plus, select_list, timestamp
 
 
 @lowers("session_rows")
-def lower_session_rows(node: SessionRows, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_session_rows(node: SessionRows, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     names = tuple(f"_k{i}" for i in range(len(node.keys)))
     keys = ", ".join(f"{context.text(k, rows.columns)} as {name}" for k, name in zip(node.keys, names, strict=True))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cq.planner.operators import Sort
 from cq.spark.context import Context, lowers, timed
-from cq.spark.position import END, Lowered, Rows, plus
+from cq.spark.position import END, CteRows, Lowered, plus
 
 
 @lowers("sort")
-def lower_sort(node: Sort, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_sort(node: Sort, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     columns = rows.columns
     keys = [f"{context.text(k, columns)} as _k{i}" for i, k in enumerate(node.partition)]

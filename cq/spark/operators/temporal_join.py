@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from cq.lang.expressions import Expr
 from cq.planner.operators import TemporalJoin
 from cq.spark.context import Context, lowers, released
-from cq.spark.position import Lowered, Rows, event_time, select_list
+from cq.spark.position import CteRows, Lowered, event_time, select_list
 
 RUNNING = "rows between unbounded preceding and current row"
 
 
 @lowers("temporal_join")
-def lower_temporal_join(node: TemporalJoin, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_temporal_join(node: TemporalJoin, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     right, left = inputs
     keys = [f"_k{i}" for i in range(len(node.left_keys))]
     named = ", ".join(keys)
@@ -49,7 +49,7 @@ def lower_temporal_join(node: TemporalJoin, inputs: tuple[Rows, ...], context: C
     return Lowered(f"select {select_list(columns)},\n         _w, _s, _o\n  from {matched}{kept}")
 
 
-def keyed(keys: Sequence[Expr], rows: Rows, context: Context) -> str:
+def keyed(keys: Sequence[Expr], rows: CteRows, context: Context) -> str:
     """The keys as columns, and the row as one value."""
     shown = [f"{context.text(k, rows.columns)} as _k{i}" for i, k in enumerate(keys)]
     return ", ".join((*shown, f"struct({', '.join(rows.columns)})"))

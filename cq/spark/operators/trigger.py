@@ -5,11 +5,11 @@ from __future__ import annotations
 from cq.planner.operators import Trigger
 from cq.spark.context import Context, lowers
 from cq.spark.ingest import from_view
-from cq.spark.position import Lowered, Rows, column_names, select_list
+from cq.spark.position import CteRows, Lowered, column_names, select_list
 
 
 @lowers("trigger")
-def lower_trigger(node: Trigger, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_trigger(node: Trigger, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     assert not inputs, "the text of a trigger reads its view"
     replayed = context.replayed[id(node)]
     columns = [from_view(c, t) for c, t in zip(column_names(len(node.schema)), node.schema.types, strict=True)]

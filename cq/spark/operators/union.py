@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cq.planner.operators import UnionAll
 from cq.spark.context import Context, lowers
-from cq.spark.position import ON_TIME, Lowered, Rows
+from cq.spark.position import ON_TIME, CteRows, Lowered
 
 
 @lowers("union")
-def lower_union(node: UnionAll, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_union(node: UnionAll, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     late = any(rows.late for rows in inputs)
     branches = []
     for number, rows in enumerate(inputs):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cq.planner.operators import Unnest
 from cq.spark.context import Context, lowers
-from cq.spark.position import Lowered, Rows, column_names
+from cq.spark.position import CteRows, Lowered, column_names
 
 
 @lowers("unnest")
-def lower_unnest(node: Unnest, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_unnest(node: Unnest, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     width = rows.width
     array = context.text(node.array, rows.columns)

@@ -11,15 +11,15 @@ from __future__ import annotations
 from cq.lang.calendar import DAY_US
 from cq.planner.operators import Window, WindowAggregate, WindowKind
 from cq.spark.context import Context, lowers, timed
-from cq.spark.grouping import Grouping, place_of_group
-from cq.spark.position import Lowered, Rows, micros, plus, select_list, timestamp
+from cq.spark.grouping import GroupTexts, place_of_group
+from cq.spark.position import CteRows, Lowered, micros, plus, select_list, timestamp
 
 
 @lowers("window")
-def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+def lower_window(node: WindowAggregate, inputs: tuple[CteRows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     window = node.window
-    grouping = Grouping(node.keys, node.aggregates, rows, context)
+    grouping = GroupTexts(node.keys, node.aggregates, rows, context)
     if window.kind is WindowKind.ATTACHED:
         start, ends = rows.columns[window.start_column], rows.columns[window.time.column]
         placed, by = f"{micros(start)} as _start, {micros(ends)} as _end", ["_start", "_end"]

@@ -18,7 +18,7 @@ from cq.workloads.batches import regroup
 from cq.workloads.draws import Bits, Floats, Ints, mix, mix_columns
 from cq.workloads.linear_road.history import DAYS, FIRST_VID, daily_xways
 from cq.workloads.linear_road.profiles import EXIT_LANE, PROFILES, SEGMENT_FT, Profile
-from cq.workloads.linear_road.traffic import BLOCK_S, Arrivals, Direction, arrivals
+from cq.workloads.linear_road.traffic import BLOCK_S, Direction, NewVehicles, arrivals
 
 COLUMNS = (
     "type", "time", "vid", "spd", "xway", "lane", "dir", "seg", "pos", "qid", "s_init", "s_end", "dow", "tod", "day",
@@ -111,7 +111,7 @@ class Simulation:
         self._remember_exits(reports)
         return self._interleave(reports, self._ask(reports["time"], reports["vid"]))
 
-    def names(self, block: int, new: list[Arrivals]) -> list[Ints]:
+    def names(self, block: int, new: list[NewVehicles]) -> list[Ints]:
         """VIDs of the arriving vehicles by direction: dense by (time, direction, order), returning ones renamed."""
         start = block * BLOCK_S
         counts = np.stack([np.bincount(a.time - start, minlength=BLOCK_S) for a in new], axis=1).ravel()
@@ -149,7 +149,7 @@ class Simulation:
             self._apart[xway] = elsewhere or range(len(self.directions))
         return self._apart[xway]
 
-    def _return_vehicles(self, end: int, new: list[Arrivals], names: list[Ints]) -> None:
+    def _return_vehicles(self, end: int, new: list[NewVehicles], names: list[Ints]) -> None:
         """Give arriving vehicles the names of those who come back before second `end`; each the first free one."""
         due = sorted(r for r in self._returning if r[0] < end)
         if not due:

@@ -53,7 +53,7 @@ _X, _EXIT, _DESIRED, _LANE, _VID, _HELD = range(6)
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class NewVehicles:
     """The vehicles that enter one direction during one block, in order of time."""
 
     time: Ints
@@ -74,7 +74,7 @@ class Reports:
     x: Ints
 
 
-def arrivals(profile: Profile, seed: int, stream: int, block: int) -> Arrivals:
+def arrivals(profile: Profile, seed: int, stream: int, block: int) -> NewVehicles:
     """Who enters in block `block` of direction `stream` (2*xway + dir); independent of everything else."""
     bits = philox(seed, stream, _ARRIVALS, block)
     seconds = range(block * BLOCK_S, (block + 1) * BLOCK_S)
@@ -92,7 +92,7 @@ def arrivals(profile: Profile, seed: int, stream: int, block: int) -> Arrivals:
     desired = np.clip(desired_table(profile)[normal_index(draw)], 25_000, 95_000)
     x = entry * SEGMENT_FT + 320 + below(draw, 281)
     exit_x = exit_segment * SEGMENT_FT + EXIT_OFFSET_FT
-    return Arrivals(time, x, exit_x, desired, 16 + below(raw(bits, n), 21))
+    return NewVehicles(time, x, exit_x, desired, 16 + below(raw(bits, n), 21))
 
 
 def _rate(profile: Profile, t: int) -> float:
@@ -149,7 +149,7 @@ class Direction:
         """Feet from the west end."""
         return x if self.direction == 0 else self.profile.road_ft - 1 - x
 
-    def advance(self, block: int, new: Arrivals, vids: Ints) -> Reports:
+    def advance(self, block: int, new: NewVehicles, vids: Ints) -> Reports:
         """Drive through the next block with `new` entering under the names `vids`; returns its reports."""
         start = block * BLOCK_S
         if start % SLOT_S == 0:

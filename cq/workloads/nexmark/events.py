@@ -28,7 +28,7 @@ HOT_EVERY = 100  # one in so many ids is hot: it sells, or is bid for, more than
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class KindArrivals:
     """The events of one kind in order of arrival: event n * period + numbers[m] is row n * len(numbers) + m."""
 
     numbers: Ints
@@ -41,13 +41,13 @@ class Arrivals:
 
 
 @lru_cache(maxsize=16)
-def arrivals(places: range, disorder: int) -> Arrivals:
+def arrivals(places: range, disorder: int) -> KindArrivals:
     """The events at these places of a round. disorder: events that change places with each other; 1: none do."""
     period = math.lcm(ROUND, disorder)
     n = np.arange(period, dtype=np.int64)
     event = n // disorder * disorder + n * MIX_STEP % disorder
     place = event % ROUND
-    return Arrivals(event[(place >= places.start) & (place < places.stop)], period)
+    return KindArrivals(event[(place >= places.start) & (place < places.stop)], period)
 
 
 def time_us(event: Ints, rate: int) -> Ints:

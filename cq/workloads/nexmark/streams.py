@@ -147,7 +147,7 @@ def side_input(rows: int = 10_000) -> Iterator[pa.RecordBatch]:
 
 
 def _batches(
-    make: Callable[[Ints], list[pa.Array]], schema: pa.Schema, arrivals: ev.Arrivals, rows: int
+    make: Callable[[Ints], list[pa.Array]], schema: pa.Schema, arrivals: ev.KindArrivals, rows: int
 ) -> Iterator[pa.RecordBatch]:
     for first in range(0, rows, GENERATED_ROWS):
         event = arrivals.events(first, min(GENERATED_ROWS, rows - first))

@@ -17,7 +17,7 @@ SLOTS = 64
 TRIES = 8  # draws for a key that is none of the transaction's others; then the next rank that is free is taken
 
 
-class Keys:
+class KeyDraw:
     """Draws keys 0 … n−1. The partition of a key is its remainder by `partitions`.
 
     A transaction draws its first partition p with skew theta. With probability `several` its accesses go round-robin

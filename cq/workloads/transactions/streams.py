@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.bids import START_US
 from cq.workloads.draws import Ints, Zipf, mix_columns, mix_more, under
-from cq.workloads.transactions.keys import Keys, Truths, positive, share
+from cq.workloads.transactions.keys import KeyDraw, Truths, positive, share
 
 _NUMBER, _NUMBERS, _TIME = pa.int64(), pa.list_(pa.int64()), pa.timestamp("us")
 SECOND_US = 1_000_000
@@ -65,7 +65,7 @@ def ledger(
 
     A deposit has no accounts that it takes from.
     """
-    keys = Keys(accounts, theta, partitions, several, length, 4)
+    keys = KeyDraw(accounts, theta, partitions, several, length, 4)
 
     def make(number: Ints) -> list[pa.Array]:
         event = mix_columns(LEDGER, seed, number)
@@ -110,7 +110,7 @@ def grep_sum(
     interval_us: int = 100,
 ) -> Iterator[pa.RecordBatch]:
     """`rows` requests to read so many records, or to write as many values."""
-    keys = Keys(records, theta, partitions, several, length, accesses)
+    keys = KeyDraw(records, theta, partitions, several, length, accesses)
 
     def make(number: Ints) -> list[pa.Array]:
         event = mix_columns(REQUESTS, seed, number)
@@ -147,7 +147,7 @@ def bidding(
 
     accesses: items of an alter or a top.  added: the most that a top adds.
     """
-    keys = Keys(goods, theta, partitions, several, length, accesses)
+    keys = KeyDraw(goods, theta, partitions, several, length, accesses)
 
     def make(number: Ints) -> list[pa.Array]:
         event = mix_columns(BIDDING, seed, number)
