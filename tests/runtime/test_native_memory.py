@@ -126,6 +126,28 @@ def test_a_kept_block_serves_the_next_request_of_its_size(keeping):
     assert block_new(39 * K, 0) == small
 
 
+@pytest.mark.parametrize(("held", "wanted"), [(500 * K, 1200 * K), (1200 * K, 2500 * K), (40 * K, 9000 * K)])
+def test_a_block_that_grows_large_becomes_the_largest_kept_one(keeping, held, wanted):
+    first = block_new(held, 0)
+    fill(first, 7, held)
+    kept = [block_new(size, 0) for size in (3000 * K, 9000 * K, 300 * K)]
+    for block in kept:
+        block_drop(block)
+    grown = block_resize(first, wanted)
+    assert grown == kept[1]
+    assert keeping.read(grown, held) == bytes([7]) * held
+    assert block_resize(grown, 9000 * K) == grown, "it grows on in place"
+    assert block_new(held, 0) == first, "what it was is kept"
+
+
+@pytest.mark.parametrize(("held", "wanted"), [(100 * K, 600 * K), (1500 * K, 10_000 * K)])
+def test_a_block_that_stays_small_or_finds_none_large_enough_leaves_those_that_are_kept(keeping, held, wanted):
+    first, kept = block_new(held, 0), block_new(5000 * K, 0)
+    block_drop(kept)
+    assert block_resize(first, wanted) not in {first, kept}
+    assert block_new(5000 * K, 0) == kept
+
+
 def test_a_block_below_the_kept_sizes_shows_stale_addresses(keeping):
     block = block_new(100, 0)
     block_drop(block)

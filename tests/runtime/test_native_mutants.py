@@ -64,6 +64,18 @@ MUTANTS = {
     "a block whose pages cannot be moved is lost": Mutant(
         "cq.runtime.containers.blocks", "or _move(block, moved) == 0", "or _move(block, moved) == 2", MEMORY, "copied"
     ),
+    "a block that grows large takes the least kept one": Mutant(
+        "cq.runtime.containers.blocks", "range(SIZE_CLASSES - 1, least - 1, -1)", "range(least, SIZE_CLASSES)",
+        MEMORY, "grows_large",
+    ),
+    "a block that grows large takes one that is too small": Mutant(
+        "cq.runtime.containers.blocks", "SIZE_CLASSES - 1, least - 1, -1", "SIZE_CLASSES - 1, least - 2, -1",
+        MEMORY, "finds_none",
+    ),
+    "a block that grows large loses what was in it": Mutant(
+        "cq.runtime.containers.blocks", "        copy(moved, block, held)\n        block_drop(block)\n        return",
+        "        block_drop(block)\n        return", MEMORY, "grows_large",
+    ),
     "a hole is not filled by what stands behind it": Mutant(
         TABLE, "(at - home) & mask >= (at - hole) & mask", "(at - home) & mask > (at - hole) & mask", TABLES
     ),

@@ -7,6 +7,9 @@ Kept      a released block from KEPT_FROM_BYTES on waits on the free list of its
           request. The C library would keep most of what the main thread releases and give back what a worker does, so
           that each run of an engine with workers paid for its tables and parcels again, tables of a million groups a
           third of their time. The pages of a large block that waits are the system's if it needs them.
+Growing   a block that grows large becomes the largest one that is kept, whose pages are there. If it became one of
+          double size each time, to which its own pages are moved, those kept would be given up for them: ORDER BY of
+          1 M rows got 80 MB of pages anew in each run, 33 of 86 ns of CPU a row (measured).
 
 Roles     any thread requests and releases; a block has one owner.
 Shared    KEPT_BYTES, the free lists (cq/runtime/queues/free_list.py).
@@ -166,6 +169,11 @@ def block_resize(block: int, size: int) -> int:
     if size <= room:
         st_i64(block, BLOCK_SIZE, size)
         return block
+    moved = _kept_to_grow(size)
+    if moved != 0:  # to copy what there was before it grew large costs less than the pages that a move gives up
+        copy(moved, block, held)
+        block_drop(block)
+        return moved
     moved = block_new(size, 0)
     if moved == 0:
         return 0
@@ -173,6 +181,23 @@ def block_resize(block: int, size: int) -> int:
         copy(moved, block, held)
         block_drop(block)
     return moved
+
+
+@native("i64(i64)")
+def _kept_to_grow(size: int) -> int:
+    """The largest kept block with room for `size` bytes, for one that has become large and may grow on; 0: none."""
+    if size < LARGE_FROM_BYTES:
+        return 0
+    least = size_class(size)
+    if least < 0:
+        return 0
+    for number in range(SIZE_CLASSES - 1, least - 1, -1):
+        block = free_list_take(_free_list(number))
+        if block != 0:
+            at_add(kept_words(), -class_room(number))
+            st_i64(block, BLOCK_SIZE, size)
+            return block
+    return 0
 
 
 @native("i64(i64, i64)")
