@@ -229,6 +229,23 @@ def test_a_join_within_windows_runs_in_lanes_by_the_keys_that_rows_show(monkeypa
     assert ways(by_window) == [Way.LOOP], by_window.stages[0].reason
 
 
+@pytest.mark.parametrize(
+    ("what", "wanted"),
+    [
+        ("ORDER BY price DESC LIMIT 10", [Way.LOOP]),
+        ("WHERE price > 5 ORDER BY price LIMIT 10", [Way.LOOP]),
+        ("WHERE price % 7 > 5 ORDER BY price LIMIT 10", [Way.PARTIAL, Way.LOOP]),
+        ("ORDER BY price * auction + bidder LIMIT 10", [Way.PARTIAL, Way.LOOP]),
+        ("QUALIFY ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price) <= 3", [Way.PARTIAL, Way.LOOP]),
+    ],
+)
+def test_rows_that_are_only_compared_with_the_last_that_is_kept_stay_with_one_worker(
+    what: str, wanted: list[Way]
+) -> None:
+    part = placed(rewrite(plan_of(f"SELECT auction, price FROM bid {what};")))
+    assert ways(part) == wanted, part.stages[0].reason
+
+
 def test_groups_of_rows_in_windows_are_not_filled_apart() -> None:
     rows = f"(SELECT window_start, window_end, auction FROM {TUMBLE})"
     part = placed(plan_of(f"SELECT auction, COUNT(*) AS n FROM {rows} GROUP BY window_start, window_end, auction;"))

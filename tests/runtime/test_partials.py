@@ -11,6 +11,7 @@ import pytest
 from test_engine_schedules import in_every_schedule
 
 from cq.compiler.passes import compile
+from cq.planner.physical import choose
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.containers.pane_words import PANE_TABLES
@@ -31,6 +32,12 @@ HOP = "HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00001' SECOND, INTERVAL '0.00003
 # 20 rows out of order, some late, keys that come and go, an empty window between
 RUNS = 40  # fewer, and a part collected while it is in use goes unseen
 ROWS = [(n * 7 % 4, n % 5, n * 4 + (n * 11 % 9) - 4 + 60 * (n > 14)) for n in range(20)]
+
+
+@pytest.fixture(autouse=True)
+def compared_apart(monkeypatch):
+    """The first rows of all are kept by several workers, however little is computed before."""
+    monkeypatch.setattr(choose, "CALLS_COMPARED_APART", 0)
 
 
 @pytest.fixture

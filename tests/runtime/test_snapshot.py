@@ -199,6 +199,7 @@ def test_a_stage_that_takes_one_worker_goes_on_with_more_around_it(name):
 )
 def test_panes_of_workers_go_on_with_another_number_of_them(text, workers, monkeypatch):
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(choose, "CALLS_COMPARED_APART", 0)
     alone = run_in_steps(pipeline_of(text, 1), (1, 1, 1), 1000)
     pipeline = pipeline_of(text, 4)
     assert pipeline.stages[0].way is Way.PARTIAL

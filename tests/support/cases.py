@@ -69,7 +69,10 @@ WAYS = tuple(Way(t, b) for t in (0, 1, 2, 4) for b in (1, 3, 4096)) + tuple(
 @contextmanager
 def spread_out() -> Iterator[None]:
     """Inside, plans are cut into as many stages as they can be, and rows routed, whatever that costs."""
-    with patch.multiple(choose, ROUTED_FROM_NS=0, CALLS_APART=0), patch.object(chain, "GAIN", 0.0):
+    with (
+        patch.multiple(choose, ROUTED_FROM_NS=0, CALLS_APART=0, CALLS_COMPARED_APART=0),
+        patch.object(chain, "GAIN", 0.0),
+    ):
         yield
 
 

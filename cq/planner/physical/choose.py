@@ -3,8 +3,8 @@
 One worker, or nothing to gain: the whole plan is one loop, for queues between stages cost time and win none. With more:
     any worker     where nothing keeps state
     shared         joins of which one side is complete before the other begins: any worker looks rows up in it
-    panes          groups that merge exactly: every worker fills panes of its own, a second stage merges and closes
-                   them
+    panes          groups that merge exactly, and the first rows of partitions: every worker fills panes of its own, a
+                   second stage merges and closes them
     rows apart     a stateless part that makes many rows of one (UNNEST) and is slow, or feeds what is slow
     lanes          operators with state whose keys have a part in common, where a row costs more than routing it
     branches       of lanes, one for each key, where they have none in common
@@ -58,6 +58,12 @@ TURNS = 3
 # Function calls before the state from which on handing rows to a second stage pays. Word count has one, SPLIT: apart,
 # its two stages took 83 ms of CPU where one loop takes 57, and no less time on two workers.
 CALLS_APART = 4
+
+# Function calls for a row of which only a comparison says whether it is among the first of all, from which on several
+# workers share that. CPU ns a row of two workers, apart and in one loop: without calls 1.3 and 1.1, with two 3.5 and
+# 3.5 or 2.7 and 2.5, with five 22 and 21. At half of this `WHERE price > 5` would be shared, and be no faster; at
+# double filters by a text would stay with one worker, at 17 ns a row.
+CALLS_COMPARED_APART = 2
 
 NOTHING_IN_COMMON = "the keys of its operators have no part in common that a row shows"
 ONLY_COMPUTED = "the key its operators have in common cannot be computed where rows are routed"
@@ -199,6 +205,8 @@ class _Choice:
         if len(self.prefix) == len(self.nodes):
             return (self._query(Way.ANY, "nothing keeps state"),)
         windows = self._mergeable()
+        if windows and self._only_compared(windows):
+            return (self._query(Way.LOOP, "most rows are only compared with the last one kept: one worker does it"),)
         if windows:
             return self._partial(windows)
         complete = complete_first(self.plan)
@@ -241,6 +249,14 @@ class _Choice:
                 return ()
             found.append(node)
         return tuple(found)
+
+    def _only_compared(self, windows: Sequence[LogicalNode]) -> bool:
+        """Whether handing a row over costs more than what is done with most: they have one partition that keeps its
+        first rows, and little is computed before."""
+        if not all(w.may_drop and not any(w.input_keys or ()) for w in windows):
+            return False
+        below = [n for n in self.nodes if id(n) in self.prefix]
+        return calls_in([*below, *windows]) < CALLS_COMPARED_APART
 
     def _partial(self, windows: Sequence[LogicalNode]) -> tuple[Stage, ...]:
         below = LogicalPlan(tuple(Output(f"panes{n}", w) for n, w in enumerate(windows)))
