@@ -41,6 +41,9 @@ from cq.runtime.containers.ranks_words import (
     ITEM_NUMBER,
     ITEM_WORDS,
     LEAST,
+    ORDER_KEEP,
+    ORDER_KEYS,
+    ORDER_SKIP,
     RANK_CLOSES,
     RANK_COUNT,
     RANK_ROOT,
@@ -100,7 +103,7 @@ PREFETCHED = 8  # rows ahead of the one that leaves
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def ranks_new(entry_words: int, key_strings: int, record_words: int, strings: int, count: int, order: int) -> int:
-    """No rows; 0 without memory. order: -> RANKS_KEEP, RANKS_SKIP and `count` words of RANKS_KEYS, copied."""
+    """No rows; 0 without memory. order: -> the ORDER words, copied, with `count` keys."""
     ranks = zalloc(RANKS_WORDS * 8)
     if ranks == 0:
         return 0
@@ -112,10 +115,10 @@ def ranks_new(entry_words: int, key_strings: int, record_words: int, strings: in
     if table == 0 or records == 0 or keys == 0 or table_make_dense(table) == 0:
         ranks_drop(ranks)
         return 0
-    copy(keys, order + 16, count * 8)
+    copy(keys, order + ORDER_KEYS * 8, count * 8)
     st_i64(ranks, RANKS_HEAD, entry_words - RANK_WORDS)
-    st_i64(ranks, RANKS_KEEP, ld_i64(order, 0))
-    st_i64(ranks, RANKS_SKIP, ld_i64(order, 1))
+    st_i64(ranks, RANKS_KEEP, ld_i64(order, ORDER_KEEP))
+    st_i64(ranks, RANKS_SKIP, ld_i64(order, ORDER_SKIP))
     st_i64(ranks, RANKS_KEY_COUNT, count)
     st_i64(ranks, RANKS_NEXT, NEVER)
     st_i64(ranks, RANKS_LAST, BEFORE_ALL)

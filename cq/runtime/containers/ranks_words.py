@@ -35,6 +35,11 @@ RANKS_AT = _ranks.word()  # the next of them
 RANKS_LEFT = _ranks.word()  # how many are left
 RANKS_WORDS = _ranks.lines()
 
+_order = Struct("ORDER")  # what `ranks_new` is given
+ORDER_KEEP = _order.word()  # RANKS_KEEP
+ORDER_SKIP = _order.word()  # RANKS_SKIP
+ORDER_KEYS = _order.rest()  # the words behind RANKS_KEYS
+
 _rank = Struct("RANK")  # the last words of a partition's entry
 RANK_ROOT = _rank.word()  # the number of the first record of its chain, of the last one by order where few are kept
 RANK_COUNT = _rank.word()  # its records

@@ -1,7 +1,7 @@
 """The rows of NEXMark, natively: what `cq/workloads/nexmark/` says with numpy.
 
-A column is two words of the stream's table: of numbers and times, where the values go; of texts, where the ends go
-(Arrow offsets, the first of which is 0) and where the bytes go, with room for SLACK_BYTES more than there are.
+A column is the COLUMN words of the stream's table: of numbers and times, where the values go; of texts, where the ends
+go (Arrow offsets, the first of which is 0) and where the bytes go, with room for SLACK_BYTES more than there are.
 
 Sharing: none. Every row is a function of the parameters and its number.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, pick, sdiv, shr_u, srem, st_i32, st_i64, st_u8
 from cq.runtime.generators.draws import mixed_with
-from cq.runtime.generators.lines import CELL_BYTES, CELL_LENGTH
+from cq.runtime.generators.lines import CELL_BYTES, LENGTH_BYTE, copy_cell
 from cq.runtime.layout.words import Struct
 from cq.workloads.bids import COLD_CHANNELS, FIRST_ID, HOT_CHANNELS, PRICE_STEPS, START_US
 from cq.workloads.nexmark import events
@@ -61,15 +61,28 @@ EVENTS_RATE = _stream.word()
 EVENTS_NUMBERS = _stream.word()  # -> i64[EVENTS_COUNT]: the events of a period that are rows
 EVENTS_COUNT = _stream.word()
 EVENTS_PERIOD = _stream.word()
-EVENTS_COLUMNS = _stream.word()  # -> i64[columns][2]
+EVENTS_COLUMNS = _stream.word()  # -> i64[columns][COLUMN_WORDS]
 EVENTS_PRICES = _stream.word()  # -> i64[PRICE_STEPS]
-EVENTS_CHOICES = _stream.word()  # -> i64[3]: cells of names, cities, states; of bids: of channels
+EVENTS_CHOICES = _stream.word()  # -> the words of PERSON or BID: cells, see lines.py
 EVENTS_CHARACTERS = _stream.word()  # -> u8[256]: the character of a random byte inside of words
 EVENTS_URLS = _stream.word()  # -> i32[channels + 1]: ends
 EVENTS_URL_TEXT = _stream.word()
 EVENTS_LIFE_MS = _stream.word()  # an auction lives for at most so long
 EVENTS_HIGHER = _stream.word()  # what is added to bidders
 EVENTS_WORDS = _stream.size()
+
+_column = Struct("COLUMN")
+COLUMN_PLACE = _column.word()  # -> the values, or the ends of texts
+COLUMN_BYTES = _column.word()  # -> the bytes of texts
+COLUMN_WORDS = _column.size()
+
+_person = Struct("PERSON")
+PERSON_NAMES = _person.word()
+PERSON_CITIES = _person.word()
+PERSON_STATES = _person.word()
+
+_bid = Struct("BID")
+BID_CHANNELS = _bid.word()
 
 _FIRST_LETTER = ord("a")
 _LETTERS = 26
@@ -156,21 +169,23 @@ def _any_auction(drawn: int, event: int) -> int:
 @native("void(i64, i64, i64, i64)", inline=True)
 def _put(stream: int, column: int, row: int, value: int) -> None:
     """A number or a time."""
-    st_i64(ld_i64(ld_i64(stream, EVENTS_COLUMNS), 2 * column), row, value)
+    st_i64(ld_i64(ld_i64(stream, EVENTS_COLUMNS), COLUMN_WORDS * column + COLUMN_PLACE), row, value)
 
 
 @native("i64(i64, i64, i64)", inline=True)
 def _text_at(stream: int, column: int, row: int) -> int:
     """Where the text of a row begins."""
     columns = ld_i64(stream, EVENTS_COLUMNS)
-    return ld_i64(columns, 2 * column + 1) + ld_i32(ld_i64(columns, 2 * column), row)
+    at = COLUMN_WORDS * column
+    return ld_i64(columns, at + COLUMN_BYTES) + ld_i32(ld_i64(columns, at + COLUMN_PLACE), row)
 
 
 @native("void(i64, i64, i64, i64)", inline=True)
 def _end_text(stream: int, column: int, row: int, end: int) -> None:
     """The text of a row ends before this address."""
     columns = ld_i64(stream, EVENTS_COLUMNS)
-    st_i32(ld_i64(columns, 2 * column), row + 1, end - ld_i64(columns, 2 * column + 1))
+    at = COLUMN_WORDS * column
+    st_i32(ld_i64(columns, at + COLUMN_PLACE), row + 1, end - ld_i64(columns, at + COLUMN_BYTES))
 
 
 @native("i64(i64, i64, i64)")
@@ -201,9 +216,8 @@ def _words(target: int, characters: int, drawn: int, length: int) -> int:
 def _cell(target: int, cells: int, number: int) -> int:
     """A word of a list is written; returns where it ends."""
     cell = cells + number * CELL_BYTES
-    st_i64(target, 0, ld_i64(cell, 0))
-    st_i64(target, 1, ld_i64(cell, 1))
-    return target + ld_u8(cell, CELL_LENGTH)
+    copy_cell(target, cell)
+    return target + ld_u8(cell, LENGTH_BYTE)
 
 
 @native("i64(i64, i64)")
@@ -271,11 +285,11 @@ def write_persons(stream: int, first: int, rows: int) -> None:
     for row in range(rows):
         event = _event_of(stream, first + row)
         _put(stream, 0, row, FIRST_ID + _last_person(event))
-        _one_of(stream, 1, row, ld_i64(choices, 0), _NAMES, _drawn(stream, NAME, event))
+        _one_of(stream, 1, row, ld_i64(choices, PERSON_NAMES), _NAMES, _drawn(stream, NAME, event))
         _mail(stream, row, event)
         _end_text(stream, 3, row, _card(_text_at(stream, 3, row), _drawn(stream, CARD, event)))
-        _one_of(stream, 4, row, ld_i64(choices, 1), _CITIES, _drawn(stream, CITY, event))
-        _one_of(stream, 5, row, ld_i64(choices, 2), _STATES, _drawn(stream, STATE, event))
+        _one_of(stream, 4, row, ld_i64(choices, PERSON_CITIES), _CITIES, _drawn(stream, CITY, event))
+        _one_of(stream, 5, row, ld_i64(choices, PERSON_STATES), _STATES, _drawn(stream, STATE, event))
         _put(stream, 6, row, _time_us(stream, event))
         _extra(stream, 7, row, _drawn(stream, PERSON_EXTRA, event), _PERSON_EXTRA, _PERSON_EXTRAS)
 
@@ -315,7 +329,7 @@ def _channel(stream: int, row: int, drawn: int) -> None:
     """The channel of a bid, and its url."""
     cold = _HOT_CHANNELS + _below(drawn, COLD_CHANNELS)
     number = pick((drawn & 1) != 0, cold, (drawn >> 1) & 3)
-    cells = ld_i64(ld_i64(stream, EVENTS_CHOICES), 0)
+    cells = ld_i64(ld_i64(stream, EVENTS_CHOICES), BID_CHANNELS)
     _end_text(stream, 3, row, _cell(_text_at(stream, 3, row), cells, number))
     ends, at = ld_i64(stream, EVENTS_URLS), _text_at(stream, 4, row)
     begin = ld_i32(ends, number)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cq.runtime.generators.lines import CELL_BYTES, CELL_LENGTH, LONGEST_CELL
+from cq.runtime.generators.lines import CELL_BYTES, LENGTH_BYTE, LONGEST_CELL
 
 
 def cells_of(words: pa.StringArray) -> NDArray[np.uint8]:
@@ -19,5 +19,5 @@ def cells_of(words: pa.StringArray) -> NDArray[np.uint8]:
     for at in range(LONGEST_CELL):
         has = lengths > at
         made[has, at] = content[ends[:-1][has] + at]
-    made[:, CELL_LENGTH] = lengths
+    made[:, LENGTH_BYTE] = lengths
     return made

@@ -30,9 +30,18 @@ from cq.runtime.generators.draws import below_high, fill_draws, mixed_with
 from cq.runtime.layout.words import Struct
 from cq.workloads.bids import BIDS, COLD_CHANNELS, FIRST_ID, HOT_CHANNELS, NULL_BITS, PRICE_STEPS, SCATTER, START_US
 
-CELL_BYTES = 16
-CELL_LENGTH = 15  # the byte that holds the length
-LONGEST_CELL = CELL_LENGTH
+_cell = Struct("CELL")
+CELL_HEAD = _cell.word()
+CELL_TAIL = _cell.word()
+CELL_BYTES = 8 * _cell.size()
+LENGTH_BYTE = CELL_BYTES - 1  # of a cell, which holds the length
+LONGEST_CELL = LENGTH_BYTE
+
+_generator = Struct("GENERATOR")
+GENERATOR_HIGH = _generator.word()  # of the state
+GENERATOR_LOW = _generator.word()
+GENERATOR_ADD_HIGH = _generator.word()  # of the increment
+GENERATOR_ADD_LOW = _generator.word()
 
 # PCG64 as numpy has it: a 128-bit linear congruential generator with the output function XSL-RR
 _MULTIPLIER_HIGH = 2549297995355413924
@@ -69,22 +78,29 @@ def ranked(draw: int, size: int, accept: int, alias: int) -> int:
     return pick((draw & _LOW32) < ld_i64(accept, column), column, ld_i64(alias, column))
 
 
+@native("void(i64, i64)", inline=True)
+def copy_cell(target: int, cell: int) -> None:
+    """Write the text of a cell, and what is behind it up to CELL_BYTES."""
+    st_i64(target, CELL_HEAD, ld_i64(cell, CELL_HEAD))
+    st_i64(target, CELL_TAIL, ld_i64(cell, CELL_TAIL))
+
+
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
 def draw_words(generator: int, count: int, size: int, accept: int, alias: int, cells: int, ranks: int) -> int:
     """`count` ranks of words are drawn; returns the bytes of all the words.
 
-    generator: -> state and increment, each high word first; the state moves on.
+    generator: -> the GENERATOR words; the state moves on.
     """
-    high, low = ld_i64(generator, 0), ld_i64(generator, 1)
-    add_high, add_low = ld_i64(generator, 2), ld_i64(generator, 3)
+    high, low = ld_i64(generator, GENERATOR_HIGH), ld_i64(generator, GENERATOR_LOW)
+    add_high, add_low = ld_i64(generator, GENERATOR_ADD_HIGH), ld_i64(generator, GENERATOR_ADD_LOW)
     total = 0
     for n in range(count):
         high, low = _stepped(high, low, add_high, add_low)
         rank = ranked(shr_u(_output(high, low), 1), size, accept, alias)
         st_i32(ranks, n, rank)
-        total += ld_u8(cells + rank * CELL_BYTES, CELL_LENGTH)
-    st_i64(generator, 0, high)
-    st_i64(generator, 1, low)
+        total += ld_u8(cells + rank * CELL_BYTES, LENGTH_BYTE)
+    st_i64(generator, GENERATOR_HIGH, high)
+    st_i64(generator, GENERATOR_LOW, low)
     return total
 
 
@@ -99,9 +115,8 @@ def write_lines(ranks: int, rows: int, words: int, cells: int, ends: int, text: 
     for row in range(rows):
         for n in range(words):
             cell = cells + ld_i32(ranks, row * words + n) * CELL_BYTES
-            st_i64(at, 0, ld_i64(cell, 0))
-            st_i64(at, 1, ld_i64(cell, 1))
-            at += ld_u8(cell, CELL_LENGTH)
+            copy_cell(at, cell)
+            at += ld_u8(cell, LENGTH_BYTE)
         at -= 1  # the blank
         st_i32(ends, row + 1, at - text)
     return at - text
@@ -113,8 +128,8 @@ def write_letters(generator: int, rows: int, words: int, letters: int, text: int
 
     drawn: room for as many bytes as the lines have with a blank after every word, and 8 more.
     """
-    high, low = ld_i64(generator, 0), ld_i64(generator, 1)
-    add_high, add_low = ld_i64(generator, 2), ld_i64(generator, 3)
+    high, low = ld_i64(generator, GENERATOR_HIGH), ld_i64(generator, GENERATOR_LOW)
+    add_high, add_low = ld_i64(generator, GENERATOR_ADD_HIGH), ld_i64(generator, GENERATOR_ADD_LOW)
     width = letters + 1
     stride = words * width
     for n in range((rows * stride + 7) >> 3):
@@ -172,10 +187,9 @@ def _write_channels(bid: int, draws: int, rows: int, valid: int) -> None:
         draw = ld_i64(draws, row)
         number = pick((draw & 1) != 0, _HOT + below_high(draw, COLD_CHANNELS), (draw >> 1) & 3)
         cell = cells + number * CELL_BYTES
-        st_i64(text + at, 0, ld_i64(cell, 0))
-        st_i64(text + at, 1, ld_i64(cell, 1))
+        copy_cell(text + at, cell)
         if valid == 0 or ld_bit(valid, row):
-            at += ld_u8(cell, CELL_LENGTH)
+            at += ld_u8(cell, LENGTH_BYTE)
         st_i32(ends, row + 1, at)
 
 

@@ -70,7 +70,7 @@ class _Stream:
     def __init__(self, schema: pa.Schema, function: str, arrivals: ev.KindArrivals, seed: int, rate: int) -> None:
         self._schema, self._write = schema, library_with(GENERATORS).function(function)
         self._words = np.zeros(a.EVENTS_WORDS, np.int64)
-        self._columns = np.zeros((len(schema), 2), np.int64)
+        self._columns = np.zeros((len(schema), a.COLUMN_WORDS), np.int64)
         self._kept: list[object] = []
         numbers, prices = arrivals.numbers, price_table()
         self.keep(numbers, prices)

@@ -33,6 +33,7 @@ from cq.runtime.base.ops import (
     wsub,
 )
 from cq.runtime.layout.abi import STATE_RESULT, STATE_RESULT_HIGH, ErrorCode
+from cq.runtime.layout.words import Struct
 from cq.runtime.values.doubles import shortest
 from cq.runtime.values.int128 import HIDDEN_BIT, divide_step, negate128, to_double, udivmod128
 from cq.runtime.values.numerals import (
@@ -308,17 +309,24 @@ def decimal_whole(state: int, hi: int, lo: int, cut: int, way: int) -> int:
 # -- sums -------------------------------------------------------------------------------------------------------------
 
 
+_sum = Struct("SUM")
+SUM_LO = _sum.word()
+SUM_HI = _sum.word()
+SUM_TOP = _sum.word()
+SUM_WORDS = _sum.size()
+
+
 @native("void(i64, i64, i64, i64)", export=True)
-def long_sum_add(words: int, top: int, hi: int, lo: int) -> None:
-    """Adds 192 bits to the sum at this address: its words are low, high, top."""
-    old_lo = ld_i64(words, 0)
-    old_hi = ld_i64(words, 1)
+def long_sum_add(total: int, top: int, hi: int, lo: int) -> None:
+    """Add 192 bits to the sum at this address."""
+    old_lo = ld_i64(total, SUM_LO)
+    old_hi = ld_i64(total, SUM_HI)
     made_lo = wadd(old_lo, lo)
     made_hi = add128w_hi(old_hi, old_lo, hi, lo)
     carry = below128(made_hi, made_lo, old_hi, old_lo)
-    st_i64(words, 0, made_lo)
-    st_i64(words, 1, made_hi)
-    st_i64(words, 2, wadd(wadd(ld_i64(words, 2), top), carry))
+    st_i64(total, SUM_LO, made_lo)
+    st_i64(total, SUM_HI, made_hi)
+    st_i64(total, SUM_TOP, wadd(wadd(ld_i64(total, SUM_TOP), top), carry))
 
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)

@@ -44,6 +44,11 @@ WAY_ORIGIN = _way.word()
 WAY_SLOTS = _way.word()
 WAY_WORDS = _way.size()
 
+# what the memory of a search begins with: the slots of the whole match
+_match = Struct("MATCH")
+MATCH_START = _match.word()
+MATCH_END = _match.rest()
+
 _insert = Struct("INSERT")  # a piece of a replacement
 INSERT_SLOT = _insert.word()  # of the group whose text it is; -1: it has a text of its own,
 INSERT_TEXT = _insert.word()  # so many bytes behind the first piece,
@@ -165,8 +170,8 @@ def regex_find(table: int, memory: int, text: int, length: int, at: int) -> int:
 @native("i64(i64, i64, i64)")
 def _after(memory: int, text: int, length: int) -> int:
     """Where the search behind a match begins: at its end, behind the next code point if it is empty."""
-    end = ld_i64(memory, 1)
-    if ld_i64(memory, 0) < end:
+    end = ld_i64(memory, MATCH_END)
+    if ld_i64(memory, MATCH_START) < end:
         return end
     if end < length:
         return end + character_bytes(ld_u8(text, end))
@@ -226,7 +231,7 @@ def regex_replace(state: int, table: int, text: int, length: int, pieces: int, c
     size = length
     at = 0
     while at <= length and regex_find(table, memory, text, length, at) != 0:
-        size -= ld_i64(memory, 1) - ld_i64(memory, 0)
+        size -= ld_i64(memory, MATCH_END) - ld_i64(memory, MATCH_START)
         for number in range(count):
             size += _piece_size(pieces, number, memory)
         at = _after(memory, text, length)
@@ -237,8 +242,8 @@ def regex_replace(state: int, table: int, text: int, length: int, pieces: int, c
     done = 0
     at = 0
     while at <= length and regex_find(table, memory, text, length, at) != 0:
-        copy(out, text + done, ld_i64(memory, 0) - done)
-        out += ld_i64(memory, 0) - done
+        copy(out, text + done, ld_i64(memory, MATCH_START) - done)
+        out += ld_i64(memory, MATCH_START) - done
         for number in range(count):
             part = pieces + ld_i32(pieces, number * INSERT_WORDS + INSERT_TEXT)
             slot = ld_i32(pieces, number * INSERT_WORDS + INSERT_SLOT)
@@ -248,7 +253,7 @@ def regex_replace(state: int, table: int, text: int, length: int, pieces: int, c
             if width > 0:
                 copy(out, part, width)
             out += width
-        done = ld_i64(memory, 1)
+        done = ld_i64(memory, MATCH_END)
         at = _after(memory, text, length)
     copy(out, text + done, length - done)
     st_i64(state, STATE_RESULT, size)
