@@ -370,6 +370,7 @@ SUB_QUERIES = {
                 ", LATERAL (SELECT DISTINCT wait FROM sale WHERE sale.auction = bid.auction) AS l",
                 ", LATERAL (SELECT wait + price AS w FROM sale WHERE sale.auction = bid.auction) AS l",
                 ", LATERAL (SELECT wait FROM sale WHERE sale.ts <= bid.ts ORDER BY sale.ts DESC LIMIT 1) AS l",
+                ", LATERAL (SELECT SUM(wait) OVER () AS w FROM sale WHERE sale.ts <= bid.ts) AS l",
             ]
         )
     ),

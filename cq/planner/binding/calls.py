@@ -7,6 +7,7 @@ operators that do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, ClassVar, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
@@ -388,28 +389,35 @@ class SelectCalls:
     def spec(self, over: ast.WindowSpec | str, node: ast.Call) -> ast.WindowSpec:
         """The window specification, named ones looked up and refined."""
         if isinstance(over, str):
-            return self.named(over, node.over_span if node.over_span != NOWHERE else node.span)
-        if over.base is None:
-            return over
-        base = self.named(over.base, over.span)
-        if over.partition_by or (over.order_by and base.order_by):
+            at = node.over_span if node.over_span != NOWHERE else node.span
+            return self._named(over, at, self.named_windows)
+        return self._refined(over, self.named_windows)
+
+    def _refined(self, spec: ast.WindowSpec, known: Mapping[str, ast.WindowSpec]) -> ast.WindowSpec:
+        """The specification with all that the named window says which it begins with."""
+        if spec.base is None:
+            return spec
+        base = self._named(spec.base, spec.span, known)
+        if spec.partition_by or (spec.order_by and base.order_by):
             raise compile_error(
                 "CQ0502",
-                f'OVER changes what the window "{over.base}" already says',
-                over.span,
+                f'OVER changes what the window "{spec.base}" already says',
+                spec.span,
                 help="it may add ORDER BY or a frame that the named window does not have",
             )
-        return replace(base, order_by=over.order_by or base.order_by, frame=over.frame or base.frame)
+        return replace(base, order_by=spec.order_by or base.order_by, frame=spec.frame or base.frame)
 
-    def named(self, name: str, span: Span) -> ast.WindowSpec:
-        if name not in self.named_windows:
+    def _named(self, name: str, span: Span, known: Mapping[str, ast.WindowSpec]) -> ast.WindowSpec:
+        """The window of this name, which may begin with one that stands before it: so none begins with itself."""
+        if name not in known:
             raise compile_error(
                 "CQ0201",
-                f'there is no window "{name}"',
+                f'there is no window "{name}"' + (" before this one" if name in self.named_windows else ""),
                 span,
-                help=did_you_mean(name, self.named_windows) or f"write WINDOW {name} AS (PARTITION BY … ORDER BY …)",
+                help=did_you_mean(name, known) or f"write WINDOW {name} AS (PARTITION BY … ORDER BY …)",
             )
-        return self.named_windows[name]
+        before = dict(takewhile(lambda window: window[0] != name, known.items()))
+        return self._refined(known[name], before)
 
     def lag(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> Lag:
         """LAG(x[, n[, default]]): the default becomes of x's type."""

@@ -7,10 +7,11 @@ its order. Aggregates without GROUP BY give one row for each row outside: they a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn, Protocol
+from typing import Any, Protocol
 
 from cq.errors import NOWHERE, compile_error
 from cq.grammar import ast
+from cq.grammar.ast.nodes import Node, said_fields
 from cq.lang.aggregates import lookup
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
@@ -125,6 +126,7 @@ def _rows(
     limit: int | None,
 ) -> Relation:  # fmt: skip
     """Each row beside the rows that it names, or the first of them."""
+    inside = _for_each(inside, left)
     select = inside.select
     named: dict[ast.ColumnRef, ast.ColumnRef] = {}
     for ref in (r for a in inside.about for r in _refs(a) if finds(inside.relation, r)):
@@ -144,23 +146,54 @@ def _rows(
     return _beside(replace(left, columns=joined.columns[: len(left.columns)]), joined.node, columns, right)
 
 
+def _for_each(inside: Inside, left: Relation) -> Inside:
+    """The sub-query with each OVER of the rows of equal keys: those that one row outside names."""
+    select = inside.select
+    if not any(isinstance(n, ast.Call) and n.over is not None for item in select.items for n in below(item)):
+        return inside
+    keys = _keys(inside, left, _OVER)
+    items, windows = _partitioned(select.items, keys), _partitioned(select.windows, keys)
+    return replace(inside, select=replace(select, items=items, windows=windows))
+
+
+def _partitioned(value: Any, keys: tuple[ast.Expr, ...]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_partitioned(v, keys) for v in value)
+    if not isinstance(value, Node):
+        return value
+    value = replace(value, **{f: _partitioned(getattr(value, f), keys) for f in said_fields(type(value))})
+    if isinstance(value, ast.WindowSpec) and value.base is None:
+        return replace(value, partition_by=(*value.partition_by, *keys))
+    return value
+
+
 def _first(inside: Inside, left: Relation, query: ast.Query, limit: int) -> ast.Expr:
     """The condition of the rows that LIMIT counts: of equal keys the first by ORDER BY."""
-    keys = [equality(a, inside.relation, left) or _no_equality(a) for a in inside.about]
     order = tuple(replace(o, expr=_ordered(o.expr, inside.select)) for o in query.order_by)
     at = query.span
-    over = ast.WindowSpec(tuple(mine for mine, _ in keys), order, None, None, span=at)
+    over = ast.WindowSpec(_keys(inside, left, _LIMIT), order, None, None, span=at)
     number = ast.Call("row_number", over=over, span=at, name_span=at, over_span=at)
     return ast.Binary("<=", number, ast.NumberLiteral(str(limit), span=at), span=at, op_span=at)
 
 
-def _no_equality(node: ast.Expr) -> NoReturn:
-    raise compile_error(
-        "CQ0502",
-        "LIMIT in LATERAL counts rows of equal keys: its WHERE compares columns outside by = alone",
-        node.span,
-        help="the last row before each: write a ASOF LEFT JOIN b ON a.k = b.k AND a.ts >= b.ts",
-    )
+_LIMIT = (
+    "LIMIT in LATERAL counts rows of equal keys: its WHERE compares columns outside by = alone",
+    "the last row before each: write a ASOF LEFT JOIN b ON a.k = b.k AND a.ts >= b.ts",
+)
+_OVER = (
+    "OVER in LATERAL is of rows of equal keys: its WHERE compares columns outside by = alone",
+    "join the two, and write OVER (PARTITION BY the columns outside …) of the joined rows",
+)
+
+
+def _keys(inside: Inside, left: Relation, of: tuple[str, str]) -> tuple[ast.Expr, ...]:
+    """What WHERE compares with columns outside. CQ0502 where it does so by more than =."""
+    pairs = [(a, equality(a, inside.relation, left)) for a in inside.about]
+    other = next((a for a, pair in pairs if pair is None), None)
+    if other is not None:
+        message, way_out = of
+        raise compile_error("CQ0502", message, other.span, help=way_out)
+    return tuple(pair[0] for _, pair in pairs if pair is not None)
 
 
 def _ordered(expr: ast.Expr, select: ast.Select) -> ast.Expr:
