@@ -221,6 +221,9 @@ MUTANTS = {
     "a text comes before what it begins with": in_ranks(
         "order != 0 else first - second", "order != 0 else second - first", "ranks_words"
     ),
+    "what was handed over began as its part did": in_ranks(
+        "if ld_i64(record, RANKED_FIRST) != first:", "if ld_i64(record, RANKED_FIRST) == 0:", "ranks_sorting"
+    ),
     "rows before the offset leave": in_ranks("min_i64(ld_i64(ranks, RANKS_SKIP), rows)", "min_i64(0, rows)"),
     "the worst row is not looked for when one leaves": in_ranks(
         "        root = _merged(ranks, rest, number)", "        root = rest if rest != 0 else number"

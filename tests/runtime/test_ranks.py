@@ -86,15 +86,14 @@ class Rows:
         table_settle(ld_i64(self.ranks, w.RANKS_TABLE))
         return next((e for e in self.entries() if ld_i64(e, ENTRY_KEYS) == key), 0)
 
-    def leave(self, instant: int) -> list[tuple[int, bytes]]:
-        """The numbers and texts of what leaves, with the first arrival of its partition checked on the way."""
+    def leave(self, instant: int) -> list[tuple[int, bytes, int]]:
+        """The numbers and texts of what leaves, and when the first row of its partition came."""
         assert r.ranks_due(self.ranks, instant) == 1
         found = []
         while ld_i64(self.ranks, w.RANKS_LEFT) != 0:
             record = r.ranks_first(self.ranks)
             text = self.memory.read(string_address(self.ranks, record, TEXT), string_length(record, TEXT))
-            found.append((ld_i64(record, NUMBER), text))
-            assert ld_i64(record, w.RANKED_FIRST) <= found[-1][0]
+            found.append((ld_i64(record, NUMBER), text, ld_i64(record, w.RANKED_FIRST)))
             r.ranks_pop(self.ranks)
         return found
 
@@ -103,7 +102,7 @@ class Rows:
         return ld_i64(self.ranks, w.RANKS_NEXT)
 
 
-def expected(rows: list[Row], instant: int, keep: int, skip: int) -> list[tuple[int, bytes]]:
+def expected(rows: list[Row], instant: int, keep: int, skip: int) -> list[tuple[int, bytes, int]]:
     """Partitions by first arrival, the rows of each by value, text descending, number."""
     partitions: dict[int, list[Row]] = {}
     for row in rows:
@@ -111,10 +110,11 @@ def expected(rows: list[Row], instant: int, keep: int, skip: int) -> list[tuple[
             partitions.setdefault(row.key, []).append(row)
     found = []
     for part in partitions.values():
+        first = part[0].number
         part.sort(key=lambda row: row.text, reverse=True)  # equal ones stay as they are
         part.sort(key=lambda row: row.value)
         last = len(part) if keep < 0 else keep
-        found += [(row.number, row.text) for row in part[skip:last]]
+        found += [(row.number, row.text, first) for row in part[skip:last]]
     return found
 
 
@@ -161,7 +161,7 @@ def test_rows_that_are_no_better_take_no_memory() -> None:
             if n == 100:
                 held = r.ranks_held_bytes(rows.ranks)
         assert r.ranks_held_bytes(rows.ranks) <= held + 4 * 65536  # the texts that are gone are moved out in time
-        assert [n for n, _ in rows.leave(NEVER)] == [2999, 2997, 2995, 2993]
+        assert [n for n, *_ in rows.leave(NEVER)] == [2999, 2997, 2995, 2993]
         r.ranks_drop(rows.ranks)
 
 
@@ -241,7 +241,7 @@ def test_rows_that_came_at_one_instant_keep_their_order() -> None:
         for n in range(5):
             assert rows.put(Row(NEVER, 0, 1, b"", 7 - n // 3))
             st_i64(record_at(rows.ranks, n + 1), NUMBER, 10 + n)
-        assert [n for n, _ in rows.leave(NEVER)] == [10, 11, 12, 13, 14]
+        assert [n for n, *_ in rows.leave(NEVER)] == [10, 11, 12, 13, 14]
         r.ranks_drop(rows.ranks)
 
 

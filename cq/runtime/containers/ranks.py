@@ -50,6 +50,7 @@ from cq.runtime.containers.ranks_words import (
     RANK_WORDS,
     RANK_WORST,
     RANKED_ARRIVAL,
+    RANKED_FIRST,
     RANKED_ORDER,
     RANKS_AFTER,
     RANKS_AT,
@@ -159,7 +160,9 @@ def ranks_commit(ranks: int, entry: int, arrival: int) -> int:
     number = ld_i64(ranks, RECORDS_FRESH)
     arrival = max_i64(arrival, ld_i64(ranks, RANKS_LAST) + 1)
     st_i64(ranks, RANKS_LAST, arrival)
-    st_i64(record_at(ranks, number), RANKED_ARRIVAL, arrival)
+    record = record_at(ranks, number)
+    st_i64(record, RANKED_ARRIVAL, arrival)
+    st_i64(record, RANKED_FIRST, ld_i64(entry, ENTRY_FIRST))
     put_record(ranks, entry, number)
     return 0
 
@@ -304,7 +307,9 @@ def ranks_first(ranks: int) -> int:
     items = ld_i64(ranks, RANKS_ITEMS)
     at = ld_i64(ranks, RANKS_AT)
     if ld_i64(ranks, RANKS_LEFT) > PREFETCHED:
-        prefetch(record_at(ranks, ld_i64(items, (at + PREFETCHED) * ITEM_WORDS + ITEM_NUMBER)))
+        ahead = record_at(ranks, ld_i64(items, (at + PREFETCHED) * ITEM_WORDS + ITEM_NUMBER))
+        prefetch(ahead)
+        prefetch(ahead + ld_i64(ranks, TABLE_STRIDE) - 8)
     return record_at(ranks, ld_i64(items, at * ITEM_WORDS + ITEM_NUMBER))
 
 
@@ -313,7 +318,8 @@ def ranks_pop(ranks: int) -> int:
     """The record that leaves next has left."""
     at = ld_i64(ranks, RANKS_AT)
     left = ld_i64(ranks, RANKS_LEFT) - 1
-    record_free(ranks, ld_i64(ld_i64(ranks, RANKS_ITEMS), at * ITEM_WORDS + ITEM_NUMBER))
+    if ld_i64(ld_i64(ranks, RANKS_TABLE), TABLE_COUNT) != 0:  # else all records are forgotten at once (`_settle`)
+        record_free(ranks, ld_i64(ld_i64(ranks, RANKS_ITEMS), at * ITEM_WORDS + ITEM_NUMBER))
     st_i64(ranks, RANKS_AT, at + 1)
     st_i64(ranks, RANKS_LEFT, left)
     if left == 0:

@@ -37,7 +37,8 @@ name_words(globals())
 def put_ranked(ranks: int, items: int, n: int, number: int, first: int) -> None:
     """Item n is this record, whose partition arrived at `first`."""
     record = record_at(ranks, number)
-    st_i64(record, RANKED_FIRST, first)
+    if ld_i64(record, RANKED_FIRST) != first:  # what is not written need not be written back
+        st_i64(record, RANKED_FIRST, first)
     st_i64(items, n * ITEM_WORDS + ITEM_ORDER, ld_i64(record, RANKED_ORDER))
     st_i64(items, n * ITEM_WORDS + ITEM_NUMBER, number)
 
