@@ -10,10 +10,10 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 
-from cq.codegen.flow import CLOSE, CONSUME, DUE_BY_DATA, DUE_ON_GRID, FINISH
+from cq.codegen.flow import CHAINED, CLOSE, CONSUME, DUE_BY_DATA, DUE_ON_GRID, FINISH
 from cq.codegen.state.moving import HOLDS
-from cq.planner.operators import __name__ as _NODES
-from cq.planner.plan.node import OPERATORS, BadOperator, Leaf, LogicalNode
+from cq.planner import __name__ as _PLANNER
+from cq.planner.plan.node import OPERATORS, BadOperator, Leaf, LogicalNode, Stateless
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
@@ -27,6 +27,8 @@ def problems(operators: dict[str, type[LogicalNode]]) -> Iterator[str]:
             yield f"operator {name}: nothing writes what it does with a row (@consumes)"
         if closes and name not in CLOSE:
             yield f"operator {name}: it closes, and nothing writes that (@closes)"
+        if not closes and _may_wait(node) and name not in CLOSE:
+            yield f"operator {name}: rows wait for a time, and nothing writes what happens then (@closes)"
         if closes and (name in DUE_BY_DATA) + (name in DUE_ON_GRID) != 1:
             yield f"operator {name}: it closes, by data or on a grid (@due_by_data or @due_on_grid)"
         if _said(node, "input_keys") is not None and name not in HOLDS:
@@ -40,8 +42,17 @@ def _said(node: type[LogicalNode], what: str) -> object:
     return getattr(node, what)
 
 
+def _may_wait(node: type[LogicalNode]) -> bool:
+    """Whether there is a time for which its rows may wait: known only of a node, not of the class."""
+    return not issubclass(node, Stateless) and isinstance(_said(node, "waits_on"), property)
+
+
 def _complete() -> None:
-    found = list(problems({n: c for n, c in OPERATORS.items() if c.__module__.startswith(f"{_NODES}.")}))
+    found = list(problems({n: c for n, c in OPERATORS.items() if c.__module__.startswith(f"{_PLANNER}.")}))
+    if CHAINED not in CONSUME:
+        found.append(
+            f"nothing writes what takes the events of transactions that are run together (@consumes {CHAINED})"
+        )
     if found:
         raise BadOperator("; ".join(found))
 

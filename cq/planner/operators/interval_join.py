@@ -38,6 +38,7 @@ class IntervalJoin(Joined):
     left_input = LEFT
     right_input = RIGHT
     emits_at_end = False
+    waits_on = (None, None)  # rows are matched as they come
     uses_time = True
     fan_out = None
 
@@ -94,11 +95,6 @@ class IntervalJoin(Joined):
 
     def holds_back(self, port: int) -> bool:
         return False
-
-    @property
-    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
-        """Rows are matched as they come."""
-        return (None, None)
 
     @property
     def closes(self) -> bool:

@@ -203,6 +203,7 @@ class UntimedJoin(Joined):
     left_input = 0  # within one event left rows come first
     right_input = 1
     closes = False
+    waits_on = (None, None)  # rows are matched as they come
     uses_time = False
     fan_out = None
 
@@ -222,11 +223,6 @@ class UntimedJoin(Joined):
 
     def holds_back(self, port: int) -> bool:
         return False
-
-    @property
-    def waits_on(self) -> tuple[None, None]:
-        """Rows are matched as they come."""
-        return (None, None)
 
     @property
     def cost_ns(self) -> int:

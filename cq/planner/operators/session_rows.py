@@ -39,6 +39,7 @@ class SessionRows(AddsColumns):
     gap_us: int
 
     op_class = OpClass.PARTITIONED
+    waits_on = (None,)  # rows are kept as they come
     fan_out = 1
     fails_itself = False
     may_drop = False
@@ -96,11 +97,6 @@ class SessionRows(AddsColumns):
 
     def holds_back(self, port: int) -> bool:
         return True
-
-    @property
-    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
-        """Rows are kept as they come."""
-        return (None,)
 
     @property
     def state(self) -> StateBound:

@@ -63,6 +63,7 @@ class Sort(OneInput):
     offset: int = 0
 
     op_class = OpClass.PARTITIONED
+    waits_on = (None,)  # rows are kept as they come
     fan_out = 1
     fails_itself = False
     merges_exactly = True
@@ -125,11 +126,6 @@ class Sort(OneInput):
 
     def holds_back(self, port: int) -> bool:
         return True
-
-    @property
-    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
-        """Rows are kept as they come."""
-        return (None,)
 
     @property
     def closes(self) -> bool:

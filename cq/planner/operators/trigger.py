@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cq.lang.expressions import Expr, columns_of
-from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.lang.schema import Field, Schema
 from cq.lang.types import BIGINT, VARCHAR
 from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
@@ -59,6 +59,7 @@ class Trigger(OneInput):
     contents: bool = False
 
     op_class = OpClass.STATEFUL
+    waits_on = (None,)  # events are taken as they come
     fails_itself = False
     closes = False
     may_drop = True
@@ -138,11 +139,6 @@ class Trigger(OneInput):
 
     def holds_back(self, port: int) -> bool:
         return self.contents
-
-    @property
-    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
-        """Events are taken as they come."""
-        return (None,)
 
     @property
     def emits_at_end(self) -> bool:

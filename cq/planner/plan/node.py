@@ -8,6 +8,7 @@ node does to rows is defined in `cq/reference/operators/<name>.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise
@@ -104,6 +105,11 @@ DECLARATIONS = (
     "describe",
 )
 """What every operator says about itself; see the members of `LogicalNode` for what each means."""
+
+ABOUT_EXPRESSIONS = ("expressions", "map_expressions", "columns_read", "parameters")
+"""The answers that depend on every expression of a node."""
+
+_EXPRESSIVE = re.compile(r"\b(?:Expr|OrderKey|AggregateCall)\b")  # types of fields with expressions in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,9 +417,7 @@ def _problems(cls: type[LogicalNode]) -> Iterator[str]:
     op_class = getattr(cls, "op_class", None)
     if op_class is None:
         yield "has no op_class"
-    missing = [n for n in DECLARATIONS if getattr(cls, n) is getattr(LogicalNode, n)]
-    if issubclass(cls, Leaf) and cls.ends is Leaf.ends:
-        missing.append("ends")
+    missing = [n for n in (*DECLARATIONS, *sorted(set(dir(cls)) - set(DECLARATIONS))) if _is_open(getattr(cls, n))]
     if not _sets_schema(cls):
         missing.append("schema")
     if missing:
@@ -430,8 +434,25 @@ def _problems(cls: type[LogicalNode]) -> Iterator[str]:
     constants = ((n, getattr(cls, n)) for n in ANSWERS)
     yield from (f"{n} is {a!r}" for n, a in constants if not _computed(a) and not ANSWERS[n](a))
     yield from (f"answers {n} again over {base.__name__}" for n, base in _answered_again(cls))
+    yield from (f"adds {f} and leaves {n} to {base.__name__}" for f, n, base in _left_to_bases(cls))
     if not cls.__doc__:
         yield "has no docstring"
+
+
+def _is_open(answer: object) -> bool:
+    """Whether a base leaves this to the classes that derive from it."""
+    method = answer.fget if isinstance(answer, property) else answer
+    return getattr(getattr(method, "__code__", None), "co_names", ()) == (NotImplementedError.__name__,)
+
+
+def _left_to_bases(cls: type[LogicalNode]) -> Iterator[tuple[str, str, type]]:
+    """(field, declaration, base): an expression that a class adds and that the answer of its base knows nothing of."""
+    for above in (c for c in cls.__mro__ if issubclass(c, LogicalNode)):
+        added = [f for f, kind in vars(above).get("__annotations__", {}).items() if _EXPRESSIVE.search(str(kind))]
+        for name in ABOUT_EXPRESSIONS if added else ():
+            base = next(c for c in cls.__mro__ if name in vars(c))
+            if base is not above and issubclass(above, base):
+                yield added[0], name, base
 
 
 def _answered_again(cls: type[LogicalNode]) -> Iterator[tuple[str, type]]:
@@ -448,11 +469,16 @@ def _answered_again(cls: type[LogicalNode]) -> Iterator[tuple[str, type]]:
 
 
 def complete(room: str, known: Collection[str]) -> None:
-    """Raise BadOperator, with the names, where an operator of queries is not among those that a room knows."""
-    ours = (n for n, c in OPERATORS.items() if c.__module__.startswith("cq.planner.operators."))
+    """Raise BadOperator, with the names, unless the operators of queries are those that a room knows."""
+    ours = [n for n, c in OPERATORS.items() if c.__module__.startswith("cq.planner.operators.")]
     missing = [n for n in ours if n not in known]
     if missing:
         raise BadOperator(f"{room} does not know operator {', '.join(missing)}")
+    strangers = [n for n in known if n not in OPERATORS]
+    if strangers:
+        raise BadOperator(
+            f"{room} knows operator {', '.join(strangers)}, and no node is registered as that (@operator)"
+        )
 
 
 def _sets_schema(cls: type[LogicalNode]) -> bool:
