@@ -71,6 +71,21 @@ def test_compiled_they_give_them_too(seed: int, texts: bool) -> None:
         assert made.native(Way(workers)) == expected, (seed, workers)
 
 
+@pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(n, marks=pytest.mark.long) for n in range(8, 300))])
+def test_rows_that_bodies_insert_into_streams_are_those_of_one_loop(seed: int, texts: bool) -> None:
+    made = random_chains(seed, 40, texts=texts, fills=True)
+    assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
+
+
+def test_compiled_they_insert_them_too() -> None:
+    made = random_chains(1000, 2_000, texts=True, fills=True)
+    expected = made.reference()
+    assert expected.rows["result_4"], "the stream has rows"
+    for workers in WORKERS:
+        assert made.native(Way(workers)) == expected, workers
+
+
 CONTENTION: list[tuple[str, Mapping[str, Any]]] = [
     ("streaming_ledger", {"accounts": 64, "balance": 20_000}),
     ("streaming_ledger", {"accounts": 2, "balance": 30_000, "transfers": 1.0}),

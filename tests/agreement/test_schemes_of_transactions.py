@@ -48,6 +48,13 @@ def test_so_they_do_with_texts_in_tables_and_keys(scheme: str, seed: int) -> Non
     assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
 
 
+@pytest.mark.parametrize("scheme", COMPARED)
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 200))])
+def test_rows_that_bodies_insert_into_streams_are_those_of_one_loop(scheme: str, seed: int) -> None:
+    made = by(scheme, random_chains(seed, 40, texts=seed % 2 == 1, fills=True))
+    assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
+
+
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("scheme", COMPARED)
 def test_compiled_they_give_them_too(scheme: str, texts: bool) -> None:

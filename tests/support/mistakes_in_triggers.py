@@ -120,4 +120,61 @@ OF_TRIGGERS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
     + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(33))
     + "END;",
+    "trigger_writes_a_view": ACCOUNT
+    + PER_MIN
+    + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO per_min VALUES (new.ts, new.ts, 1, 2);",
+    "trigger_fills_its_stream": BID + "CREATE STREAM o (k BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON o INSERT INTO o VALUES (new.k);",
+    "triggers_fill_a_ring": BID + "CREATE STREAM o (k BIGINT);\nCREATE STREAM p (k BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);\n"
+    "CREATE TRIGGER u AFTER INSERT ON o INSERT INTO p VALUES (new.k);\n"
+    "CREATE TRIGGER v AFTER INSERT ON p INSERT INTO o VALUES (new.k);",
+    "trigger_on_a_stream_filled_below": BID + "CREATE STREAM o (k BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON o SELECT new.k;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);",
+    "query_of_a_stream_filled_below": BID + "CREATE STREAM o (k BIGINT);\nSELECT k FROM o;\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);",
+    "trigger_fills_what_is_read": BID + "CREATE STREAM o (k BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);\nSELECT k FROM o;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid INSERT INTO o VALUES (7);",
+    "trigger_fills_a_later_stream": BID + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);\n"
+    "CREATE STREAM o (k BIGINT);",
+    "trigger_fills_by_conflict": BID + "CREATE STREAM o (k BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction) ON CONFLICT DO NOTHING;",
+    "trigger_fills_by_group": BID + "CREATE STREAM o (k BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o SELECT new.auction ORDER BY 1;",
+    "trigger_fills_too_few_columns": BID + "CREATE STREAM o (k BIGINT, n BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);",
+    "filled_stream_without_columns": BID + "CREATE STREAM o;\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);",
+    "filled_stream_of_rows": BID + "CREATE STREAM o (a ROW<b BIGINT, c BIGINT>);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);",
+    "filled_stream_with_a_delay": BID
+    + "CREATE STREAM o (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction, new.ts);",
+    "filled_stream_of_a_computed_time": BID
+    + "CREATE STREAM o (ts TIMESTAMP, day AS DATE_TRUNC('day', ts), WATERMARK FOR day);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.ts);",
+    "filled_stream_of_another_time": BID + "CREATE STREAM o (k BIGINT, at TIMESTAMP, WATERMARK FOR at);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction, new.ts + INTERVAL '1' HOUR);\n"
+    "SELECT * FROM o;",
+    "filled_stream_of_events_without_time": "CREATE STREAM s (k BIGINT) WITH (connector = 'file', path = 's.csv');\n"
+    "CREATE STREAM o (k BIGINT, at TIMESTAMP, WATERMARK FOR at);\n"
+    "CREATE TRIGGER t AFTER INSERT ON s INSERT INTO o VALUES (new.k, TIMESTAMP '2024-01-01');\nSELECT * FROM o;",
+    "filled_stream_beside_events_without_time": ACCOUNT
+    + "CREATE STREAM s (k VARCHAR) WITH (connector = 'file', path = 's.csv');\n"
+    "CREATE STREAM o (k VARCHAR, at TIMESTAMP, WATERMARK FOR at);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid BEGIN DELETE FROM account WHERE card = new.item;\n"
+    "  INSERT INTO o VALUES (new.item, new.ts); END;\n"
+    "CREATE TRIGGER u AFTER INSERT ON s DELETE FROM account WHERE card = new.k;\nSELECT * FROM o;",
+    "trigger_fills_a_sink_without_columns": BID + "CREATE SINK o WITH (connector = 'file', path = 'o.csv');\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);",
+    "trigger_fills_a_sink_of_a_query": BID + "CREATE SINK o (k BIGINT) WITH (connector = 'file', path = 'o.csv');\n"
+    "INSERT INTO o SELECT auction FROM bid;\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);",
+    "query_fills_a_sink_of_a_trigger": BID + "CREATE SINK o (k BIGINT) WITH (connector = 'file', path = 'o.csv');\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction);\n"
+    "INSERT INTO o SELECT auction FROM bid;",
+    "trigger_changes_a_sink": BID + "CREATE SINK o (k BIGINT) WITH (connector = 'file', path = 'o.csv');\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE o SET k = 1 WHERE k = new.auction;",
 }

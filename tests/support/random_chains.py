@@ -18,22 +18,26 @@ TEXTS = (None, "", "w", "more than twelve bytes")
 CHECKS = ("", ", CHECK (n >= 0)", ", CHECK (m IS NULL OR m < 20)", ", CHECK (n + COALESCE(m, 0) > -5)")
 
 
-def random_chains(seed: int, events: int, keys: int = 4, texts: bool = False, changes: bool = False) -> Prepared:
+def random_chains(
+    seed: int, events: int, keys: int = 4, texts: bool = False, changes: bool = False, fills: bool = False
+) -> Prepared:
     """A query of a seed with its input, whose transactions are to run in chains. texts: tables have some, keys too.
 
-    changes: what is changed is read, too.
+    changes: what is changed is read, too.  fills: bodies insert rows into a stream, which is read.
     """
     r = random.Random(seed)
-    drawn = _Drawn(r, [f"t{n}" for n in range(r.choice((1, 1, 2)))], texts)
-    said = [STREAM, *map(drawn.table, drawn.tables)]
+    drawn = _Drawn(r, [f"t{n}" for n in range(r.choice((1, 1, 2)))], texts, fills)
+    said = [STREAM, *["CREATE STREAM o (x BIGINT, w VARCHAR, ts TIMESTAMP);"] * fills, *map(drawn.table, drawn.tables)]
     triggers = [f"g{n}" for n in range(r.choice((1, 1, 2)))]
     for name in triggers:
         when = r.choice(("", "", f" WHEN ({drawn.condition()})"))
         body = " ".join(drawn.statement(0) for _ in range(r.randint(1, 4)))
+        body += f" {drawn.fill(drawn.tables[0])}" * fills
         said.append(f"CREATE TRIGGER {name} AFTER INSERT ON s{when} BEGIN ATOMIC {body} END;")
     for name in triggers:
         said.append(f"SELECT * FROM {name}; SELECT a, b, c, ts, reason FROM {name}_rejected;")
     said += [f"SELECT * FROM {name};" for name in drawn.tables]
+    said += ["SELECT * FROM o;"] * fills
     if changes:
         said += [f"SELECT * FROM {name}_changes;" for name in sorted(drawn.written)]
     made = Prepared("SET transactions = 'chains';\n" + "\n".join(said))
@@ -56,8 +60,8 @@ def random_chains(seed: int, events: int, keys: int = 4, texts: bool = False, ch
 
 
 class _Drawn:
-    def __init__(self, r: random.Random, tables: list[str], texts: bool) -> None:
-        self.r, self.tables, self.texts = r, tables, texts
+    def __init__(self, r: random.Random, tables: list[str], texts: bool, fills: bool) -> None:
+        self.r, self.tables, self.texts, self.fills = r, tables, texts, fills
         self.two_keys = {t: r.random() < (0.7 if texts else 0.3) for t in tables}
         self.written: set[str] = set()
 
@@ -79,8 +83,8 @@ class _Drawn:
         return made + (f" INSERT INTO {name} ({key}, n) VALUES {', '.join(rows)};" if rows else "")
 
     def statement(self, depth: int) -> str:
-        kinds = ("update", "several", "insert", "delete", "show", "if", "signal")
-        (kind,) = self.r.choices(kinds, (6, 4, 3, 2, 3, 3 * (depth < 2), 1))
+        kinds = ("update", "several", "insert", "delete", "show", "if", "signal", "fill")
+        (kind,) = self.r.choices(kinds, (6, 4, 3, 2, 3, 3 * (depth < 2), 1, 6 * self.fills))
         table = self.r.choice(self.tables)
         self.written |= {table} if kind in {"update", "several", "insert", "delete"} else set()
         match kind:
@@ -111,10 +115,23 @@ class _Drawn:
                     f"SELECT {self.value()} AS x, n AS y, t.x AS z, UPPER(new.w) || 'x' AS w FROM {table} AS t"
                     f" WHERE {self.keys(table, 't.')};"
                 )
+            case "fill":
+                return self.fill(table)
             case "if":
                 other = f" ELSE {self.statement(depth + 1)}" if self.r.random() < 0.5 else ""
                 return f"IF {self.condition(rows=True)} THEN {self.statement(depth + 1)}{other} END IF;"
         return f"IF {self.condition(rows=True)} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF;"
+
+    def fill(self, table: str) -> str:
+        """INSERT INTO the stream: a row, rows of the table, or one for each element."""
+        pick = self.r.random()
+        if pick < 0.3:
+            return f"INSERT INTO o VALUES ({self.value()}, new.w || 'x', new.ts);"
+        if pick < 0.6:
+            return (
+                f"INSERT INTO o (x) SELECT {self.value()} + u.i FROM UNNEST({self.arrays()} WHERE u.i > {self.event()};"
+            )
+        return f"INSERT INTO o SELECT n, new.w, new.ts FROM {table} AS t WHERE {self.keys(table, 't.')};"
 
     def arrays(self) -> str:
         return self.r.choice(("new.d) AS u(i)", "new.d, new.e) AS u(i, j)", "new.e) WITH ORDINALITY AS u(i, j)"))

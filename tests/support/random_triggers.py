@@ -2,6 +2,7 @@
 
 Keys are few, so that accesses of one transaction meet in one row, and rows come and go. Values are small integers and
 texts, whose meaning both share; everything else of a trigger is drawn: statements, nesting, conditions, rejections.
+Every third case has streams that its triggers fill, and a trigger on one of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ from cq.records import dataclass
 
 EVENT = ("a", "b", "c", "s", "d")
 KEYS = ("k", "kk")
+FILLED = {"o0": "x BIGINT, y VARCHAR NOT NULL", "o1": "x BIGINT, y VARCHAR"}
+COUNTED = """CREATE TABLE counted (y VARCHAR PRIMARY KEY, n BIGINT NOT NULL);
+CREATE TRIGGER count AFTER INSERT ON o0 INSERT INTO counted VALUES (new.y, 1) ON CONFLICT (y) DO UPDATE SET n = n + 1;
+SELECT * FROM counted;
+"""  # what fires it are rows of o0
 TEXTS = ("", "x", "a text of more than twelve bytes", "y")
 ARRAY = "UNNEST(new.d) AS u(j)"  # which SQLite calls json_each
 Event = tuple[int | None, int | None, int | None, str | None, tuple[int | None, ...] | None]
@@ -141,16 +147,24 @@ class Case:
             for s in streams
         )
         text += "".join(f"{t.create()}\n{t.fill()}\n" for t in self.tables)
+        text += "".join(f"CREATE STREAM {name} ({FILLED[name]});\n" for name in self.filled())
         text += "".join(t.text() for t in self.triggers)
         names = [n for t in self.triggers for n in (t.name, f"{t.name}_rejected")]
         shown = [f"SELECT {'*' if not n.endswith('_rejected') else 'a, b, c, s, d'} FROM {n};\n" for n in names]
-        return text + "".join(shown) + "".join(f"SELECT * FROM {t.name};\n" for t in self.tables)
+        shown += [f"SELECT * FROM {name};\n" for name in (*(t.name for t in self.tables), *self.filled())]
+        return text + "".join(shown) + (COUNTED if "o0" in self.filled() else "")
 
     def logged(self) -> list[Table]:
         """The tables that triggers write."""
+        return [t for t in self.tables if t.name in self.written()]
+
+    def filled(self) -> list[str]:
+        """The streams that triggers fill."""
+        return [name for name in FILLED if name in self.written()]
+
+    def written(self) -> set[str]:
         steps = [s for t in self.triggers for s in _inside(t.body)]
-        written = {_written(s.text) for s in steps if isinstance(s, Sql | ForEach)}
-        return [t for t in self.tables if t.name in written]
+        return {_written(s.text) for s in steps if isinstance(s, Sql | ForEach)}
 
     def inputs(self) -> dict[str, list[tuple[object, ...]]]:
         """The rows of the streams; their times give the order in which they are merged."""
@@ -179,7 +193,7 @@ def random_case(seed: int) -> Case:
     names = [f"t{n}" for n in range(r.choice((1, 1, 2, 3)))]
     tables = tuple(_table(r, n) for n in names)
     streams = r.choice((("s0",), ("s0",), ("s0", "s1")))
-    body = _Body(r, tables)
+    body = _Body(r, tables, fills=random.Random(f"fills {seed}").random() < 0.35)
     triggers = tuple(
         Trigger(f"g{n}", streams[n % len(streams)], r.choice(("", "", body.condition(0))), body.statements(0))
         for n in range(len(streams) + r.randint(0, 1))
@@ -208,6 +222,7 @@ class _Body:
     r: random.Random
     tables: Sequence[Table]
     loops: int = 2  # over arrays that may still be drawn: each is large in generated code
+    fills: bool = False  # whether streams are filled
 
     def loop(self, share: float) -> bool:
         """Whether to draw one here."""
@@ -219,8 +234,8 @@ class _Body:
         return tuple(self.statement(depth) for _ in range(self.r.randint(1, 4 - depth)))
 
     def statement(self, depth: int) -> Statement:
-        kinds = ("update", "insert", "delete", "show", "if", "signal")
-        (kind,) = self.r.choices(kinds, (5, 4, 2, 3, 3 * (depth < 2), 1))
+        kinds = ("update", "insert", "delete", "show", "if", "signal", "fill")
+        (kind,) = self.r.choices(kinds, (5, 4, 2, 3, 3 * (depth < 2), 1, 5 * self.fills))
         table = self.r.choice(self.tables)
         match kind:
             case "update" if self.loop(0.4):
@@ -245,10 +260,30 @@ class _Body:
                     return Show(f"SELECT {self.number(1)} AS x, {self.text()} AS y")
                 own = f"SELECT {self.number(1, table)} AS x, w AS y FROM {table.name}"
                 return Show(f"{own} WHERE {self.key(table)}{self.more(table)}")
+            case "fill":
+                return self.fill(table)
             case "if":
                 other = self.statements(depth + 1) if self.r.random() < 0.5 else ()
                 return If(self.condition(0), self.statements(depth + 1), other)
         return If(self.condition(0), (Signal("'no ' || new.s"),), ())
+
+    def fill(self, table: Table) -> Statement:
+        """INSERT INTO a stream: VALUES, a SELECT, one of a row, of what is gathered, or for elements."""
+        into = f"INSERT INTO {self.r.choice((*FILLED,))}"
+        if self.loop(0.3):
+            arrays = self.arrays()
+            value = self.r.choice(("e.x" if len(arrays) > 1 else "e.j", self.number(1)))
+            where = self.r.choice(("WHERE TRUE", "WHERE e.j > 1", f"WHERE {self.condition(0)}"))
+            return ForEach(f"{into} SELECT {value}, {self.text()}", "FROM", arrays, where)
+        if self.loop(0.2):
+            said = f"SELECT SUM(n + new.a) + COUNT(*), {self.r.choice(('MIN', 'MAX'))}(w)"
+            return Sql(f"{into} {said} FROM {table.name}, {ARRAY} WHERE {self.key(table, 'u.j')}{self.more(table)}")
+        if self.r.random() < 0.3:
+            return Sql(f"{into} (y, x) VALUES ({self.text()}, {self.number(1)}), ({self.text()}, 7)")
+        if self.r.random() < 0.4:
+            return Sql(f"{into} (x, y) SELECT {self.number(1)}, {self.text()} WHERE {self.condition(0)}")
+        own = f"SELECT {self.number(1, table)}, w FROM {table.name}"
+        return Sql(f"{into} {own} WHERE {self.key(table)}{self.more(table)}")
 
     def arrays(self) -> tuple[tuple[str, ...] | str, ...]:
         listed = tuple(self.number(0) for _ in range(self.r.randint(1, 3)))
@@ -352,7 +387,7 @@ class _Rejected(Exception):
 
 
 def by_sqlite(case: Case, changes: bool = False) -> dict[str, list[tuple[object, ...]]]:
-    """What the outputs of the case are: of each trigger its rows and the events it rejects, then the tables.
+    """What the outputs of the case are: of each trigger its rows and the events it rejects, the tables, then streams.
 
     changes: then also what was changed in tables that are `logged`; the rows of one statement in SQLite's order.
     """
@@ -362,6 +397,8 @@ def by_sqlite(case: Case, changes: bool = False) -> dict[str, list[tuple[object,
         if table.rows:
             db.execute(table.fill())
         _log(db, table)
+    for name, columns in FILLED.items():
+        db.execute(f"CREATE TABLE {name} ({columns})")
     shown: dict[str, list[tuple[object, ...]]] = {}
     for t in case.triggers:
         shown[t.name], shown[f"{t.name}_rejected"] = [], []
@@ -381,6 +418,10 @@ def by_sqlite(case: Case, changes: bool = False) -> dict[str, list[tuple[object,
     for table in case.tables:
         order = ", ".join(KEYS[: table.keys])
         shown[table.name] = db.execute(f"SELECT * FROM {table.name} ORDER BY {order}").fetchall()
+    for name in case.filled():
+        shown[name] = db.execute(f"SELECT * FROM {name} ORDER BY rowid").fetchall()
+    if "o0" in shown:
+        shown["counted"] = db.execute("SELECT y, COUNT(*) FROM o0 GROUP BY y ORDER BY y").fetchall()
     for table in case.logged() if changes else ():
         shown[f"{table.name}_changes"] = db.execute(f"SELECT * FROM log_of_{table.name} ORDER BY rowid").fetchall()
     return shown

@@ -7,7 +7,8 @@ shared by all who read them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from cq.connectors.options import BY_NAME
 from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
@@ -20,6 +21,7 @@ from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.arrival import in_order_of_arrival
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
 from cq.planner.binding.file_names import names_file, stream_name
+from cq.planner.binding.filled_streams import filled_streams
 from cq.planner.binding.foreign_sources import as_sink
 from cq.planner.binding.parameters import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
@@ -40,6 +42,7 @@ from cq.planner.binding.settings import (
 )
 from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.transactions import Transactions
+from cq.planner.binding.trigger_tables import second_insert
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
 from cq.planner.plan.logical import LogicalPlan, Output
@@ -83,16 +86,18 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
     environment = environment or Environment()
     filled = sum(isinstance(s, ast.CreateRelation) and is_filled(s, environment.inputs) for s in script.statements)
     refs = (n for n in ast.walk(script) if isinstance(n, ast.TableRef) and n.as_of is not None)
-    binding = Binding(Catalog(environment, declared, frozenset(n.name for n in refs), sources=filled))
+    looked_up = frozenset(n.name for n in refs)
+    binding = Binding(Catalog(environment, declared, looked_up, filled_streams(script), sources=filled))
     with session_zone(environment.time_zone or binding.time_zone(script)):
         return _bound(script, binding)
 
 
 def _bound(script: ast.Script, binding: Binding) -> BoundScript:
     findings = Findings()
-    for statement in script.statements:
+    takes: list[Callable[[], None]] = [partial(binding.statement, s) for s in script.statements]
+    for take in (*takes, binding.fill_sinks):
         try:
-            binding.statement(statement)
+            take()
         except Silent:
             binding.failed = True
         except CompileError as error:
@@ -120,7 +125,6 @@ class Binding:
     explains: list[Explained] = field(default_factory=list)
     settings: dict[str, Setting] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
-    used_sinks: dict[str, Span] = field(default_factory=dict)
     views: dict[str, tuple[LogicalNode, Span]] = field(default_factory=dict)
     failed: bool = False
     renames: list[Diagnostic] = field(default_factory=list)
@@ -138,6 +142,8 @@ class Binding:
         match node:
             case ast.CreateRelation(kind="TABLE") if is_keyed(node):
                 self.transactions.create_table(node)
+            case ast.CreateRelation(name=name, options=()) if name in self.catalog.filled:
+                self.transactions.create_stream(node)
             case ast.CreateRelation() if (sink := as_sink(node)) is not None:
                 self.catalog.create_sink(sink)
             case ast.CreateRelation():
@@ -158,6 +164,10 @@ class Binding:
                 self.explain(node)
             case ast.CreateTrigger():
                 self.transactions.create_trigger(node)
+
+    def fill_sinks(self) -> None:
+        """The sinks into which triggers insert rows are outputs, behind those of queries."""
+        self.outputs += self.transactions.outputs()
 
     def create_view(self, node: ast.CreateView) -> None:
         """Bind the view once; all who read it share the node."""
@@ -208,14 +218,16 @@ class Binding:
             raise self.no_sink(node.target, place)
         if node.conflict is not None:
             raise compile_error("CQ0501", "ON CONFLICT is not supported yet", node.span, help="remove it")
-        if node.target in self.used_sinks:
+        if node.target in self.catalog.written:
             raise compile_error(
                 "CQ0502",
                 f'a second INSERT INTO "{node.target}" is not supported yet',
                 place,
                 help="combine the queries with UNION ALL",
             )
-        self.used_sinks[node.target] = place
+        if node.target in self.transactions.sinks:
+            raise second_insert(node.target, place)
+        self.catalog.written[node.target] = place
         bound = self.queries.top(node.query)
         rows = self.for_sink(bound, declared, node)
         return Output(node.target, rows, declared.sink, bound.limit, span=node.span)
@@ -324,7 +336,7 @@ class Binding:
         inner = node.statement
         output = self.insert(inner) if isinstance(inner, ast.Insert) else self.result(inner, "result")
         if isinstance(inner, ast.Insert):
-            del self.used_sinks[inner.target]
+            del self.catalog.written[inner.target]
         self.explains.append(Explained(LogicalPlan((output,)), node.stage.lower() if node.stage else None, node.span))
 
     def settled(self, plan: LogicalPlan) -> LogicalPlan:

@@ -111,6 +111,7 @@ class Catalog:
     """All names of a file, in the order in which its statements give them.
 
     declared: where statements give which names.  looked_up: those that a query joins FOR SYSTEM_TIME AS OF.
+    filled: streams that triggers fill.  written: the sinks that queries write into, and where.
     files: those that FROM names by their paths.  made: what makes the relation of a table or trigger when it is first
     read.  keyed: what joins rows with those of a table with a key, as of then.  called: rows that have names.
     options: those that some source has.  processing_times: columns that are PROCTIME().  undeclared_names: of sources
@@ -121,6 +122,8 @@ class Catalog:
     environment: Environment
     declared: Mapping[str, Span] = field(default_factory=dict)
     looked_up: frozenset[str] = frozenset()
+    filled: frozenset[str] = frozenset()
+    written: dict[str, Span] = field(default_factory=dict)
     relations: dict[str, Relation] = field(default_factory=dict)
     made: dict[str, Callable[[Span], Relation]] = field(default_factory=dict)
     keyed: dict[str, Callable[[ast.Join, Relation], Relation]] = field(default_factory=dict)
@@ -188,9 +191,11 @@ class Catalog:
         """Every input that was given is a stream of the text: one misspelt would leave another file to be read."""
         for name in self.environment.inputs:
             if name not in self.streams:
-                what = (
-                    "is a view, which computes its rows" if name in self.relations else "is not a stream of the query"
-                )
+                what = "is not a stream of the query"
+                if name in self.filled:
+                    what = "gets its rows from triggers"
+                elif name in self.relations:
+                    what = "is a view, which computes its rows"
                 raise self.no_stream(f'an input is given for "{name}", which {what}', name)
         for name in self.environment.extra:
             if name and name not in self.streams:

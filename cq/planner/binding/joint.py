@@ -8,7 +8,9 @@ from cq.errors import NOWHERE
 from cq.lang.expressions import Coalesce, Column, Expr, IsNull, Literal, Or, columns_of, conjunction, remap
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP
 from cq.planner.binding.made import column, compared, integer
-from cq.planner.binding.table_changes import OP, TIME
+from cq.planner.binding.table_changes import TIME
+from cq.planner.binding.targets import targets_of, widened
+from cq.planner.binding.trigger_outputs import RowTarget
 from cq.planner.binding.triggers import BoundTrigger
 from cq.planner.operators import Filter, Project, Trigger, UnionAll
 from cq.planner.plan.node import LogicalNode
@@ -37,7 +39,7 @@ class Joint:
     """Triggers as one operator. maps: for each of them where the columns of its stream are in the operator's events.
 
     loose: whether all columns of events but times count as ones that may be NULL, as they do where there are several
-    streams.  changes: the tables whose changes its programs emit.
+    streams.  targets: of each the relations for which it emits rows beside its own.
     """
 
     triggers: tuple[BoundTrigger, ...]
@@ -45,20 +47,28 @@ class Joint:
     node: Trigger
     maps: tuple[tuple[int, ...], ...]
     loose: bool
-    changes: tuple[str, ...] = ()
+    targets: tuple[tuple[RowTarget, ...], ...]
 
     @staticmethod
-    def of(triggers: tuple[BoundTrigger, ...], tables: dict[str, KeyedTable], contents: bool, loose: bool) -> Joint:
+    def of(
+        triggers: tuple[BoundTrigger, ...],
+        tables: dict[str, KeyedTable],
+        known: Sequence[RowTarget],
+        contents: bool,
+        loose: bool,
+    ) -> Joint:
+        """The operator. known: all relations for which a trigger may emit rows beside its own."""
+        targets = tuple(targets_of(t, known) for t in triggers)
         streams = list({id(t.stream): t.stream for t in triggers}.values())
         events, maps = _events(streams, {id(t.stream) for t in triggers if t.program.strict})
         names = tuple(tables)
         accesses: list[Access | Local] = []
         programs: list[Program] = []
         end = len(events.schema)
-        for t in triggers:
+        for t, emits in zip(triggers, targets, strict=True):
             own = len(t.stream.schema)
             place = _mover(maps[id(t.stream)], own, end)
-            programs.append(_renumbered(t.program.map(place), len(accesses)))
+            programs.append(_renumbered(widened(t, emits).program.map(place), len(accesses)))
             for a in t.accesses:
                 if isinstance(a, Access):
                     accesses.append(Access(names.index(t.tables[a.table]), tuple(map(place, a.key))))
@@ -70,7 +80,7 @@ class Joint:
         node = Trigger(
             events, tuple(tables.values()), tuple(accesses), tuple(programs), contents, span=triggers[0].span
         )  # fmt: skip
-        return Joint(triggers, names, node, tuple(maps[id(t.stream)] for t in triggers), loose)
+        return Joint(triggers, names, node, tuple(maps[id(t.stream)] for t in triggers), loose, targets)
 
     def emitted(self, trigger: BoundTrigger) -> Project:
         """What the trigger emits; where it selects nothing, the events that it accepts."""
@@ -79,7 +89,7 @@ class Joint:
         if not trigger.program.outputs:
             return self._event(number, node, None)
         first = self._first_output(number)
-        exprs = [self._plain(number, c) or column(node, first + c) for c in range(len(trigger.program.outputs))]
+        exprs = [self._plain(number, None, c) or column(node, first + c) for c in range(len(trigger.program.outputs))]
         names = tuple(f.name for f in trigger.program.outputs)
         return Project(node, tuple(exprs), names, span=trigger.span)
 
@@ -98,29 +108,41 @@ class Joint:
         names = (*look_up.stream.schema.names[:width], *(f.name for f in look_up.program.outputs))
         return Project(node, tuple(map(self._column, kept)), names, span=look_up.span)
 
+    def inserted(self, name: str, by: Sequence[BoundTrigger]) -> Project:
+        """The rows that these triggers insert into a stream; what is a column of the event in all of them is that."""
+        node, numbers = self._beside(name, by)
+        fields = self.targets[numbers[0][0]][numbers[0][1]].fields
+        exprs = []
+        for place in range(len(fields)):
+            plain = {self._plain(n, target, place) for n, target in numbers}
+            (value, *more) = plain
+            exprs.append(self._one_of(node, numbers, place) if more or value is None else value)
+        return Project(node, tuple(exprs), tuple(f.name for f in fields), span=self.node.span)
+
     def changed(self, name: str, by: Sequence[BoundTrigger]) -> Project:
-        """The changes that these triggers make to a table, after the event time if there is one.
-
-        A row has the changes of one program, and those of others are NULL in it.
-        """
-        number = self.changes.index(name)
-        kept = [self.node.tables[self.tables.index(n)] for n in self.changes]
-        starts = [self._changes(n) for n, t in enumerate(self.triggers) if any(t is b for b in by)]
-        here = tuple(compared("=", column(self.node, s), integer(number), self.node.span) for s in starts)
-        node = Filter(self.node, here[0] if len(here) == 1 else Or(BOOLEAN, True, here), span=self.node.span)
-
-        def value(place: int) -> Expr:
-            found = tuple(column(node, s + place) for s in starts)
-            return found[0] if len(found) == 1 else Coalesce(found[0].type, True, found)
-
-        own = kept[number].fields
-        first = 2 + sum(len(t.fields) for t in kept[:number])
-        exprs = [value(1), *(value(first + n) for n in range(len(own)))]
-        names = [OP, *(f.name for f in own)]
+        """The changes that these triggers make to a table, after the event time if there is one."""
+        node, numbers = self._beside(name, by)
+        fields = self.targets[numbers[0][0]][numbers[0][1]].fields
+        exprs: list[Expr] = [self._one_of(node, numbers, place) for place in range(len(fields))]
+        names = [f.name for f in fields]
         if self.node.schema.times:
             exprs.insert(0, column(node, self.node.schema.times[0].column))
             names.insert(0, TIME)
         return Project(node, tuple(exprs), tuple(names), span=self.node.span)
+
+    def _beside(self, name: str, by: Sequence[BoundTrigger]) -> tuple[LogicalNode, list[tuple[int, int]]]:
+        """The rows that these triggers emit for a relation; the numbers of each trigger and of the relation in it."""
+        numbers = []
+        for n, trigger in enumerate(self.triggers):
+            if any(trigger is b for b in by):
+                numbers.append((n, [t.name for t in self.targets[n]].index(name)))
+        here = tuple(compared("=", column(self.node, self._target(n)), integer(t), self.node.span) for n, t in numbers)
+        return Filter(self.node, here[0] if len(here) == 1 else Or(BOOLEAN, True, here), span=self.node.span), numbers
+
+    def _one_of(self, node: LogicalNode, numbers: Sequence[tuple[int, int]], place: int) -> Expr:
+        """A column of such rows: a row has those of one program, and those of others are NULL in it."""
+        found = tuple(column(node, self._for_target(n, t) + place) for n, t in numbers)
+        return found[0] if len(found) == 1 else Coalesce(found[0].type, True, found)
 
     def kept(self, table: str) -> Project:
         """The rows of a table in the end."""
@@ -140,15 +162,19 @@ class Joint:
         return Filter(self.node, compared("=", kind, integer(which), self.node.span), span=self.node.span)
 
     def _own(self, number: int) -> LogicalNode:
-        """What a program emits of its own, without the changes of tables."""
+        """What a program emits of its own."""
         node = self._rows(2 * number)
-        if len(self.node.programs[number].outputs) == len(self.triggers[number].program.outputs):
+        if not self.targets[number]:
             return node
-        return Filter(node, IsNull(BOOLEAN, False, column(node, self._changes(number))), span=self.node.span)
+        return Filter(node, IsNull(BOOLEAN, False, column(node, self._target(number))), span=self.node.span)
 
-    def _changes(self, number: int) -> int:
-        """Where the columns begin in which a program emits changes."""
+    def _target(self, number: int) -> int:
+        """Where the column is that says for which relation a row of a program is."""
         return self._first_output(number) + len(self.triggers[number].program.outputs)
+
+    def _for_target(self, number: int, target: int) -> int:
+        """Where the columns begin of the rows that a program emits for a relation."""
+        return self._target(number) + 1 + sum(len(t.fields) for t in self.targets[number][:target])
 
     def _event(self, number: int, node: LogicalNode, reason: Expr | None) -> Project:
         """The columns of the trigger's stream again, with the reason if there is one behind them."""
@@ -164,13 +190,17 @@ class Joint:
         before = sum(len(p.outputs) for p in self.node.programs[:number])
         return self.node.width + 2 + before
 
-    def _plain(self, number: int, output: int) -> Expr | None:
-        """The column of the event that an output is in every row; None for any other value."""
+    def _plain(self, number: int, target: int | None, place: int) -> Expr | None:
+        """The column of the event that a column is in every row a program emits for a relation, None: of its own.
+
+        None where it is any other value.
+        """
         steps = every(self.node.programs[number].steps)
         own = len(self.triggers[number].program.outputs)
+        output = place if target is None else self._for_target(number, target) - self._first_output(number) + place
+        which = Literal(BIGINT, True, None) if target is None else integer(target)
         emits = [s.values for s in steps if isinstance(s, Emit)]
-        values = {v[output] for v in emits if len(v) == own or v[own] == Literal(BIGINT, True, None)}
-        (value, *more) = values
+        (value, *more) = {v[output] for v in emits if not self.targets[number] or v[own] == which}
         if more or not isinstance(value, Column) or value.index >= self.node.width:
             return None
         return self._column(value.index)

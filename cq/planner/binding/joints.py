@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from cq.errors import compile_error
 from cq.planner.binding.joint import Joint
-from cq.planner.binding.table_changes import with_changes
+from cq.planner.binding.table_changes import changes_of, with_changes
+from cq.planner.binding.trigger_outputs import RowTarget
 from cq.planner.binding.triggers import BoundTrigger
 from cq.planner.operators import Project
 from cq.planner.plan.logical import LogicalPlan
@@ -28,11 +29,13 @@ Rows: TypeAlias = Callable[[Joint], Project]
 class TableGroup:
     """Triggers that share tables, themselves or through others.
 
-    looked_up: whether queries look something up in these tables.  look_ups: those bound so far.
+    targets: what they insert rows into.  looked_up: whether queries look something up in these tables.  look_ups: those
+    bound so far.
     """
 
     triggers: tuple[BoundTrigger, ...]
     tables: dict[str, KeyedTable]
+    targets: tuple[RowTarget, ...]
     looked_up: bool
     look_ups: list[BoundTrigger] = field(default_factory=list)
 
@@ -40,8 +43,8 @@ class TableGroup:
         """The operator for these look-ups. changes: the tables whose changes are read."""
         triggers = (*self.triggers, *look_ups)
         emitting = tuple(with_changes(t, self.tables, changes) for t in triggers)
-        joint = Joint.of(emitting, self.tables, contents, self.looked_up)
-        return replace(joint, triggers=triggers, changes=tuple(changes))
+        known = [*self.targets, *(changes_of(self.tables[n]) for n in changes)]
+        return replace(Joint.of(emitting, self.tables, known, contents, self.looked_up), triggers=triggers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,15 +86,18 @@ class Joints:
 
     def leads(self, node: LogicalNode, group: TableGroup) -> bool:
         """Whether rows of the node are made of those of the group's operator."""
-        seen: list[TableGroup] = []
+        return any(asked.group is group for asked in self.made_of(node))
+
+    def made_of(self, node: LogicalNode) -> list[Asked]:
+        """All that is read of triggers and tables to make the rows of the node."""
+        found: dict[int, Asked] = {}
         todo = [node]
         while todo:
             for n in topological([todo.pop()]):
-                found = self.asked.get(id(n))
-                if found is not None and found.group not in seen:
-                    seen.append(found.group)
-                    todo += [t.stream for t in found.group.look_ups]
-        return group in seen
+                if id(n) in self.asked and id(n) not in found:
+                    found[id(n)] = self.asked[id(n)]
+                    todo += [t.stream for t in found[id(n)].group.look_ups]
+        return [*found.values()]
 
     def look_ups_in(self, node: LogicalNode) -> Iterator[BoundTrigger]:
         """The look-ups whose rows the node reads."""
@@ -150,9 +156,8 @@ class _Settling:
             mine = [a for a in self.read if a.group is group and a.contents == asked.contents]
             look_ups = [a.look_up for a in mine if a.look_up is not None]
             changes = list(dict.fromkeys(a.changes for a in mine if a.changes is not None))
-            joint = TableGroup(tuple(map(self.over, group.triggers)), group.tables, group.looked_up).joint(
-                [self.over(t) for t in look_ups], asked.contents, changes
-            )
+            settled = replace(group, triggers=tuple(map(self.over, group.triggers)))
+            joint = settled.joint([self.over(t) for t in look_ups], asked.contents, changes)
             self.joints[key] = replace(joint, triggers=(*group.triggers, *look_ups))
         return self.joints[key]
 

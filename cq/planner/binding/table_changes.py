@@ -1,8 +1,7 @@
 """The rows that triggers insert, change and delete, as rows of a stream: what a table's changelog is made of.
 
 Where a query reads NAME_changes, the programs that write the table emit its rows beside their own: in the order of
-their steps, two for an UPDATE, before and after it, and none of a rejected event. Behind a program's own outputs are
-the number of the table among those that are read so, NULL in its own rows; the op; and the columns of each such table.
+their steps, two for an UPDATE, before and after it, and none of a rejected event.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from cq.errors import NOWHERE
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field
-from cq.lang.types import BIGINT, BOOLEAN, VARCHAR
-from cq.planner.binding.made import integer, negated
+from cq.lang.types import BOOLEAN, VARCHAR
+from cq.planner.binding.made import negated
+from cq.planner.binding.trigger_outputs import RowTarget
 from cq.planner.binding.triggers import BoundTrigger
 from cq.planner.plan.transactions import (
     Access,
@@ -39,6 +39,12 @@ def changing(triggers: Sequence[BoundTrigger], name: str) -> tuple[BoundTrigger,
     return tuple(t for t in triggers if not t.program.strict and any(_writes(t, name, t.program.steps)))
 
 
+def changes_of(table: KeyedTable) -> RowTarget:
+    """The op and the columns of a table."""
+    op = Field(OP, VARCHAR, False)
+    return RowTarget(f"{table.name}_changes", (op, *(replace(f, nullable=True) for f in table.fields)))
+
+
 def with_changes(trigger: BoundTrigger, tables: Mapping[str, KeyedTable], read: Sequence[str]) -> BoundTrigger:
     """The trigger, which emits changes of these tables, too; itself where it makes none."""
     program = trigger.program
@@ -46,10 +52,8 @@ def with_changes(trigger: BoundTrigger, tables: Mapping[str, KeyedTable], read: 
         return trigger
     own = [tables[n] for n in trigger.tables]
     starts = places(len(trigger.stream.schema), own, trigger.accesses)
-    noting = _Noting(trigger, [tables[n] for n in read], starts)
-    fields = [replace(f, nullable=True) for n in read for f in tables[n].fields]
-    outputs = (*program.outputs, Field("table", BIGINT, True), Field(OP, VARCHAR, True), *fields)
-    return replace(trigger, program=replace(program, steps=noting.steps(program.steps), outputs=outputs))
+    noting = _Noting(trigger, {n: tables[n] for n in read}, starts)
+    return replace(trigger, program=replace(program, steps=noting.steps(program.steps)))
 
 
 def _writes(trigger: BoundTrigger, name: str, steps: Sequence[Step]) -> Iterator[bool]:
@@ -66,7 +70,7 @@ class _Noting:
     """Adds to steps what emits their changes. starts: where the accesses of the trigger begin in its frame."""
 
     trigger: BoundTrigger
-    read: Sequence[KeyedTable]
+    read: Mapping[str, KeyedTable]
     starts: Sequence[int]
 
     def steps(self, steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -74,10 +78,6 @@ class _Noting:
 
     def step(self, step: Step) -> tuple[Step, ...]:
         match step:
-            case Emit(values=values):
-                nothing = (Literal(f.type, True, None) for t in self.read for f in t.fields)
-                none = (Literal(BIGINT, True, None), Literal(VARCHAR, True, None))
-                return (replace(step, values=(*values, *none, *nothing)),)
             case Choose(then=then, otherwise=otherwise):
                 return (replace(step, then=self.steps(then), otherwise=self.steps(otherwise)),)
             case Each(steps=inside):
@@ -97,23 +97,21 @@ class _Noting:
             case _:
                 return (step,)
 
-    def table(self, number: int) -> int | None:
-        """Of an access, the number of its table among those whose changes are read."""
+    def table(self, number: int) -> KeyedTable | None:
+        """The table of an access, if its changes are read."""
         access = self.trigger.accesses[number]
         assert isinstance(access, Access), f"{number} is a local"
-        names = [t.name for t in self.read]
-        name = self.trigger.tables[access.table]
-        return names.index(name) if name in names else None
+        return self.read.get(self.trigger.tables[access.table])
 
     def found(self, access: int) -> Column:
         return Column(BOOLEAN, False, self.starts[access], "found")
 
     def row(self, access: int) -> tuple[Expr, ...]:
         """The row that the access has found, as it is then."""
-        number = self.table(access)
-        assert number is not None, "a table whose changes nobody reads"
+        table = self.table(access)
+        assert table is not None, "a table whose changes nobody reads"
         start = self.starts[access] + 1
-        return tuple(Column(f.type, True, start + n, f.name) for n, f in enumerate(self.read[number].fields))
+        return tuple(Column(f.type, True, start + n, f.name) for n, f in enumerate(table.fields))
 
     def where(self, access: int, condition: Expr | None, steps: tuple[Step, ...]) -> Step:
         """The steps if the row is there and meets the condition, which is not asked of a row that is not."""
@@ -121,10 +119,6 @@ class _Noting:
         return Choose(self.found(access), inside)
 
     def emit(self, access: int, op: str, row: Sequence[Expr], condition: Expr | None = None) -> Step:
-        number = self.table(access)
-        assert number is not None, "a table whose changes nobody reads"
-        values: list[Expr] = [Literal(f.type, True, None) for f in self.trigger.program.outputs]
-        values += [integer(number), Literal(VARCHAR, False, op)]
-        for n, table in enumerate(self.read):
-            values += row if n == number else [Literal(f.type, True, None) for f in table.fields]
-        return Emit(tuple(values), condition)
+        table = self.table(access)
+        assert table is not None, "a table whose changes nobody reads"
+        return Emit((Literal(VARCHAR, False, op), *row), condition, changes_of(table).name)

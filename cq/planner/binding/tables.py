@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from cq.errors import NOWHERE, Span, amount, compile_error, did_you_mean, each
@@ -167,7 +167,7 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
         )
     rows = list(table.rows)
     taken = {tuple(row[c] for c in table.key) for row in rows}
-    order = places_of(table, node.columns, node.span)
+    order = places_of(table.fields, f'table "{table.name}"', node.columns, node.span)
     for written in node.query.body.rows:
         if len(written.values) != len(order):
             raise compile_error(
@@ -185,13 +185,13 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
     return replace(declared, table=replace(table, rows=tuple(rows)))
 
 
-def places_of(table: KeyedTable, names: tuple[str, ...], span: Span) -> list[int]:
+def places_of(fields: Sequence[Field], title: str, names: tuple[str, ...], span: Span) -> list[int]:
     """The columns that INSERT names, all of them where it names none. CQ0203 for unknown ones."""
-    known = [f.name for f in table.fields]
+    known = [f.name for f in fields]
     for name in names:
         if name not in known:
             raise compile_error(
-                "CQ0203", f'unknown column "{name}" in table "{table.name}"', span,
+                "CQ0203", f'unknown column "{name}" in {title}', span,
                 help=f"{did_you_mean(name, known)} columns: {listing(known)}".strip(),
             )  # fmt: skip
     return [known.index(n) for n in names or known]

@@ -7,20 +7,32 @@ of arrival. No trigger may follow when a query has read one of its triggers or t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from cq.errors import CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast, inline
 from cq.planner.binding.catalog import Catalog, StreamBinder, too_early
+from cq.planner.binding.filled_streams import FilledStream
+from cq.planner.binding.joint import Joint
 from cq.planner.binding.joints import Joints, TableGroup
 from cq.planner.binding.look_ups import look_up
 from cq.planner.binding.made import column
 from cq.planner.binding.order_keys import demand_order
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, relation_of
-from cq.planner.binding.table_changes import OP, TIME, changing
+from cq.planner.binding.table_changes import OP, TIME, changes_of, changing
 from cq.planner.binding.tables import LOADING, DeclaredTable, as_stream, bind_table, filled, is_filled
+from cq.planner.binding.trigger_outputs import RowTarget
+from cq.planner.binding.trigger_tables import (
+    filled_too_late,
+    in_a_circle,
+    not_filled_yet,
+    second_insert,
+    sink_without_columns,
+)
 from cq.planner.binding.triggers import BoundTrigger, bind_trigger
-from cq.planner.operators import OrderKey, Sort
+from cq.planner.operators import OrderKey, Sort, UnionAll
+from cq.planner.plan.logical import Output
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import Access, Insert, KeyedTable, Program, Read
 from cq.records import dataclass, field, replace
@@ -28,13 +40,20 @@ from cq.records import dataclass, field, replace
 
 @dataclass(slots=True)
 class Transactions:
-    """What a file says of tables and triggers so far. read: which of them a query reads."""
+    """What a file says of tables and triggers so far.
+
+    streams: those that triggers fill, by name.  stands: of those that are read, what stands for their rows.  sinks: the
+    columns of those that triggers insert rows into, and where the first one does.  read: what of all this queries read.
+    """
 
     catalog: Catalog
     tables: dict[str, DeclaredTable] = field(default_factory=dict)
     triggers: list[BoundTrigger] = field(default_factory=list)
     joints: Joints = field(default_factory=Joints)
     groups: dict[str, TableGroup] = field(default_factory=dict)
+    streams: dict[str, FilledStream] = field(default_factory=dict)
+    stands: dict[str, list[LogicalNode]] = field(default_factory=dict)
+    sinks: dict[str, Span] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
 
     @property
@@ -48,6 +67,35 @@ class Transactions:
     def is_sink(self, name: str) -> bool:
         """Whether the name is a sink."""
         return name in self.catalog.sinks
+
+    def target(self, name: str, span: Span, node: ast.CreateTrigger, stream: LogicalNode) -> RowTarget | None:
+        """The stream or sink of that name. CQ0502 where no further trigger can insert rows into it."""
+        if name in self.catalog.sinks:
+            return self.sink(name, span)
+        if name in self.catalog.filled and self.catalog.is_declared_below(name, span):
+            raise too_early(name, span)
+        if name not in self.streams:
+            return None
+        if self.is_made_of(stream, name):
+            raise in_a_circle(name, span, node)
+        if name in self.stands:
+            raise filled_too_late(name, span)
+        return self.streams[name].target
+
+    def sink(self, name: str, span: Span) -> RowTarget:
+        """The sink as what triggers insert rows into. CQ0502 without columns, and where a query fills it."""
+        fields = self.catalog.sinks[name].fields
+        if not fields:
+            raise sink_without_columns(name, span)
+        if name in self.catalog.written:
+            raise second_insert(name, span)
+        self.sinks.setdefault(name, span)
+        return RowTarget(name, fields)
+
+    def is_made_of(self, node: LogicalNode, name: str) -> bool:
+        """Whether rows of the node are made of those of a stream that triggers fill."""
+        stands = {id(n) for n in self.stands.get(name, ())}
+        return any(id(asked.stands) in stands for asked in self.joints.made_of(node))
 
     def is_relation(self, name: str) -> bool:
         """Whether the name is a stream or view."""
@@ -77,6 +125,18 @@ class Transactions:
         self.catalog.made[node.name] = lambda span: self._contents(node.name, span)
         self.catalog.made[changes] = lambda span: self._changed(node.name, span)
         self.catalog.keyed[node.name] = lambda join, left: self._looked_up(node.name, join, left)
+
+    def create_stream(self, node: ast.CreateRelation) -> None:
+        """CREATE STREAM without a source: its rows are those that triggers insert."""
+        if node.if_not_exists and node.name in self.streams:
+            return
+        self.catalog.check_free(node.name, node.name_span)
+        try:
+            self.streams[node.name] = FilledStream.declared(self.catalog, node)
+        except CompileError:
+            self.catalog.broken.add(node.name)
+            raise
+        self.catalog.made[node.name] = lambda span: self._inserted(node.name, span)
 
     def loader(self, node: ast.CreateRelation, table: KeyedTable) -> BoundTrigger:
         """What writes the rows of a source into the table it fills, before any event."""
@@ -115,6 +175,7 @@ class Transactions:
             if self.catalog.is_declared_below(node.relation, node.relation_span):
                 way = f"move its CREATE up, before this; where rows of {node.name} fire it, make one trigger of both"
                 raise too_early(node.relation, node.relation_span, way)
+            self.check_filled(node)
             stream = self.catalog.lookup(node.relation, node.relation_span)
             trigger = bind_trigger(node, stream, self)
             read = sorted(self.read & {*trigger.tables})
@@ -128,11 +189,34 @@ class Transactions:
             if read:
                 raise _too_late(f'a trigger on "{read[0]}"', node.span)
         except CompileError:
-            self.catalog.broken.update((node.name, rejected))
+            inserts = (n.target for n in ast.walk(node) if isinstance(n, ast.Insert))
+            self.catalog.broken.update((node.name, rejected, *(n for n in inserts if n in self.streams)))
             raise
         self.triggers.append(trigger)
         self.catalog.made[node.name] = lambda span: self._emitted(node.name, span)
         self.catalog.made[rejected] = lambda span: self._rejected(node.name, rejected, span)
+
+    def check_filled(self, node: ast.CreateTrigger) -> None:
+        """CQ0502 where the rows of a stream fire a trigger that fills it, or nothing above does."""
+        if node.relation not in self.streams:
+            return
+        for inside in ast.walk(node):
+            if isinstance(inside, ast.Insert) and inside.target == node.relation:
+                raise in_a_circle(inside.target, inside.target_span, node)
+        if not self.filling(node.relation) and node.relation not in self.catalog.broken:
+            way = f"; where rows of {inline.name(node.name)} lead to it, make one trigger of both"
+            raise not_filled_yet(node.relation, node.relation_span, way)
+
+    def filling(self, name: str) -> list[BoundTrigger]:
+        """The triggers so far that insert rows into a stream or sink, in the order of the file."""
+        return [t for t in self.triggers if any(target.name == name for target in t.targets)]
+
+    def outputs(self) -> list[Output]:
+        """The sinks that triggers insert rows into."""
+        made = []
+        for name, span in self.sinks.items():
+            made.append(Output(name, self._rows_into(name), self.catalog.sinks[name].sink, None, span=span))
+        return made
 
     def unread(self) -> list[Diagnostic]:
         """Triggers that nothing reads, so that they do not run."""
@@ -142,7 +226,7 @@ class Transactions:
                 f'trigger "{t.program.name}" does not run: no query reads its rows or those of its tables',
                 t.span,
                 severity="warning",
-                help=(f"SELECT * FROM {inline.name(t.tables[0] if t.tables else t.program.name)}",),
+                help=(f"SELECT * FROM {inline.name((*(i.name for i in t.targets), *t.tables, t.program.name)[0])}",),
             )
             for t in self.triggers
             if not t.program.strict and not self.read & {t.program.name, *t.tables}
@@ -160,6 +244,25 @@ class Transactions:
         group = self._group(self._sharing(trigger), ())
         rows = self.joints.ask(group, lambda j: j.rejected(trigger))
         return relation_of(rows, rejected, f'rejections of trigger "{name}"')
+
+    def _inserted(self, name: str, span: Span) -> Relation:
+        """The rows that triggers insert into a stream."""
+        by = self.filling(name)
+        if not by:
+            raise not_filled_yet(name, span)
+        return self.streams[name].relation(self._rows_into(name), by)
+
+    def _rows_into(self, name: str) -> LogicalNode:
+        """The rows that triggers insert: by event, then in the order of the triggers in the file."""
+        runs: list[tuple[TableGroup, list[BoundTrigger]]] = []
+        for trigger in self.filling(name):
+            group = self._group(self._sharing(trigger), ())
+            if not runs or runs[-1][0] is not group:
+                runs.append((group, []))
+            runs[-1][1].append(trigger)
+        self.stands[name] = [self.joints.ask(g, partial(Joint.inserted, name=name, by=by)) for g, by in runs]
+        first, *more = self.stands[name]
+        return UnionAll((first, *more)) if more else first
 
     def _contents(self, name: str, span: Span) -> Relation:
         """The rows of the table when all events have come, by key."""
@@ -203,7 +306,7 @@ class Transactions:
                 "CQ0409", f'changes of "{name}" have a column {taken} of their own, and so has the table', span,
                 help="give the column of the table another name",
             )  # fmt: skip
-        rows = self.joints.ask(group, lambda j: j.changed(name, by), changes=name)
+        rows = self.joints.ask(group, lambda j: j.changed(changes_of(self.tables[name].table).name, by), changes=name)
         return relation_of(rows, f"{name}_changes", f'changes of table "{name}"')
 
     def _looked_up(self, name: str, node: ast.Join, left: Relation) -> Relation:
@@ -246,7 +349,8 @@ class Transactions:
         self.read.update((*names, *(t.program.name for t in triggers)))
         if key not in self.groups:
             kept = {n: self.tables[n].table for n in names}
-            self.groups[key] = TableGroup(triggers, kept, not self.catalog.looked_up.isdisjoint(names))
+            targets = tuple(dict.fromkeys(target for t in triggers for target in t.targets))
+            self.groups[key] = TableGroup(triggers, kept, targets, not self.catalog.looked_up.isdisjoint(names))
         return self.groups[key]
 
     def _sharing(self, trigger: BoundTrigger) -> tuple[BoundTrigger, ...]:

@@ -41,6 +41,23 @@ class PlacedAccess:
         return remap(expr, {c: c - self.bound + self.start if c >= self.bound else c for c in columns_of(expr)})
 
 
+@dataclass(frozen=True, slots=True)
+class NamedRow:
+    """A row that a statement names: its access, where that begins in the frame, values of the statement, and what its
+    WHERE demands beyond the key."""
+
+    access: int
+    start: int
+    values: tuple[Expr, ...]
+    condition: Expr | None
+
+    @property
+    def there(self) -> Expr:
+        """Whether there is a row that meets it."""
+        found = Column(BOOLEAN, False, self.start, "found")
+        return found if self.condition is None else conjunction((found, self.condition))
+
+
 class TriggerBody(Protocol):
     """What binds a trigger's body: its frame so far, and the steps that what is being bound needs before it."""
 

@@ -1,4 +1,4 @@
-"""The columns of a trigger's rows: what all of its SELECTs give, in the types that hold it."""
+"""The columns of a trigger's rows: of its own ones, which its SELECTs give, and of those that it inserts elsewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from cq.lang.types import common_type
 from cq.planner.binding.conversion import convert
 from cq.planner.plan.transactions import Emit, Step, rebuilt
 from cq.records import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class RowTarget:
+    """A relation with rows that triggers emit beside their own. name: what the steps say that they go `into`."""
+
+    name: str
+    fields: tuple[Field, ...]
 
 
 @dataclass(slots=True)
@@ -48,7 +56,7 @@ class Outputs:
         types = [f.type for f in self.fields or ()]
 
         def one(step: Step) -> Step:
-            if isinstance(step, Emit):
+            if isinstance(step, Emit) and not step.into:
                 return replace(step, values=tuple(map(convert, step.values, types)))
             return step
 

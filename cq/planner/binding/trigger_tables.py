@@ -17,12 +17,57 @@ def no_keyed_table(name: str, span: Span, tables: Iterable[str]) -> CompileError
     return compile_error("CQ0201", cause, span, label="no such table", help=way)
 
 
-def no_sink_of_a_trigger(name: str, span: Span, trigger: str) -> CompileError:
-    """CQ0501 for a sink: the rows of the trigger can be written into it."""
-    own = inline.name(trigger)
-    way = f"SELECT the row in the trigger, and write INSERT INTO {inline.name(name)} SELECT … FROM {own}"
-    cause = f'writing into "{name}" from a trigger is not supported yet'
-    return compile_error("CQ0501", cause, span, label="no keyed table", help=way)
+def sink_without_a_key(name: str, span: Span) -> CompileError:
+    """CQ0502 for a sink whose rows a trigger would read or change."""
+    cause = f'"{name}" is a sink, and a trigger reads and changes rows of tables with a primary key'
+    way = f"keep the rows in a table, too: {_declared(inline.name(name + '_rows'))}"
+    return compile_error("CQ0502", cause, span, label="no keyed table", help=way)
+
+
+def sink_without_columns(name: str, span: Span) -> CompileError:
+    """CQ0502 for a sink whose columns no statement says."""
+    own = inline.name(name)
+    way = f"declare them: CREATE SINK {own} (column TYPE, …) WITH (…)"
+    return compile_error("CQ0502", f'the columns of sink "{name}" are not declared', span, help=way)
+
+
+def second_insert(name: str, span: Span) -> CompileError:
+    """CQ0502 where both a query and a trigger write into a sink."""
+    own = inline.name(name)
+    way = f"insert into a stream in the trigger: INSERT INTO {own} SELECT … UNION ALL SELECT … FROM stream"
+    cause = f'a query and a trigger write into "{name}", which is not supported yet'
+    return compile_error("CQ0502", cause, span, help=way)
+
+
+def in_a_circle(name: str, span: Span, node: ast.CreateTrigger) -> CompileError:
+    """CQ0502 for a stream whose rows lead to the events of the trigger that inserts them."""
+    cause = f'rows of "{name}" lead to the events of trigger "{node.name}", so it cannot insert others'
+    both = f"SELECT … FROM {inline.name(name)} UNION ALL SELECT … FROM {inline.name(name + '_2')}"
+    way = f"insert into a stream of its own, and read both: {both}"
+    return compile_error("CQ0502", cause, span, help=way)
+
+
+def not_filled_yet(name: str, span: Span, more: str = "") -> CompileError:
+    """CQ0502 for a stream that is read before the trigger that fills it. more: of the way out."""
+    way = f"move the CREATE TRIGGER that inserts into {inline.name(name)} up, before this statement{more}"
+    return compile_error("CQ0502", f'no trigger above inserts rows into "{name}"', span, help=way)
+
+
+def filled_too_late(name: str, span: Span) -> CompileError:
+    """CQ0502 for a trigger that inserts rows into a stream that a statement above it reads."""
+    cause = f'a trigger that inserts rows into "{name}" must stand before what reads it'
+    return compile_error("CQ0502", cause, span, help="move its CREATE TRIGGER up, before that")
+
+
+def not_to_be_filled(name: str, span: Span) -> CompileError:
+    """CQ0502 for INSERT INTO a stream or view whose rows come from elsewhere."""
+    cause = f'rows of "{name}" come from elsewhere, and a trigger fills tables, sinks, and streams without WITH'
+    own, other = inline.name(name), inline.name(f"{name}_2")
+    ways = (
+        f"insert into a stream of its own: CREATE STREAM {other} (column TYPE, …)",
+        f"and read both: SELECT … FROM {own} UNION ALL SELECT … FROM {other}",
+    )
+    return compile_error("CQ0502", cause, span, help=ways)
 
 
 def without_a_key(name: str, span: Span, node: ast.CreateTrigger, is_made: bool) -> CompileError:

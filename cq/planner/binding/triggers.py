@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error
-from cq.grammar import ast, inline
+from cq.errors import NOWHERE, Diagnostic, Span, compile_error
+from cq.grammar import ast
 from cq.lang.expressions import (
     Case,
     Coalesce,
@@ -20,7 +20,6 @@ from cq.lang.expressions import (
     Literal,
     Or,
     columns_of,
-    conjunction,
 )
 from cq.lang.types import BOOLEAN, VARCHAR, DataType
 from cq.planner.binding.calls import SelectCalls
@@ -30,14 +29,14 @@ from cq.planner.binding.correlated import in_order
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.row_keys import MORE_GONE, ONE_OF_THEM, SEVERAL_ROWS, keyed, no_key
-from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
+from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
 from cq.planner.binding.several_keys import Among, Key, among, row_by_row
 from cq.planner.binding.tables import DeclaredTable, places_of, stored
-from cq.planner.binding.trigger_arrays import SEVERAL, PlacedAccess, compared, each, elements, gather
-from cq.planner.binding.trigger_outputs import Outputs
+from cq.planner.binding.trigger_arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
+from cq.planner.binding.trigger_inserts import insert
+from cq.planner.binding.trigger_outputs import Outputs, RowTarget
 from cq.planner.binding.trigger_queries import (
     OF_A_VALUE,
-    OF_ELEMENTS,
     OF_ROWS,
     ArraySource,
     given,
@@ -46,7 +45,14 @@ from cq.planner.binding.trigger_queries import (
     source,
     there_of_array,
 )
-from cq.planner.binding.trigger_tables import MOST_ROWS, no_keyed_table, no_sink_of_a_trigger, too_many, without_a_key
+from cq.planner.binding.trigger_tables import (
+    MOST_ROWS,
+    no_keyed_table,
+    not_to_be_filled,
+    sink_without_a_key,
+    too_many,
+    without_a_key,
+)
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
@@ -54,7 +60,6 @@ from cq.planner.plan.transactions import (
     Choose,
     Delete,
     Emit,
-    Insert,
     Local,
     Program,
     Read,
@@ -76,6 +81,7 @@ class BoundTrigger:
     """A trigger over a frame of its own. tables: by name, those it uses; accesses count them.
 
     outputs of the program: none where the body selects nothing; then the events it accepts are its rows.
+    targets: the streams and sinks that it inserts rows into.
     """
 
     program: Program
@@ -84,6 +90,7 @@ class BoundTrigger:
     stream: LogicalNode
     relation: str
     span: Span
+    targets: tuple[RowTarget, ...] = ()
 
 
 class TriggerNames(Protocol):
@@ -94,6 +101,8 @@ class TriggerNames(Protocol):
 
     @property
     def tables(self) -> Mapping[str, DeclaredTable]: ...
+
+    def target(self, name: str, span: Span, node: ast.CreateTrigger, stream: LogicalNode) -> RowTarget | None: ...
 
     def is_broken(self, table: str) -> bool: ...
 
@@ -110,7 +119,8 @@ def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: TriggerNames)
     rows = projection(stream.node, [c.expr for c in shown], [c.name for c in shown], node.relation_span)
     body = BodyBinder(node, rows, names)
     program = body.program()
-    return BoundTrigger(program, tuple(body.accesses), tuple(body.used), rows, node.relation, node.name_span)
+    used, targets = tuple(body.used), tuple(body.targets.values())
+    return BoundTrigger(program, tuple(body.accesses), used, rows, node.relation, node.name_span, targets)
 
 
 @dataclass(slots=True)
@@ -136,6 +146,7 @@ class BodyBinder:
     used: list[str] = field(default_factory=list)
     pending: list[Step] = field(default_factory=list)
     outputs: Outputs = field(default_factory=Outputs)
+    targets: dict[str, RowTarget] = field(default_factory=dict)
     end: int = 0
 
     @property
@@ -194,11 +205,26 @@ class BodyBinder:
         if name in self.declared:
             return name
         if self.names.is_sink(name):
-            raise no_sink_of_a_trigger(name, span, self.node.name)
-        is_made = name == self.node.name or self.names.is_made(name)
-        if is_made or self.names.is_relation(name):
+            raise sink_without_a_key(name, span)
+        if self.gets_other_rows(name):
+            is_made = name == self.node.name or self.names.is_made(name)
             raise without_a_key(name, span, self.node, is_made)
         raise no_keyed_table(name, span, self.declared)
+
+    def target(self, name: str, span: Span) -> RowTarget | None:
+        """The stream or sink of that name, into which triggers insert rows; None for any other."""
+        found = self.names.target(name, span, self.node, self.stream)
+        if found is not None:
+            self.targets[name] = found
+        elif self.gets_other_rows(name):
+            raise not_to_be_filled(name, span)
+        return found
+
+    def gets_other_rows(self, name: str) -> bool:
+        """Whether the name is a stream or view whose rows no trigger inserts."""
+        if self.names.is_broken(name) or name in self.declared:
+            return False
+        return name == self.node.name or self.names.is_made(name) or self.names.is_relation(name)
 
     # ----------------------------------------------------------------------------------------------------- accesses
 
@@ -365,7 +391,7 @@ class BodyBinder:
             case ast.Update():
                 return self.update(node)
             case ast.Insert():
-                return self.insert(node)
+                return insert(self, node)
             case ast.Delete():
                 return self.delete(node)
             case ast.If():
@@ -450,7 +476,7 @@ class BodyBinder:
         made = []
         for a, value in zip(assignments, values, strict=True):
             span = a.column_span if a.column_span != NOWHERE else a.span
-            (column,) = places_of(declared, (a.column,), span)
+            (column,) = places_of(declared.fields, f'table "{table}"', (a.column,), span)
             if column in declared.key:
                 raise compile_error(
                     "CQ0502", f"{a.column} is part of the key, which does not change", span,
@@ -461,82 +487,6 @@ class BodyBinder:
             columns.append(column)
             made.append(stored(binder, value, declared.fields[column]))
         return tuple(columns), tuple(made)
-
-    def insert(self, node: ast.Insert) -> tuple[Step, ...]:
-        """A row for each of VALUES, the one of a SELECT without FROM, or one for each element of arrays."""
-        place = node.target_span if node.target_span != NOWHERE else node.span
-        table = self.table(node.target, place)
-        if isinstance(node.query.body, ast.Values):
-            steps: list[Step] = []
-            for row in node.query.body.rows:
-                own = self.insert_row(node, table, row.values, self.event())
-                steps += [*self.taken(), own]
-            return tuple(steps)
-        select = plain(node.query, OF_ELEMENTS)
-        match select.relations:
-            case ():
-                return self.insert_selected(node, table, select, self.event())
-            case (ast.Unnest() as arrays,):
-                found = elements(self, arrays, self.event())
-                return each(self, found, lambda: self.insert_selected(node, table, select, found.relation))
-        raise compile_error(
-            "CQ0502", "INSERT … SELECT FROM in a trigger is only supported for UNNEST", node.query.span,
-            help="read the values in sub-queries: VALUES ((SELECT x FROM t WHERE t.key = …))",
-        )  # fmt: skip
-
-    def insert_selected(self, node: ast.Insert, table: str, select: ast.Select, outer: Relation) -> tuple[Step, ...]:
-        """The row that is selected, where the condition of WHERE is TRUE."""
-        met = None if select.where is None else self.binder(outer).condition(select.where, "the condition of WHERE")
-        before = self.taken()
-        own = self.insert_row(node, table, given(select), outer)
-        steps = (*self.taken(), own)
-        return (*before, *steps) if met is None else (*before, Choose(met, steps))
-
-    def insert_row(self, node: ast.Insert, table: str, written: Sequence[ast.Expr], outer: Relation) -> Step:
-        declared = self.declared[table]
-        fields = declared.table.fields
-        order = places_of(declared.table, node.columns, node.span)
-        if len(written) != len(order):
-            raise compile_error(
-                "CQ0307", f"{amount(len(written), 'value')} for {amount(len(order), 'column')}", node.span,
-                help=f"columns: {listing(fields[c].name for c in order)}",
-            )  # fmt: skip
-        binder = self.binder(outer)
-        values: list[Expr] = list(declared.defaults)
-        for column, value in zip(order, written, strict=True):
-            values[column] = stored(binder, binder.bind(value), fields[column])
-        start = self.fresh(table, node.span)
-        placed = self.settle(start, table, tuple(values[c] for c in declared.table.key), node.span)
-        return Insert(placed.access, tuple(values), self.conflict(node, table, placed, values))
-
-    def conflict(
-        self, node: ast.Insert, table: str, placed: PlacedAccess, values: Sequence[Expr]
-    ) -> tuple[Step, ...] | None:
-        """What happens instead of an INSERT whose key is there."""
-        said = node.conflict
-        if said is None:
-            return None
-        declared = self.declared[table].table
-        key = {declared.fields[c].name for c in declared.key}
-        if said.columns and set(said.columns) != key:
-            raise compile_error(
-                "CQ0502", f'ON CONFLICT names other columns than the key of "{table}"', said.span,
-                help=f"write ON CONFLICT {inline.names(sorted(key))}",
-            )  # fmt: skip
-        if not said.assignments:
-            return ()
-        row = self.beside(table, None, placed.start, self.event())
-        excluded = tuple(
-            Visible(f.name, "excluded", e, needs_qualifier=True) for f, e in zip(declared.fields, values, strict=True)
-        )
-        before, self.pending = self.pending, []
-        binder = self.binder(replace(row, columns=(*row.columns, *excluded)))
-        made = [settled(binder.bind(a.value)) for a in said.assignments]
-        columns, new = self.assigned(table, said.assignments, made)
-        met = None if said.where is None else binder.condition(said.where, "the condition of WHERE")
-        reads, self.pending = tuple(self.pending), before
-        again = (Read(placed.access),) if reads else ()  # what has been read may be this very row
-        return (*reads, *again, Update(placed.access, columns, new, met))
 
     def choose(self, branches: Sequence[ast.IfBranch], otherwise: Sequence[ast.TriggerStatement]) -> Step:
         first, *more = branches
@@ -580,20 +530,3 @@ class BodyBinder:
             row = self.row(table, alias, where, self.event(), node.span, *exprs)
             steps += [*self.taken(), Emit(self.outputs.row(self.node.name, row.values, items, node.span), row.there)]
         return tuple(steps)
-
-
-@dataclass(frozen=True, slots=True)
-class NamedRow:
-    """A row that a statement names: its access, where that begins in the frame, values of the statement, and what its
-    WHERE demands beyond the key."""
-
-    access: int
-    start: int
-    values: tuple[Expr, ...]
-    condition: Expr | None
-
-    @property
-    def there(self) -> Expr:
-        """Whether there is a row that meets it."""
-        found = Column(BOOLEAN, False, self.start, "found")
-        return found if self.condition is None else conjunction((found, self.condition))

@@ -164,10 +164,14 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """If the condition, if any, is TRUE, an accepted event causes a row of these values."""
+    """If the condition, if any, is TRUE, an accepted event causes a row of these values.
+
+    into: before triggers are joined, the relation whose row it is, "" for the trigger's own.
+    """
 
     values: tuple[Expr, ...]
     condition: Expr | None = None
+    into: str = ""
 
 
 Step: TypeAlias = Read | Update | Insert | Delete | Choose | Set | Each | Reject | Emit

@@ -1,0 +1,97 @@
+"""Streams that triggers fill: CREATE STREAM without WITH, and INSERT INTO it in the bodies of triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.errors import CompileError, compile_error
+from cq.grammar import ast, inline
+from cq.lang.expressions import Column
+from cq.planner.binding.catalog import Catalog, StreamBinder
+from cq.planner.binding.declared import check_unique, declared_fields
+from cq.planner.binding.scope import Relation, Visible
+from cq.planner.binding.tables import is_keyed
+from cq.planner.binding.trigger_outputs import RowTarget
+from cq.planner.binding.triggers import BoundTrigger
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.transactions import Emit, every
+from cq.records import dataclass
+
+
+def filled_streams(script: ast.Script) -> frozenset[str]:
+    """The streams that a statement declares without a source, and into which triggers insert rows."""
+    triggers = [s for s in script.statements if isinstance(s, ast.CreateTrigger)]
+    into = {n.target for t in triggers for n in ast.walk(t) if isinstance(n, ast.Insert)}
+    relations = (s for s in script.statements if isinstance(s, ast.CreateRelation) and s.name in into)
+    return frozenset(s.name for s in relations if not s.options and not is_keyed(s))
+
+
+@dataclass(frozen=True, slots=True)
+class FilledStream:
+    """Such a stream. target: its columns but for those that are computed from them, which `shown` has, too.
+
+    time: the column that is declared to be its event time, if one is.
+    """
+
+    binder: StreamBinder
+    target: RowTarget
+    shown: list[Visible]
+    time: int | None
+
+    @staticmethod
+    def declared(catalog: Catalog, node: ast.CreateRelation) -> FilledStream:
+        """The stream as the statement declares it. CQ0403 for an event time that is not that of events."""
+        binder = StreamBinder(catalog, node)
+        binder.refuse_constraints()
+        for c in node.columns:
+            if isinstance(c.type, ast.RowType):
+                cause, way = "triggers cannot fill a row of fields", "give each field a column of its own"
+                raise compile_error("CQ0501", cause, c.span, help=way)
+        check_unique([(c.name, c.name_span) for c in node.columns])
+        plain = [c for c in node.columns if c.computed is None]
+        if not plain:
+            raise compile_error(
+                "CQ0302", f'"{node.name}" has no columns for the rows that triggers insert', node.name_span,
+                help=f"declare them: CREATE STREAM {inline.name(node.name)} (column TYPE, …)",
+            )  # fmt: skip
+        target = RowTarget(node.name, declared_fields(plain))
+        shown = binder.columns(target.fields)
+        time, delay_us, idle_us = binder.watermark(shown)
+        if time is None:
+            return FilledStream(binder, target, shown, None)
+        (mark,) = node.watermarks
+        if not isinstance(time, Column):
+            raise compile_error(
+                "CQ0403", f'the event time of "{node.name}" is computed, and that of its rows is what triggers insert',
+                mark.span, help="name a column that they insert the event time of their events into",
+            )  # fmt: skip
+        if delay_us or idle_us:
+            raise compile_error(
+                "CQ0403", f'rows of "{node.name}" are as late as the events whose triggers insert them', mark.span,
+                help=f"write WATERMARK FOR {inline.name(mark.column)}",
+            )  # fmt: skip
+        return FilledStream(binder, target, shown, time.index)
+
+    def relation(self, rows: LogicalNode, by: Sequence[BoundTrigger]) -> Relation:
+        """The stream of these rows, which these triggers insert. CQ0402 where its event time is not theirs."""
+        if self.time is not None and rows.schema.time_of(self.time) is None:
+            raise self.without_time(self.target.fields[self.time].name, self.time, by)
+        return self.binder.shown(rows, self.shown, None, self.target.name)
+
+    def without_time(self, name: str, time: int, by: Sequence[BoundTrigger]) -> CompileError:
+        """Which of the triggers does not insert the event time of its events, or has none."""
+        of = f'"{name}" is the event time of "{self.target.name}"'
+        for t in by:
+            events, emits = t.stream.schema, (s for s in every(t.program.steps) if isinstance(s, Emit))
+            if not events.times:
+                cause, way = f'events of "{t.relation}" have none', "declare one there: WATERMARK FOR column"
+                return compile_error("CQ0402", f"{of}, and {cause}", t.span, help=way)
+            values = (s.values[time] for s in emits if s.into == self.target.name)
+            if not all(isinstance(v, Column) and events.time_of(v.index) for v in values):
+                its = inline.name(events.fields[events.times[0].column].name)
+                cause = f'trigger "{t.program.name}" inserts another value than its event\'s'
+                way = f"insert new.{its} as {inline.name(name)}"
+                return compile_error("CQ0402", f"{of}, and {cause}", t.span, help=way)
+        cause = "its triggers share tables with one whose events have none"
+        way = "declare an event time for the events of all triggers on these tables"
+        return compile_error("CQ0402", f"{of}, and {cause}", by[0].span, help=way)

@@ -1,0 +1,192 @@
+"""INSERT in a trigger: rows of a table with a key, or rows that a stream or sink gets when the event is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from cq.errors import NOWHERE, Span, amount, compile_error
+from cq.grammar import ast, inline
+from cq.lang.expressions import Expr, IsNull, Literal
+from cq.lang.schema import Field
+from cq.lang.types import BOOLEAN, VARCHAR
+from cq.planner.binding.conversion import settled
+from cq.planner.binding.scope import Relation, Visible, listing
+from cq.planner.binding.tables import places_of, stored
+from cq.planner.binding.trigger_arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
+from cq.planner.binding.trigger_outputs import RowTarget
+from cq.planner.binding.trigger_queries import OF_ELEMENTS, given, plain, source
+from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Step, Update
+from cq.records import replace
+
+MakeRow: TypeAlias = Callable[[Sequence[ast.Expr], Relation], tuple[Step, ...]]
+"""(values as written, what they may name) -> the steps that insert a row of them."""
+
+
+class Inserting(TriggerBody, Protocol):
+    """What binds a body with INSERTs."""
+
+    def target(self, name: str, span: Span) -> RowTarget | None: ...
+
+    def read(self, select: ast.Select, span: Span) -> tuple[str, str | None]: ...
+
+    def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]: ...
+
+    def row(
+        self, table: str, alias: str | None, where: ast.Expr | None, outer: Relation, span: Span, *values: ast.Expr
+    ) -> NamedRow: ...
+
+    def assigned(
+        self, table: str, assignments: Sequence[ast.Assignment], values: Sequence[Expr]
+    ) -> tuple[tuple[int, ...], tuple[Expr, ...]]: ...
+
+
+def insert(body: Inserting, node: ast.Insert) -> tuple[Step, ...]:
+    """A row for each of VALUES, the one of a SELECT without FROM, or one for each element of arrays; in a stream also
+    those of rows of a table."""
+    place = node.target_span if node.target_span != NOWHERE else node.span
+    target = body.target(node.target, place)
+    if target is not None:
+        return _into_stream(body, node, target)
+    table = body.table(node.target, place)
+
+    def make(written: Sequence[ast.Expr], outer: Relation) -> tuple[Step, ...]:
+        own = _table_row(body, node, table, written, outer)
+        return (*body.taken(), own)
+
+    found = _given_rows(body, node, OF_ELEMENTS, make)
+    if found is None:
+        raise compile_error(
+            "CQ0502", "INSERT … SELECT FROM in a trigger is only supported for UNNEST", node.query.span,
+            help="read the values in sub-queries: VALUES ((SELECT x FROM t WHERE t.key = …))",
+        )  # fmt: skip
+    return found
+
+
+def _given_rows(body: Inserting, node: ast.Insert, way: str, make: MakeRow) -> tuple[Step, ...] | None:
+    """The steps for VALUES, a SELECT without FROM, and one over arrays; None for any other. way: of a longer query."""
+    if isinstance(node.query.body, ast.Values):
+        return tuple(step for row in node.query.body.rows for step in make(row.values, body.event()))
+    select = plain(node.query, way)
+    match select.relations:
+        case ():
+            return _where(body, select, body.event(), make)
+        case (ast.Unnest() as arrays,):
+            found = elements(body, arrays, body.event())
+            return each(body, found, lambda: _where(body, select, found.relation, make))
+    return None
+
+
+def _where(body: Inserting, select: ast.Select, outer: Relation, make: MakeRow) -> tuple[Step, ...]:
+    """The row that is selected, where the condition of WHERE is TRUE."""
+    met = None if select.where is None else body.binder(outer).condition(select.where, "the condition of WHERE")
+    before = body.taken()
+    steps = make(given(select), outer)
+    return (*before, *steps) if met is None else (*before, Choose(met, steps))
+
+
+# ------------------------------------------------------------------------------------------------------------- tables
+
+
+def _table_row(body: Inserting, node: ast.Insert, table: str, written: Sequence[ast.Expr], outer: Relation) -> Step:
+    declared = body.declared[table]
+    fields = declared.table.fields
+    order = _order(node, fields, f'table "{table}"', written)
+    binder = body.binder(outer)
+    values: list[Expr] = list(declared.defaults)
+    for column, value in zip(order, written, strict=True):
+        values[column] = stored(binder, binder.bind(value), fields[column])
+    start = body.fresh(table, node.span)
+    placed = body.settle(start, table, tuple(values[c] for c in declared.table.key), node.span)
+    return Insert(placed.access, tuple(values), _conflict(body, node, table, placed, values))
+
+
+def _order(node: ast.Insert, fields: Sequence[Field], title: str, written: Sequence[object]) -> list[int]:
+    """The columns for which values are written. CQ0307 where there are more or fewer."""
+    order = places_of(fields, title, node.columns, node.span)
+    if len(written) != len(order):
+        raise compile_error(
+            "CQ0307", f"{amount(len(written), 'value')} for {amount(len(order), 'column')}", node.span,
+            help=f"columns: {listing(fields[c].name for c in order)}",
+        )  # fmt: skip
+    return order
+
+
+def _conflict(
+    body: Inserting, node: ast.Insert, table: str, placed: PlacedAccess, values: Sequence[Expr]
+) -> tuple[Step, ...] | None:
+    """What happens instead of an INSERT whose key is there."""
+    said = node.conflict
+    if said is None:
+        return None
+    declared = body.declared[table]
+    key = {declared.table.fields[c].name for c in declared.table.key}
+    if said.columns and set(said.columns) != key:
+        raise compile_error(
+            "CQ0502", f'ON CONFLICT names other columns than the key of "{table}"', said.span,
+            help=f"write ON CONFLICT {inline.names(sorted(key))}",
+        )  # fmt: skip
+    if not said.assignments:
+        return ()
+    row = body.beside(table, None, placed.start, body.event())
+    excluded = tuple(
+        Visible(f.name, "excluded", e, needs_qualifier=True)
+        for f, e in zip(declared.table.fields, values, strict=True)
+    )  # fmt: skip
+    before, body.pending = body.pending, []
+    binder = body.binder(replace(row, columns=(*row.columns, *excluded)))
+    made = [settled(binder.bind(a.value)) for a in said.assignments]
+    columns, new = body.assigned(table, said.assignments, made)
+    met = None if said.where is None else binder.condition(said.where, "the condition of WHERE")
+    reads, body.pending = tuple(body.pending), before
+    again = (Read(placed.access),) if reads else ()  # what has been read may be this very row
+    return (*reads, *again, Update(placed.access, columns, new, met))
+
+
+# ------------------------------------------------------------------------------------------------------------ streams
+
+
+def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[Step, ...]:
+    if node.conflict is not None:
+        raise compile_error(
+            "CQ0502", f'"{target.name}" has no key, so no two rows of it conflict', node.conflict.span,
+            help="remove ON CONFLICT",
+        )  # fmt: skip
+
+    def make(written: Sequence[ast.Expr], outer: Relation) -> tuple[Step, ...]:
+        binder = body.binder(outer)
+        own = _row(body, node, target, [settled(binder.bind(w)) for w in written])
+        return (*body.taken(), *own)
+
+    way = f"remove it: group and order the rows where they are read, SELECT … FROM {inline.name(target.name)}"
+    found = _given_rows(body, node, way, make)
+    if found is not None:
+        return found
+    select = plain(node.query, way)
+    several = source(select)
+    if several is not None:
+        values = gather(body, select, several, given(select), body.event(), node.query.span)
+        own = _row(body, node, target, values)
+        return (*body.taken(), *own)
+    table, alias = body.read(select, node.query.span)
+    steps: list[Step] = []
+    for where in body.ways(table, alias, select.where):
+        row = body.row(table, alias, where, body.event(), node.query.span, *given(select))
+        own = _row(body, node, target, row.values)
+        steps += [*body.taken(), Choose(row.there, own)]
+    return tuple(steps)
+
+
+def _row(body: Inserting, node: ast.Insert, target: RowTarget, given: Sequence[Expr]) -> tuple[Step, ...]:
+    """The steps that emit a row of these values; NULL in a column that is NOT NULL rejects the event."""
+    order = _order(node, target.fields, f'"{target.name}"', given)
+    binder = body.binder(body.event())
+    values: list[Expr] = [Literal(f.type, True, None) for f in target.fields]
+    for column, value in zip(order, given, strict=True):
+        values[column] = stored(binder, value, target.fields[column])
+    steps: list[Step] = []
+    for field, value in zip(target.fields, values, strict=True):
+        if value.nullable and not field.nullable:
+            reason = Literal(VARCHAR, False, f"{target.name}.{field.name} cannot be NULL")
+            steps.append(Choose(IsNull(BOOLEAN, False, value), (Reject(reason),)))
+    return (*steps, Emit(tuple(values), into=target.name))
