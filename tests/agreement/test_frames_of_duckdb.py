@@ -81,6 +81,7 @@ def test_window_functions_give_what_duckdb_gives(partition: str, order: str) -> 
     calls = ["PERCENT_RANK()", "CUME_DIST()"]
     if order.endswith("id"):  # of peers any may come first
         calls += ["LEAD(v)", "LEAD(k, 2, '-') ", "LEAD(id, 0)", "NTILE(4)", "NTILE(100)", "LAST_VALUE(k IGNORE NULLS)"]
+        calls += [f"{name}({args} IGNORE NULLS)" for name in ("LAG", "LEAD") for args in ("v", "k, 2, '-'", "v, 3, id")]
     items = ", ".join(f"{call} OVER ({partition}ORDER BY {order}) AS c{n}" for n, call in enumerate(calls))
     assert len(agreed_rows(STREAM, f"SELECT id, {items} FROM s", {"s": table()})) == 80
 

@@ -75,9 +75,10 @@ def lag(e: Expressions) -> str:
     """LAG or LEAD over the columns of `e`."""
     rng = e.rng
     kind = e.vocabulary.kind(rng)
-    offset = rng.choice(["", ", 1", ", 2", ", 3", ", 9"])
+    nulls = " IGNORE NULLS" if rng.random() < 0.25 else ""
+    offset = rng.choice(["", ", 1", ", 2", ", 3", ", 9"][: 4 if nulls else 5])
     default = f", {e.of(kind, 1)}" if offset and rng.random() < 0.5 else ""
-    return f"{rng.choice(['LAG', 'LAG', 'LEAD'])}({e.argument(kind)}{offset}{default})"
+    return f"{rng.choice(['LAG', 'LAG', 'LEAD'])}({e.argument(kind)}{offset}{default}{nulls})"
 
 
 def value(e: Expressions) -> str:

@@ -24,7 +24,7 @@ from cq.planner.binding.conversion import convert, instead, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.foreign_calls import restated
 from cq.planner.binding.foreign_functions import as_one
-from cq.planner.binding.frames import WrittenFrame, frame_of, is_whole, within
+from cq.planner.binding.frames import WrittenFrame, frame_of, is_whole, refuse_frame, within
 from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import NOTHING, Hole, Room
@@ -291,7 +291,7 @@ class SelectCalls:
         if distinct:
             demand_plain_key(converted[0])
         if node.nulls is not None:
-            condition = _of_nulls(node, entry, inside, converted[0], condition)
+            condition = _of_nulls(node, entry, inside, converted, condition)
         some = condition is not None or entry.may_be_null or any(a.nullable for a in converted)
         nullable = some and not entry.never_null
         return AggregateCall(
@@ -421,10 +421,10 @@ class SelectCalls:
 
     def lag(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> Lag:
         """LAG(x[, n[, default]]): the default becomes of x's type."""
-        if node.distinct or node.within or node.filter is not None or node.nulls == "IGNORE" or node.star:
+        if node.distinct or node.within or node.filter is not None or node.star:
             raise compile_error(
                 "CQ0501",
-                "LAG with DISTINCT, WITHIN GROUP, FILTER, * or IGNORE NULLS is not supported yet",
+                "LAG with DISTINCT, WITHIN GROUP, FILTER or * is not supported",
                 node.span,
                 help="filter the rows in a derived table first",
             )
@@ -505,7 +505,7 @@ def _options(node: ast.Call, args: Sequence[Expr]) -> tuple[Any, ...]:
 
 
 def _of_nulls(
-    node: ast.Call, entry: AggregateFunction, inside: ExprBinder, value: Expr, condition: Expr | None
+    node: ast.Call, entry: AggregateFunction, inside: ExprBinder, args: Sequence[Expr], condition: Expr | None
 ) -> Expr | None:
     """The FILTER of a call with IGNORE NULLS or RESPECT NULLS."""
     if not entry.keeps_null:
@@ -515,9 +515,9 @@ def _of_nulls(
             node.span,
             help="leave it out: rows where an argument is NULL are skipped",
         )
-    if node.nulls == "RESPECT" or not value.nullable:
+    if node.nulls == "RESPECT" or not args[0].nullable:
         return condition
-    present = inside.negated(IsNull(BOOLEAN, False, value, span=node.span), node.span)
+    present = inside.negated(IsNull(BOOLEAN, False, args[0], span=node.span), node.span)
     return present if condition is None else conjunction([condition, present])
 
 
@@ -551,13 +551,6 @@ def refuse_arguments(node: ast.Call) -> None:
             node.span,
             help=f"write {node.name.upper()}() OVER (PARTITION BY … ORDER BY ts)",
         )
-
-
-def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
-    """CQ0501 for the frame of a function that is about rows by their number."""
-    if spec.frame is not None:
-        message = f"{node.name.upper()} takes no frame"
-        raise compile_error("CQ0501", message, spec.frame.span, help="leave the frame out")
 
 
 def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> tuple[OrderKey, ...]:

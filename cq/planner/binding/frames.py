@@ -200,6 +200,13 @@ def _backwards(span: Span) -> CompileError:
     return compile_error("CQ0302", "the frame ends before it begins", span, help="write the earlier bound first")
 
 
+def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
+    """CQ0501 for the frame of a function that is about rows by their number."""
+    if spec.frame is not None:
+        message = f"{node.name.upper()} takes no frame"
+        raise compile_error("CQ0501", message, spec.frame.span, help="leave the frame out")
+
+
 def within(call: AggregateCall, bounds: WrittenFrame) -> tuple[AggregateCall, WrittenFrame]:
     """An aggregate of the rows in a frame, which may be none; and the frame, which knows whether it walks."""
     empty = (

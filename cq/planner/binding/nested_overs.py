@@ -1,4 +1,6 @@
-"""Calls with OVER as calls of others with OVER: NTH_VALUE, and in frames from the first row on DISTINCT and all values.
+"""Calls with OVER as calls of others with OVER.
+
+NTH_VALUE, LAG and LEAD with IGNORE NULLS, and in frames from the first row on DISTINCT and all values.
 
 Each is of the rows of the partition up to some row: a call about the frame says which row that is, and a running one
 what there is up to it.
@@ -7,18 +9,24 @@ what there is up to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast
 from cq.lang.aggregates import lookup
-from cq.planner.binding.frames import is_whole, leaves_out
+from cq.planner.binding.frames import is_whole, leaves_out, refuse_frame
+from cq.planner.binding.window_functions import demand_count, demand_plain
 from cq.records import replace
+
+MOST_SKIPPED = 8  # values that LAG and LEAD go back or on over NULLs: each is one more pass over the rows
 
 
 def nested(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
     """The call by others, which stand in the arguments of calls with OVER; None where it stands for itself."""
     if node.name == "nth_value":
         return _nth_value(node, spec)
+    if node.name in {"lag", "lead"} and node.nulls == "IGNORE":
+        return _next_value(node, spec)
     entry = lookup(node.name)
     if entry is None or node.order_by or node.within or is_whole(spec) or not _from_the_first(spec):
         return None
@@ -64,6 +72,44 @@ def _nth_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
     rows = ast.Call("count", star=True, over=spec, span=at, name_span=at, over_span=at)
     enough = ast.Binary(">=", rows, count, span=at, op_span=at)
     return ast.Case(None, (ast.When(enough, outer, span=at),), None, span=at)
+
+
+def _next_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+    """LAG(x, n, d) or LEAD with IGNORE NULLS: of the rows on that side the n-th nearest x that is not NULL.
+
+    The nearest is the last, or first, of them. The n-th is what the nearest row with an x has as its n-1-th.
+    """
+    demand_plain(node)
+    refuse_frame(node, spec)
+    at, name = node.span, node.name.upper()
+    value, *more = node.args or (None,)
+    if value is None or isinstance(value, ast.NamedArgument) or len(more) > 2:
+        what = f"{name} takes a value, a number of rows and a default"
+        raise compile_error("CQ0302", what, at, help=f"{name}(x, 1)")
+    number = more[0] if more else ast.NumberLiteral("1", span=at)
+    demand_count(node, number, least=1)
+    assert isinstance(number, ast.NumberLiteral)
+    if int(number.text) > MOST_SKIPPED:
+        what = f"{name} with IGNORE NULLS looks at most {MOST_SKIPPED} values away"
+        raise compile_error("CQ0302", what, number.span, help="filter the rows in a derived table first")
+    far, near = ast.FrameBound("UNBOUNDED PRECEDING", span=at), _one(at, "PRECEDING")
+    if node.name == "lead":
+        far, near = _one(at, "FOLLOWING"), ast.FrameBound("UNBOUNDED FOLLOWING", span=at)
+    there = replace(spec, frame=ast.Frame("ROWS", far, near, span=at))
+    nearest = "last_value" if node.name == "lag" else "first_value"
+    present = ast.IsTest(value, "NULL", True, span=at)
+    found: ast.Expr = value
+    for _ in range(int(number.text)):
+        found = ast.Call(nearest, (found,), filter=present, over=there, span=at, name_span=at, over_span=at)
+    if len(more) < 2:
+        return found
+    rows = ast.Call("count", (value,), over=there, span=at, name_span=at, over_span=at)
+    enough = ast.Binary(">=", rows, number, span=at, op_span=at)
+    return ast.Case(None, (ast.When(enough, found, span=at),), more[1], span=at)  # type: ignore[arg-type]
+
+
+def _one(at: Span, side: Literal["PRECEDING", "FOLLOWING"]) -> ast.FrameBound:
+    return ast.FrameBound(side, ast.NumberLiteral("1", span=at), span=at)
 
 
 def _arguments(node: ast.Call) -> tuple[ast.Expr, ast.NumberLiteral]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast
+from cq.planner.binding.frames import refuse_frame
 from cq.records import replace
 
 Expand = Callable[[ast.Call, ast.WindowSpec], ast.Expr]
@@ -14,18 +15,15 @@ Expand = Callable[[ast.Call, ast.WindowSpec], ast.Expr]
 def expanded(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
     """A call as an expression of other calls over the same rows; None for one that stands for itself."""
     expand = EXPANDED.get(node.name)
-    if expand is None:
+    if expand is None or (node.name == "lead" and node.nulls == "IGNORE"):
         return None
     name = node.name.upper()
-    if node.distinct or node.within or node.filter is not None or node.nulls == "IGNORE" or node.star or node.order_by:
+    demand_plain(node)
+    if node.nulls is not None and node.name != "lead":
         raise compile_error(
-            "CQ0501",
-            f"{name} with DISTINCT, WITHIN GROUP, FILTER, * or IGNORE NULLS is not supported yet",
-            node.span,
-            help="filter the rows in a derived table first",
+            "CQ0302", f"{name} takes neither IGNORE NULLS nor RESPECT NULLS", node.span, help="leave it out"
         )
-    if spec.frame is not None:
-        raise compile_error("CQ0501", f"{name} takes no frame", spec.frame.span, help="leave the frame out")
+    refuse_frame(node, spec)
     if not spec.order_by and node.name != "lead":
         raise compile_error(
             "CQ0302",
@@ -33,7 +31,18 @@ def expanded(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
             node.span,
             help=f"write {name}({'4' if node.name == 'ntile' else ''}) OVER (PARTITION BY … ORDER BY …)",
         )
-    return expand(node, spec)
+    return expand(replace(node, nulls=None), spec)
+
+
+def demand_plain(node: ast.Call) -> None:
+    """CQ0501 for what only aggregates take."""
+    if node.distinct or node.within or node.filter is not None or node.star or node.order_by:
+        raise compile_error(
+            "CQ0501",
+            f"{node.name.upper()} with DISTINCT, WITHIN GROUP, FILTER or * is not supported",
+            node.span,
+            help="filter the rows in a derived table first",
+        )
 
 
 def _lead(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
@@ -42,7 +51,7 @@ def _lead(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
         what = "LEAD takes a value, a number of rows and a default"
         raise compile_error("CQ0302", what, node.span, help="LEAD(x, 1)")
     value, offset, *default = node.args if len(node.args) > 1 else (*node.args, _number("1", node.span))
-    _demand_count(node, offset, least=0)
+    demand_count(node, offset, least=0)
     bound = ast.FrameBound("FOLLOWING", offset, span=offset.span)  # type: ignore[arg-type]
     there = replace(spec, frame=ast.Frame("ROWS", bound, bound, span=node.span))
     found = replace(node, name="first_value", args=(value,), over=there)
@@ -58,7 +67,7 @@ def _ntile(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
     if len(node.args) != 1:
         raise compile_error("CQ0302", "NTILE takes the number of tiles", at, help="NTILE(4)")
     tiles = node.args[0]
-    _demand_count(node, tiles, least=1)
+    demand_count(node, tiles, least=1)
     rows, one = _count(node, _all_of(spec, at)), _number("1", at)
     number = replace(node, name="row_number", args=(), over=spec)
     few = _binary("/", rows, tiles, at)
@@ -113,11 +122,11 @@ def _binary(op: ast.BinaryOperator, left: ast.Expr, right: ast.Expr | ast.NamedA
     return ast.Binary(op, left, right, span=at, op_span=at)  # type: ignore[arg-type]
 
 
-def _demand_count(node: ast.Call, given: ast.Expr | ast.NamedArgument, least: int) -> None:
+def demand_count(node: ast.Call, given: ast.Expr | ast.NamedArgument, least: int) -> None:
     """CQ0302 for what is no whole number as a constant."""
     if not (isinstance(given, ast.NumberLiteral) and given.text.isdigit() and int(given.text) >= least):
-        name, what = node.name.upper(), "rows" if node.name == "lead" else "tiles"
-        example = "LEAD(x, 1)" if node.name == "lead" else "NTILE(4)"
+        name, what = node.name.upper(), "tiles" if node.name == "ntile" else "rows"
+        example = "NTILE(4)" if node.name == "ntile" else f"{name}(x, 1)"
         raise compile_error(
             "CQ0302", f"{name} takes a constant number of {what}, {least} at least", given.span, help=example
         )
