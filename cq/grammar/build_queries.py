@@ -166,6 +166,9 @@ class QueryBuilder(ExpressionBuilder):
     def named_window(self, at: Span, name: Token, spec: Any) -> ast.NamedWindow:
         return ast.NamedWindow(name.value, spec, span=at)
 
+    def whole_table(self, at: Span, name: Token) -> ast.Select:
+        return ast.Select((ast.Star(span=at),), (self.table_ref(self._span(name), name, None),), span=at)
+
     def values(self, at: Span, *rows: Any) -> ast.Values:
         return ast.Values(rows, span=at)
 

@@ -137,7 +137,7 @@ def _equal_by_is(fault: SyntaxFault) -> Diagnostic | None:
 
 def _query_without_parentheses(fault: SyntaxFault) -> Diagnostic | None:
     """`WITH a AS SELECT …`."""
-    if fault.word(fault.position) != "SELECT" or fault.expected != {"LPAR"}:
+    if fault.word(fault.position) != "SELECT" or not fault.expected <= {"LPAR", "NOT", "MATERIALIZED"}:
         return None
     message = "a query stands here without parentheses"
     return Diagnostic("CQ0100", message, fault.here, "( is missing", ("put it in parentheses: (SELECT …)",))

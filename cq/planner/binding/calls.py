@@ -256,6 +256,8 @@ class SelectCalls:
         args = args[: len(args) - len(options)]
         entry = lookup(node.name)
         assert entry is not None
+        if entry.grows is Grows.COUNT and not (args or node.distinct):  # DuckDB, ClickHouse: COUNT()
+            node = replace(node, star=True)
         if entry.grows is Grows.COUNT and node.distinct and len(args) > 1:
             args = [as_one(inside, args, node)]
         if entry.counts_truth and args and args[0].type == BOOLEAN:  # MySQL: how many, or which part, are TRUE

@@ -426,7 +426,11 @@ class QueryBinder:
         if node.name in SERIES:
             rows = bind_series(node, self.parameters, self.names.constant_rows)
             found = relation_of(rows, node.alias, f"{node.name}(…)", node.name_span)
-            return renamed(found, node.alias, node.columns, node.span) if node.alias else found
+            if not node.alias:
+                return found
+            found = renamed(found, node.alias, node.columns, node.span)
+            also = Visible(node.alias, node.alias, found.columns[0].expr, hidden=True)  # PostgreSQL names it so
+            return replace(found, columns=(*found.columns, *(() if node.columns else (also,))))
         if node.name not in TABLE_PARAMETERS:
             raise compile_error(
                 "CQ0205",
