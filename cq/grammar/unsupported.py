@@ -31,6 +31,9 @@ _STATE = "write it in a trigger: CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW
 _EACH = "name rows by an array: UPDATE t SET x = u.v FROM UNNEST(new.keys, new.vals) AS u(k, v) WHERE t.key = u.k"
 _VALUE = "write the value where it is used: an expression, or (SELECT x FROM t WHERE key = new.k)"
 _UPSERT = "write INSERT INTO t VALUES (…) ON CONFLICT DO UPDATE SET x = excluded.x"
+_KEPT = "write INSERT INTO t VALUES (…) ON CONFLICT DO NOTHING"
+_ATOMIC = "remove it: a body is a transaction, and what it did holds when the event is accepted"
+_IF = "write IF condition THEN … ELSEIF condition THEN … ELSE … END IF"
 _OR_UPDATE = "write ON CONFLICT DO UPDATE SET x = excluded.x"
 _NAMED = "remove it: WHERE names each row by its key, and several are changed in the order of their list or array"
 _REJECT = "reject the event, which leaves no trace: SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'reason'"
@@ -153,6 +156,13 @@ CLAUSES: tuple[Phrase, ...] = (
     *_in_a_trigger("SET", _VALUE),
     *_in_a_trigger("MERGE", _UPSERT),
     *_in_a_trigger("ROLLBACK", _REJECT),
+    *_in_a_trigger("COMMIT", _ATOMIC),
+    *_in_a_trigger("START", _ATOMIC),
+    *_in_a_trigger("SAVEPOINT", _ATOMIC),
+    *(Phrase((b, "CASE"), "CASE is not a statement of a trigger", _IF) for b in ("ATOMIC", "BEGIN", ";")),
+    *(Phrase((b, "CASE", "WHEN"), "CASE is not a statement of a trigger", _IF) for b in ("THEN", "ELSE")),
+    *_phrases("{} is not supported", _UPSERT, "REPLACE INTO", "INSERT OR REPLACE"),
+    *_phrases("{} is not supported", _KEPT, "INSERT OR IGNORE", "INSERT IGNORE"),
     *_phrases("{} is not supported", "write a separate SELECT", "RETURNING"),
     *_phrases(
         "{} is not supported", "the order inside a key: OVER (PARTITION BY … ORDER BY …)", "SORT BY", "CLUSTER BY"
