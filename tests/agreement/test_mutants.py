@@ -145,6 +145,12 @@ MUTANTS = {
     "so is one at the end of an overlapping window": seen_by(
         "window_rows", ASSIGN, '"floordiv(SIZE - 1 - T + LAST, SLIDE)"', '"floordiv(SIZE - T + LAST, SLIDE)"'
     ),
+    "a row at the end of a window is in that of the row before": seen_by(
+        "window_rows", ASSIGN, '"not ult(wsub(T, L), P)"', '"not ult(wsub(T, L), P + 1)"'
+    ),
+    "a row that comes too late for its window is in that of the row before": seen_by(
+        "window_rows", ASSIGN, '"not ult(wsub(T, L), P)"', '"T - L >= P"'
+    ),
     "the window that began last is forgotten": seen_by("window_rows", ASSIGN, '"B + 1", B=before', '"B", B=before'),
     "the first of the windows that grow is left out": seen_by(
         "window_rows", ASSIGN, '"LAST + (N + 1) * SLIDE"', '"LAST + (N + 2) * SLIDE"'

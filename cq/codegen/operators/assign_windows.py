@@ -31,14 +31,9 @@ def consume_assign_windows(flow: Flow, node: LogicalNode, port: int, row: Row) -
 
 def _windows(flow: Flow, node: AssignWindows, row: Row, step: ast.expr) -> None:
     window, scope = node.window, flow.scope
-
-    def since(period: int) -> ast.expr:
-        """How long the grid of this period has been at its last point."""
-        return scope.let(expr("floormod(T - O, P)", T=step, O=window.offset, P=period), "since")
-
-    last = scope.let(expr("T - I", T=step, I=since(window.slide)), "last")
+    last = _point(flow, step, window.offset, window.slide, "last")
     if window.kind is WindowKind.CUMULATE:
-        start = scope.let(expr("T - I", T=step, I=since(window.size)), "start")
+        start = _point(flow, step, window.offset, window.size, "start")
         ends = expr("floordiv(S + SIZE - LAST, SLIDE)", S=start, SIZE=window.size, LAST=last, SLIDE=window.slide)
         with _each(flow, ends) as number:
             end = expr("LAST + (N + 1) * SLIDE", LAST=last, N=number, SLIDE=window.slide)
@@ -54,6 +49,16 @@ def _windows(flow: Flow, node: AssignWindows, row: Row, step: ast.expr) -> None:
         inside = expr("T - LAST < SIZE", T=step, LAST=last, SIZE=window.size)
         with scope.when(inside) if node.may_drop else nullcontext():
             _deliver(flow, node, row, last, expr("S + SIZE", S=last, SIZE=window.size))
+
+
+def _point(flow: Flow, step: ast.expr, offset: int, period: int, hint: str) -> ast.expr:
+    """The last point of a grid at or before a row's time. It is looked for where it is not that of the row before: a
+    comparison costs less than a division by a constant."""
+    writer = flow.writer
+    point = writer.hoist(ast.Constant(offset), hint)
+    with flow.scope.when(expr("not ult(wsub(T, L), P)", T=step, L=ast.Name(point, ast.Load()), P=period)):
+        writer.set(point, expr("T - floormod(T - O, P)", T=step, O=offset, P=period))
+    return ast.Name(point, ast.Load())
 
 
 @contextmanager
