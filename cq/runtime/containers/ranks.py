@@ -99,7 +99,9 @@ from cq.runtime.containers.tables import (
 )
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER
 
-PREFETCHED = 8  # rows ahead of the one that leaves
+# Rows ahead of the one that leaves, whose record is fetched: the records are far apart. CPU of an ORDER BY of 1 M rows,
+# by that of the next: 8 rows ahead 1.12, 20 rows 1.07, 40 rows 1.11, 80 rows 1.03, 200 rows.
+PREFETCHED = 100
 
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)

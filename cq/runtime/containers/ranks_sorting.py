@@ -8,6 +8,7 @@ from cq.runtime.base.ops import (
     fill,
     ld_i64,
     min_i64,
+    prefetch,
     shr_u,
     st_i64,
 )
@@ -82,8 +83,16 @@ def ranks_sort(ranks: int, items: int, count: int) -> None:
         while high < count and ld_i64(items, high * ITEM_WORDS + ITEM_ORDER) == word:
             high += 1
         if high - low > 1:
+            _fetch_records(ranks, items + low * ITEM_BYTES, high - low)
             _merge_sort(ranks, items + low * ITEM_BYTES, high - low)
         low = high
+
+
+@native("void(i64, i64, i64)")
+def _fetch_records(ranks: int, items: int, count: int) -> None:
+    """The records of items that will be compared are fetched: they are far apart. No more than a cache holds."""
+    for n in range(min_i64(count, DIGITS)):
+        prefetch(record_at(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER)))
 
 
 @native("i64(i64)", inline=True)
