@@ -246,6 +246,13 @@ def test_rows_that_are_only_compared_with_the_last_that_is_kept_stay_with_one_wo
     assert ways(part) == wanted, part.stages[0].reason
 
 
+@pytest.mark.parametrize(("most", "wanted"), [(10_000, [Way.PARTIAL, Way.LOOP]), (10_001, [Way.LOOP])])
+def test_the_first_rows_of_partitions_are_merged_where_they_are_few(most: int, wanted: list[Way]) -> None:
+    within = "PARTITION BY window_end ORDER BY price"
+    part = placed(rewrite(plan_of(f"SELECT price FROM {TUMBLE} QUALIFY ROW_NUMBER() OVER ({within}) <= {most};")))
+    assert ways(part) == wanted, part.stages[0].reason
+
+
 def test_groups_of_rows_in_windows_are_not_filled_apart() -> None:
     rows = f"(SELECT window_start, window_end, auction FROM {TUMBLE})"
     part = placed(plan_of(f"SELECT auction, COUNT(*) AS n FROM {rows} GROUP BY window_start, window_end, auction;"))
