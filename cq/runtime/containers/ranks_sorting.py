@@ -28,8 +28,11 @@ from cq.runtime.containers.records import record_at
 from cq.runtime.layout.words import name_words
 
 FEW_ITEMS = 8  # they are put in order one by one before runs are merged
-DIGIT_BITS = 11  # 2,048 counters are half of a first-level cache, and six passes cover a word
-DIGITS = 2048  # with fewer items than digits comparing is faster
+# With 8 bits the lines to which items go are a third of a first-level cache. ORDER BY of 1 M rows, CPU by that of 8: by
+# an integer of 20 bits 1.23 of 9, 1.17 of 10 and 1.33 of 11 bits, by a random DOUBLE 0.98, 1.00 and 1.10.
+DIGIT_BITS = 8
+DIGITS = 256  # with fewer items than digits comparing is faster
+FETCHED_RECORDS = 2048  # two lines of each are a quarter of a second-level cache
 
 name_words(globals())
 
@@ -91,7 +94,7 @@ def ranks_sort(ranks: int, items: int, count: int) -> None:
 @native("void(i64, i64, i64)")
 def _fetch_records(ranks: int, items: int, count: int) -> None:
     """The records of items that will be compared are fetched: they are far apart. No more than a cache holds."""
-    for n in range(min_i64(count, DIGITS)):
+    for n in range(min_i64(count, FETCHED_RECORDS)):
         prefetch(record_at(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER)))
 
 
