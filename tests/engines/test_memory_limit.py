@@ -137,6 +137,21 @@ def test_a_size_that_is_none_is_refused_at_its_place(value: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["chains", "mvlk"])
+def test_of_a_trigger_and_a_window_behind_it_the_one_is_named_whose_transactions_hold_most(scheme: str) -> None:
+    text = f"""SET transactions = '{scheme}'; SET punctuation_interval = 40000;
+        CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');
+        CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT NOT NULL);
+        CREATE TRIGGER g AFTER INSERT ON s BEGIN UPDATE a SET n = n + 1 WHERE k = new.k; SELECT new.ts, new.k; END;
+        SELECT k, COUNT(*) AS n FROM TUMBLE(g, ts, INTERVAL '1' MINUTE) GROUP BY window_start, k;"""
+    rows = {
+        "k": pa.array([n % 10 for n in range(40_000)], pa.int64()),
+        "ts": pa.array(range(40_000), pa.timestamp("us")),
+    }
+    with pytest.raises(EngineError, match=r"most of it belongs to trigger \(line 4\)\n"):
+        cq.sql(text, s=pa.table(rows)).run(threads=2, batch_rows=40_000, memory_limit="2MB")
+
+
+@pytest.mark.parametrize("scheme", ["chains", "mvlk"])
 def test_the_rows_that_transactions_of_a_punctuation_name_count(scheme: str) -> None:
     text = f"""SET transactions = '{scheme}';
         CREATE STREAM s (k BIGINT) WITH (connector = 'memory');

@@ -84,6 +84,7 @@ def write_chains(stage: StageDraft, leaf: LogicalNode) -> Chains:
         events=events_word(stage),
         programs=tuple(p.first for p in every_one.programs),
         access_bytes=every_one.access_bytes,
+        nodes=tuple(n.identity for n in transactions_of(stage.plan)),
     )
 
 

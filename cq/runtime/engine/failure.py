@@ -16,6 +16,7 @@ from cq.runtime.containers.table_words import TABLE_ARENA
 from cq.runtime.engine import stage as s
 from cq.runtime.flow.lists import lists_of_array
 from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.chains import CHAINS_HELD_BYTES, CHAINS_OTHER
 from cq.runtime.layout.pipeline import GroupKey, Groups, Met, Pipeline
 
 
@@ -98,12 +99,21 @@ def _weighed(host: Host, pipeline: Pipeline, stage: int, failure: EngineFailure)
     """
     engine = host.word(stage, s.STAGE_ENGINE)
     table = host.word(engine, s.ENGINE_STAGE_TABLE)
-    weights = [host.word(host.word(table, n), s.STAGE_STATE_BYTES) for n in range(len(pipeline.stages))]
-    heaviest = weights.index(max(weights))
-    slots = [slot for slot in pipeline.stages[heaviest].slots if slot.operator]
+    stages = [host.word(table, n) for n in range(len(pipeline.stages))]
+    heaviest = max(range(len(stages)), key=lambda n: host.word(stages[n], s.STAGE_STATE_BYTES))
+    spec, held = pipeline.stages[heaviest], host.word(stages[heaviest], s.STAGE_STATE_BYTES)
+    slots = [slot for slot in spec.slots if slot.operator]
+    if spec.chains is not None and 2 * _held_together(host, stages[heaviest]) > held:
+        slots = [slot for slot in slots if slot.node in spec.chains.nodes]
     holders = tuple(dict.fromkeys(Holder(slot.operator, slot.line, slot.column) for slot in slots))
     held, limit = host.word(engine, s.ENGINE_STATE_BYTES), host.word(engine, s.ENGINE_STATE_LIMIT)
     return replace(failure, held_bytes=held, limit_bytes=limit, holders=holders)
+
+
+def _held_together(host: Host, stage: int) -> int:
+    """What the transactions of two punctuations hold, beside the containers of the stage."""
+    chains = host.word(stage, s.STAGE_CHAINS)
+    return sum(host.word(c, CHAINS_HELD_BYTES) for c in (chains, host.word(chains, CHAINS_OTHER)))
 
 
 def _group(host: Host, groups: Groups, instant: int, entry: int, table: int, start: int) -> FailedGroup:

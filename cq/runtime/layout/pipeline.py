@@ -269,6 +269,7 @@ class Chains:
     was; -1 without memory. In all ways but CHAINS: the one at the cursor is done.
     event_words: what an event takes.  events: the word of the state that says where they are.
     programs: the words at which the transactions of an event begin.  access_bytes: what an access takes.
+    nodes: the operators whose transactions these are, as slots name them.
     """
 
     begin: str
@@ -278,6 +279,7 @@ class Chains:
     events: int
     programs: tuple[int, ...]
     access_bytes: int
+    nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
