@@ -55,8 +55,8 @@ class Generator(Drawing):
     def _steps(self) -> list[Step]:
         """What is drawn from; those that are there more than once are drawn more often."""
         own = [*[self._window] * 3, self._window_rows, *[self._session] * 2, self._attached, *[self._over] * 2,
-               *[self._look_up] * 4, *[self._interval_join] * 2, self._asof_join, self._union,
-               self._unnest]  # fmt: skip
+               *[self._look_up] * 4, *[self._interval_join] * 2, self._asof_join, self._asof_using,
+               self._union, self._unnest]  # fmt: skip
         return [*own, *(partial(step, self) for step in (*RESULTS, *LISTS, *WINDOWS))]
 
     def _with_outputs(self) -> Query:
@@ -288,6 +288,25 @@ class Generator(Drawing):
         rest += f" ON {' AND '.join(on)}" if on else ""
         both = self.expressions(("l.", left.fields), ("r.", right.fields))
         select = Select(tuple(items), rest, self.where(both, 0.15))
+        return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
+
+    def _asof_using(self) -> Draft | None:
+        """ASOF [LEFT] JOIN … USING: the last of the equal names is the time, the others are keys."""
+        left, right, rng = self.choose(timed=True), self.choose(timed=True), self.rng
+        if left is None or right is None:
+            return None
+        kinds = [rng.choice(right.fields).type.kind for _ in range(rng.choice([0, 1, 1, 2]))]
+        names = [*(f"k{i}" for i in range(len(kinds))), "at"]
+        sides = []
+        for side, other in ((left, "a"), (right, "b")):
+            expressions = self.expressions(("", side.fields))
+            values = [*map(expressions.argument, kinds), quoted(rng.choice(side.times))]
+            values.append(quoted(rng.choice(side.fields).name))
+            items = ", ".join(f"{value} AS {name}" for value, name in zip(values, [*names, other], strict=True))
+            sides.append(f"(SELECT {items} FROM {side.name})")
+        word = rng.choice(["ASOF JOIN", "ASOF LEFT JOIN"])
+        rest = f"{sides[0]} AS l {word} {sides[1]} AS r USING ({', '.join(names)})"
+        select = Select(tuple((name, name) for name in (*names, "a", "b")), rest)
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
 
     def _bounds(self, left: str, right: str, low: int, high: int) -> list[str]:
