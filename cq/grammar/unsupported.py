@@ -206,8 +206,7 @@ _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE,
 
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
-    **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
-    "var": "write VARIANCE(x)",
+    "std": "write STDDEV(x)",
     "collect": "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)",
     "slice": "write ARRAY_SLICE(xs, first, last)",
     "total": "write SUM(x)",

@@ -46,9 +46,9 @@ def _inexact(_: Signature) -> bool:
 
 for _name, _less, _rooted, _aliases, _examples in (
     ("var_pop", 0, False, (), ("1, 3, null = 1e0", "5 = 0e0", "1.5e0, 2.5e0 = 0.25e0")),
-    ("var_samp", 1, False, ("variance",), ("1, 3, null = 2e0", "5 = null", "1e0, 1e0 = 0e0")),
+    ("var_samp", 1, False, ("variance", "var"), ("1, 3, null = 2e0", "5 = null", "1e0, 1e0 = 0e0")),
     ("stddev_pop", 0, True, (), ("1, 3, null = 1e0", "5 = 0e0", "2, 6 = 2e0")),
-    ("stddev_samp", 1, True, ("stddev",), ("1, 3, 5, null = 2e0", "5 = null", "7, 7 = 0e0")),
+    ("stddev_samp", 1, True, ("stddev", "stdev"), ("1, 3, 5, null = 2e0", "5 = null", "7, 7 = 0e0")),
 ):
 
     def _value(_: Signature, state: Moments, less: int = _less, rooted: bool = _rooted) -> Any:
