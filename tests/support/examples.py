@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from cq.errors import SourceText
@@ -17,13 +17,16 @@ from cq.grammar.parser import parse
 from cq.lang import aggregates, casts, functions
 from cq.lang.expressions import Expr
 from cq.lang.functions import Signature
-from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, common_type
+from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, NULL, TIMESTAMP, VARCHAR, DataType, Kind, common_type
 from cq.planner.binding.binder import bind
 from cq.planner.operators import Project
 from cq.records import dataclass
 from cq.reference.evaluate import evaluate
 
 STREAM = "CREATE STREAM one (x BIGINT) WITH (connector = 'memory');\n"
+
+ANY = (BIGINT, BOOLEAN, VARCHAR, INTEGER, DOUBLE, DATE, TIMESTAMP)
+"""What NULL may be in an example, tried in this order."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,11 @@ def arguments_of(example: Example) -> tuple[Signature, list[tuple[Any, ...]]]:
     texts = [pieces(v[1:-1]) if v.startswith("(") else [v] for v in values_of(example)]
     columns = [typed(column) for column in zip(*texts, strict=True)] or [(NULL, [])]
     if texts:
-        fitting = product(*((BIGINT, BOOLEAN, VARCHAR) if t == NULL else (t,) for t, _ in columns))
+        fitting = product(*(ANY if t == NULL else (t,) for t, _ in columns))
     else:
-        fitting = iter(((BIGINT,), (BOOLEAN,), (BIGINT, BIGINT), (VARCHAR, VARCHAR)))
-    found = next(s for types in fitting if (s := entry.signature(types)) is not None)
+        fitting = chain(product(ANY), product(ANY, ANY))
+    found = next((s for types in fitting if (s := entry.signature(types)) is not None), None)
+    assert found is not None, f"{example.text}: {entry.name} takes none of the types tried for NULL: {ANY}"
     return found, list(zip(*(values for _, values in columns), strict=True))
 
 
