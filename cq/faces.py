@@ -43,7 +43,7 @@ class Face:
 
 COMMAND_LINE = Face(
     parameter="--var {name}={value}",
-    rows="{name}=PATH behind the query",
+    rows="{name}=PATH after the query",
     reference="--engine reference",
     first_rows="--rows N",
     allow="--restrict {name}",

@@ -168,7 +168,7 @@ def format_of(path: str, given: str = "") -> str:
         *first, last = (f"'{name}'" for name in FORMATS)
         ways = (
             f"set the option format = {', '.join(first)} or {last}",
-            "to cq run: -w format=csv, to cq schema: -f csv",
+            "pass -w format=csv to cq run, or -f csv to cq schema",
         )
         raise UsageError(Diagnostic("CQ0602", cause, help=ways))
     return found

@@ -130,7 +130,7 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
     "discard": {},
 }
 
-BY_NAME = "union_by_name = 'true' in WITH; to cq run and cq schema: -w union_by_name=true"
+BY_NAME = "write union_by_name = 'true' in WITH, or pass -w union_by_name=true to cq run and cq schema"
 
 OPEN_CONNECTORS = frozenset({"generator"})
 """Connectors with options of their own beyond the table: they check those themselves, when the schema is asked for."""

@@ -130,7 +130,7 @@ def _rules_of(path: str, names: Sequence[str], rules: Rules, has: tuple[int, ...
         name = rules.fields[i].name
         if not unites(options):
             cause = f"{path} has no column {name!r}, which files before it have"
-            raise DataError(Diagnostic("CQ0603", cause, help=(f"to read NULL there: {BY_NAME}", listing)))
+            raise DataError(Diagnostic("CQ0603", cause, help=(f"to read NULL there, {BY_NAME}", listing)))
         if rules.demands_value(i):
             cause = (
                 f"{path} has no column {name!r}, which {'gives the event time' if rules.is_time(i) else 'is NOT NULL'}"

@@ -211,7 +211,7 @@ class ForeignBuilder(QueryBuilder):
         place, shape = self._span(kind), f"write {_KSQL_SHAPES[kind.value]}"
         given = {p.words: p.length for p in parts}
         if "grace period" in given:
-            help = "how late rows may be is said once for all: WATERMARK FOR ts AS ts - INTERVAL '10' MINUTE"
+            help = "declare the delay in the stream: WATERMARK FOR ts AS ts - INTERVAL '10' MINUTE"
             raise compile_error("CQ0501", "GRACE PERIOD of a window is not supported", at, help=help)
         given.pop("retention", None)  # how long ksqlDB keeps results to be asked for
         needed = {"tumbling": ("size",), "hopping": ("advance by", "size"), "session": ("",)}[kind.value]
@@ -244,7 +244,7 @@ class ForeignBuilder(QueryBuilder):
         """ksqlDB: `WITHIN (1 MINUTE, 2 MINUTES)`: the right row is so much earlier or later at most."""
         lengths = [p.length for p in parts if isinstance(p, KsqlPart)]
         if any(isinstance(p, Token) for p in parts):
-            help = "how late rows may be is said once for all: WATERMARK FOR ts AS ts - INTERVAL '10' MINUTE"
+            help = "declare the delay in the stream: WATERMARK FOR ts AS ts - INTERVAL '10' MINUTE"
             raise compile_error("CQ0501", "GRACE PERIOD of a join is not supported", at, help=help)
         return (lengths[0], lengths[-1])
 

@@ -96,7 +96,7 @@ def zone_of(name: str) -> Zone:
         return Zone((), (), (seconds * SECOND_US,))
     if _NAME.fullmatch(name) is None:
         raise BadZone(
-            "is not a time zone", _way_to(name, "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'")
+            "is not a time zone", _way_to(name, "write the name of a place, 'Europe/Berlin', or an offset, '+02:00'")
         )
     from cq.lang import zone_database
 

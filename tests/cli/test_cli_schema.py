@@ -72,11 +72,11 @@ def test_schema_reads_the_times_of_json_lines_as_a_run_would(
 def test_ways_out_of_schema_are_its_own_options(capfd: pytest.CaptureFixture[str]) -> None:
     Path("access.log").write_text("a,b\n1,x\n")
     code, _, err = cq(capfd, "schema", "access.log")
-    assert code == 2 and "to cq schema: -f csv" in err
+    assert code == 2 and "or -f csv to cq schema" in err
     assert cq(capfd, "schema", "access.log", "-f", "csv")[0] == 0
     Path("zones.csv").write_text("a;b\n1;x\n")
     code, _, err = cq(capfd, "schema", "zones.csv")
-    assert code == 1 and "to cq schema: --delimiter ';'" in err
+    assert code == 1 and "--delimiter ';' to cq schema" in err
     assert cq(capfd, "schema", "zones.csv", "--delimiter", ";")[0] == 0
     code, _, err = cq(capfd, "schema", "-")
     assert code == 2 and "reads a file, not standard input" in err
@@ -99,7 +99,7 @@ def test_schema_of_several_files_has_the_options_that_are_given(capfd: pytest.Ca
     Path("1.csv").write_text("a;b\n1;-\n")
     Path("2.csv").write_text("a;c\n2;5\n")
     code, _, err = cq(capfd, "schema", "[12].csv", "-w", "delimiter=;")
-    assert code == 1 and "to cq run and cq schema: -w union_by_name=true" in err
+    assert code == 1 and "or pass -w union_by_name=true to cq run and cq schema" in err
     given = ("-w", "delimiter=;", "-w", "union_by_name=true", "-w", "null=-")
     code, out, _ = cq(capfd, "schema", "[12].csv", "--name", "x", *given)
     assert code == 0 and "union_by_name = 'true', 'null' = '-'" in out

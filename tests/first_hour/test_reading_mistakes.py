@@ -35,12 +35,12 @@ MISTAKES = {
     "quote_never_closed": Mistake(
         {"x.csv": b'a,b\n1,"x\n2,y\n3,z\n'},
         ALL,
-        {"to read quotes as letters": (*ALL, "-w", "quote="), "or leave such rows out": SKIPPED},
+        {"to read quotes as ordinary characters": (*ALL, "-w", "quote="), "or leave such rows out": SKIPPED},
     ),
     "text_behind_a_quote": Mistake(
         {"x.csv": b'a,b\n1,"x"y\n2,z\n'},
         ALL,
-        {"to read quotes as letters": (*ALL, "-w", "quote="), "or leave such rows out": SKIPPED},
+        {"to read quotes as ordinary characters": (*ALL, "-w", "quote="), "or leave such rows out": SKIPPED},
     ),
     "row_with_too_few_fields": Mistake({"x.csv": b"a,b\n1,2\n3\n"}, ALL, {"leave such rows out": SKIPPED}),
     "text_not_utf8": Mistake(
@@ -88,10 +88,10 @@ MISTAKES = {
     "other_delimiter": Mistake(
         {"x.csv": b"a;b\n1;x\n"},
         ALL,
-        {"say delimiter = ';' in WITH": (*ALL, "-w", "delimiter=;")},
+        {"write delimiter = ';' in WITH": (*ALL, "-w", "delimiter=;")},
         notes=("declare the column if that is its name",),
     ),
-    "json_in_csv": Mistake({"x.csv": b'{"a":1}\n'}, ALL, {"say format = 'json' in WITH": (*ALL, "-w", "format=json")}),
+    "json_in_csv": Mistake({"x.csv": b'{"a":1}\n'}, ALL, {"write format = 'json' in WITH": (*ALL, "-w", "format=json")}),
     "array_of_json": Mistake(
         {"x.json": b'[{"a":1},{"a":2}]'},
         ("run", "SELECT * FROM 'x.json'"),
@@ -130,7 +130,7 @@ MISTAKES = {
         ("run", "SELECT * FROM 'x.log'"),
         {
             "set the option format = 'csv'": ("run", "CREATE STREAM x WITH (path = 'x.log', format = 'csv'); FROM x"),
-            "to cq run: -w format=csv": ("run", "SELECT * FROM 'x.log'", "-w", "format=csv"),
+            "pass -w format=csv to cq run": ("run", "SELECT * FROM 'x.log'", "-w", "format=csv"),
         },
     ),
     "ending_misspelt": Mistake({"x.csv": b"a\n1\n"}, ("run", "SELECT * FROM 'x.cvs'"), {'did you mean "x.csv"?': ALL}),
@@ -138,7 +138,7 @@ MISTAKES = {
         {"x.csv": gzip.compress(b"a\n1\n", mtime=0)},
         ALL,
         {
-            "say compression = 'gzip' in WITH": (*ALL, "-w", "compression=gzip"),
+            "write compression = 'gzip' in WITH": (*ALL, "-w", "compression=gzip"),
             "or give the file its usual ending": ("run", "SELECT * FROM 'x.csv.gz'"),
         },
         first="cp x.csv x.csv.gz",

@@ -77,9 +77,9 @@ def test_what_is_no_zone_is_refused(name: str) -> None:
         ("Europe/Berlim", "did you mean 'Europe/Berlin'?"),
         ("europe/berlin", "did you mean 'Europe/Berlin'?"),
         ("Germany/Berlin", "did you mean 'Europe/Berlin'?"),
-        ("EST", "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'"),
+        ("EST", "write the name of a place, 'Europe/Berlin', or an offset, '+02:00'"),
         ("Xx/Yyyyy", "names are those of the IANA database: 'America/New_York'"),
-        ("x" * 1_000_000, "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'"),
+        ("x" * 1_000_000, "write the name of a place, 'Europe/Berlin', or an offset, '+02:00'"),
     ],
 )
 def test_the_nearest_name_is_proposed(name: str, help: str) -> None:

@@ -93,8 +93,8 @@ def check_encoding(text: bytes, name: str, format_: str) -> None:
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise damaged(name, "the text is UTF-16", "convert it: iconv -f UTF-16 -t UTF-8")
     if kind := format_of_bytes(text):
-        way = f"say format = '{kind}' in WITH; to cq run: -w format={kind}; to cq schema: -f {kind}"
+        way = f"write format = '{kind}' in WITH, or pass -w format={kind} to cq run and -f {kind} to cq schema"
         raise damaged(name, f"this is {FORMATS[kind].title}, not {format_}", way)
     if codec := codec_of_bytes(text):
-        way = f"say compression = '{codec}' in WITH; to cq run and cq schema: -w compression={codec}"
+        way = f"write compression = '{codec}' in WITH, or pass -w compression={codec} to cq run and cq schema"
         raise damaged(name, f"this is packed ({codec}), not plain {format_}", way, "or give the file its usual ending")

@@ -26,7 +26,9 @@ def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: 
     text = text.removeprefix(BYTE_ORDER_MARK)
     if text.startswith(b'{"'):
         cause = "its first line is a JSON object"
-        raise damaged(name, cause, "say format = 'json' in WITH; to cq run: -w format=json; to cq schema: -f json")
+        raise damaged(
+            name, cause, "write format = 'json' in WITH, or pass -w format=json to cq run and -f json to cq schema"
+        )
     whole = complete(text, csv_options.dialect, last=head.ended)
     first = first_row(text[:whole] or text, name, csv_options)
     if text and not whole:
@@ -38,8 +40,8 @@ def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: 
     other = other_delimiter(names, csv_options) if csv_options.header and not delimited else None
     if other:
         cause = f"its first line has one column with {other} in its name"
-        options = f"; to cq run: -w delimiter='{other}'; to cq schema: --delimiter '{other}'"
-        way = f"say delimiter = '{other}' in WITH{options if face().takes_options else ''}"
+        options = f", or pass -w delimiter='{other}' to cq run and --delimiter '{other}' to cq schema"
+        way = f"write delimiter = '{other}' in WITH{options if face().takes_options else ''}"
         raise damaged(name, cause, way, "declare the column if that is its name")
     body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
     if not body:

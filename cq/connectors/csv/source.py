@@ -53,7 +53,9 @@ from cq.records import dataclass, replace
 
 MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
 MAX_FILE_COLUMNS = 16_384  # of one file, whoever reads them (`cq limits`): what spreadsheets have at most
-QUOTES_AS_LETTERS = "to read quotes as letters: quote = '' in WITH; to cq run and cq schema: -w quote="
+QUOTES_AS_LETTERS = (
+    "to read quotes as ordinary characters, write quote = '' in WITH, or pass -w quote= to cq run and cq schema"
+)
 MAX_NULLS_BEFORE = 64  # rows of a block that are looked at for how its times are written
 _HAS_ZONE = re.compile(rb":[0-9.]*(?:Z|[+-][0-9:]+)$")
 _IS_FINE = re.compile(rb"\.[0-9]{7}")

@@ -381,7 +381,7 @@ def _why_left_out(columns: Sequence[Unheld]) -> Iterator[str]:
         yield f"that cq does not hold: {', '.join(no_type)}"
     if later:
         named = ", ".join(map(str, later))
-        yield f"that the first file does not have: {named}; to take the columns of all files: {BY_NAME}"
+        yield f"that the first file does not have: {named}; to take the columns of all files, {BY_NAME}"
 
 
 def _assignable(given: DataType, wanted: DataType) -> bool:

@@ -251,7 +251,7 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
     unheld = next((f for f in _unheld(relation) if ref.name in {f.name, f.name.lower()}), None)
     if unheld is not None and unheld.file:
         cause = f'column "{unheld.name}" of {relation.title} is in {unheld.file}, and not in the first file'
-        return compile_error("CQ0603", cause, span, help=f"take the columns of all files: {BY_NAME}")
+        return compile_error("CQ0603", cause, span, help=f"to take the columns of all files, {BY_NAME}")
     if unheld is not None:
         cause = f'column "{unheld.name}" of {relation.title} is {unheld.type}{"" if unheld.way else HOLDS_NONE}'
         return compile_error("CQ0603", cause, span, help=unheld.way or CONVERT)

@@ -113,7 +113,7 @@ def takes(name: str) -> str:
     if name in CHOICES:
         return "one of " + ", ".join(f"'{word}'" for word in CHOICES[name])
     if name == TIME_ZONE:
-        return "the name of a zone, such as 'Europe/Berlin', or a distance, '+02:00'"
+        return "the name of a zone, such as 'Europe/Berlin', or an offset, '+02:00'"
     if name == PUNCTUATION:
         return f"a whole number from 1 to {MAX_SETTING:,}, or 'auto'"
     return "a size such as '2GB', or 'none'" if name == MEMORY_LIMIT else "a whole number"

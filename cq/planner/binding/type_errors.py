@@ -83,7 +83,7 @@ def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Expr] = ()) -> str:
                 return f"compare its seconds since 1970: EPOCH({name})"
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
-        return "arrays are only equal or not: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"
+        return "arrays have no order: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"
     if {a.type.kind, b.type.kind} == {Kind.INTERVAL, Kind.INTERVAL_MONTH}:
         return "a month has no fixed length: compare months with months, or days with days, as INTERVAL '30' DAY"
     if a.type.is_numeric and b.type.is_numeric:
