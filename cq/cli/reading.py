@@ -165,10 +165,9 @@ def fmt(files: Sequence[str], only_check: bool) -> int:
 
 def formatted_text(text: str, name: str) -> str:
     """The canonical text of a query file."""
-    from cq.grammar.parser import parse
-    from cq.grammar.printer import print_script
+    from cq.grammar.printer import format_source
 
-    return print_script(parse(SourceText(name, text)))
+    return format_source(SourceText(name, text))
 
 
 def _replace(path: Path, text: str) -> None:

@@ -62,11 +62,6 @@ def print_expr(node: ast.Expr) -> str:
     return inline.expr(node)
 
 
-def print_query(node: ast.Query) -> str:
-    """The canonical text of a query, on one line."""
-    return inline.query(node)
-
-
 # ------------------------------------------------------------------------------------------------------- comments
 
 

@@ -41,6 +41,12 @@ def test_fmt_checks_and_then_formats_once(capfd: pytest.CaptureFixture[str]) -> 
     assert cq(capfd, "fmt", "--check", "f.cq")[:2] == (0, "")
 
 
+def test_formatted_file_is_formatted_although_a_comment_had_to_move(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("f.cq").write_text("SELECT s.a FROM s JOIN ( /* y */ SELECT a, b FROM q ) AS r ON s.a = r.a;\n")
+    assert cq(capfd, "fmt", "f.cq")[0] == 0
+    assert cq(capfd, "fmt", "--check", "f.cq")[:2] == (0, "")
+
+
 def test_schema_prints_a_statement_that_runs(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = cq(capfd, "schema", "bids.csv", "--name", "bid")
     assert code == 0

@@ -91,7 +91,9 @@ MISTAKES = {
         {"write delimiter = ';' in WITH": (*ALL, "-w", "delimiter=;")},
         notes=("declare the column if that is its name",),
     ),
-    "json_in_csv": Mistake({"x.csv": b'{"a":1}\n'}, ALL, {"write format = 'json' in WITH": (*ALL, "-w", "format=json")}),
+    "json_in_csv": Mistake(
+        {"x.csv": b'{"a":1}\n'}, ALL, {"write format = 'json' in WITH": (*ALL, "-w", "format=json")}
+    ),
     "array_of_json": Mistake(
         {"x.json": b'[{"a":1},{"a":2}]'},
         ("run", "SELECT * FROM 'x.json'"),

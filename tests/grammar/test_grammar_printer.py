@@ -9,10 +9,10 @@ from random import Random
 from grammar_trees import Trees
 
 from cq.errors import SourceText
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.grammar.lexer import tokenize
 from cq.grammar.parser import parse, parse_expression, parse_query, tables
-from cq.grammar.printer import format_source, print_expr, print_query, print_script
+from cq.grammar.printer import format_source, print_expr, print_script
 
 
 def script(text: str) -> ast.Script:
@@ -29,7 +29,7 @@ def test_random_expressions_survive_printing_and_parsing() -> None:
 def test_random_queries_survive_printing_and_parsing_on_one_line() -> None:
     for seed in range(300):
         tree = Trees(seed).query(3)
-        text = print_query(tree)
+        text = inline.query(tree)
         assert parse_query(text) == tree, f"seed {seed}: {text}"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cq.errors import CompileError, SourceText
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.grammar.lexer import RESERVED
 from cq.grammar.parser import parse, parse_expression, parse_query, tables
-from cq.grammar.printer import print_expr, print_query, print_script
+from cq.grammar.printer import print_expr, print_script
 
 EXPRESSIONS = {
     # names and literals
@@ -325,7 +325,7 @@ def test_expression_has_one_canonical_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_query_has_one_canonical_text(text: str) -> None:
-    printed = print_query(parse_query(text))
+    printed = inline.query(parse_query(text))
     assert printed == QUERIES[text]
     assert parse_query(printed) == parse_query(text)
 

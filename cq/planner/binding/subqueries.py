@@ -162,7 +162,7 @@ def _bind_match(
         inner, about = relation_of(rows, None, "the sub-query", query.span), []
     else:
         inside = replace(inside, select=_repeating(inside.select, isinstance(node, ast.Exists)))
-        _refuse_grouped(inside, node)
+        _refuse_grouped(inside)
         rows = inside.queries.passing(inside.rest, inside.relation)
         inner, about = replace(inside.relation, node=rows), inside.about
     _refuse_endless(outer, inner, negated, node.span)
@@ -309,7 +309,7 @@ def _limited_to_one(query: ast.Query) -> bool:
 def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> ScalarSubquery:
     """Aggregates of the rows that equal a row of the query around in some columns: one row for each group."""
     select, relation, outer = inside.select, inside.relation, binder.relation
-    _refuse_grouped(inside, query)
+    _refuse_grouped(inside)
     item, last = _only_item(inside, query), [_how_many(query.span)]
     alone = not any(isinstance(n, ast.Call) and n.over is None and lookup(n.name) for n in below(item))
     if alone:
@@ -408,7 +408,7 @@ def _of_nothing(e: Expr, calls: SelectCalls) -> Expr:
 # ----------------------------------------------------------------------------------------------------------- mistakes
 
 
-def _refuse_grouped(inside: Inside, node: ast.Node) -> None:
+def _refuse_grouped(inside: Inside) -> None:
     """CQ0502 for groups and windows in a sub-query that names columns of the query around it."""
     select = inside.select
     if not (select.group_by or select.having or select.qualify or select.distinct):

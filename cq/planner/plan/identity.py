@@ -78,10 +78,10 @@ def _known(node: LogicalNode, inputs: list[_Known]) -> _Known:
     # what is computed for each row alone is seen in the columns, and where there are several inputs in their order
     passes = node.op_class is OpClass.STATELESS and len(inputs) == 1 and not parameters
     own = inputs[0].node if passes else _hash(node.operator, *parameters, *(i.node for i in inputs))
-    return _Known(own, tuple(_column(node, own, c, inputs, text) for c in range(len(node.schema))))
+    return _Known(own, tuple(_column(node, own, c, text) for c in range(len(node.schema))))
 
 
-def _column(node: LogicalNode, own: str, column: int, inputs: list[_Known], text: Text) -> str:
+def _column(node: LogicalNode, own: str, column: int, text: Text) -> str:
     f = node.schema.fields[column]
     pulled = node.pull(Column(f.type, f.nullable, column))
     if pulled is None or len(pulled) > 1:
