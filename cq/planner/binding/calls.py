@@ -266,19 +266,7 @@ class SelectCalls:
             args[0] = inside.bind_cast(args[0], VARCHAR, args[0].span)
         found = resolve(node.name, [a.type for a in args])
         if isinstance(found, Refusal) or (not args and not node.star):
-            several = node.distinct and entry.grows is Grows.COUNT and len(args) > 1
-            raise compile_error(
-                found.code if isinstance(found, Refusal) else "CQ0302",
-                found.message if isinstance(found, Refusal) else f"{name} needs an argument",
-                args[0].span if args else node.span,
-                label=str(args[0].type) if args else "",
-                help=(
-                    _distinct_rows(args)
-                    if several
-                    else (found.help if isinstance(found, Refusal) else "") or f"usage: {entry.shape}",
-                    *instead(args, entry.shape),
-                ),
-            )
+            raise _refused(node, entry, args, found if isinstance(found, Refusal) else None)
         entry, signature = found
         condition = inside.condition(node.filter, "the condition of FILTER") if node.filter is not None else None
         converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
@@ -504,6 +492,19 @@ def _options(node: ast.Call, args: Sequence[Expr]) -> tuple[Any, ...]:
             )
         values.append(value.value)
     return tuple(values)
+
+
+def _refused(node: ast.Call, entry: AggregateFunction, args: Sequence[Expr], refusal: Refusal | None) -> CompileError:
+    """The error of an aggregate that does not take these arguments, or that has none."""
+    several = node.distinct and entry.grows is Grows.COUNT and len(args) > 1
+    way = _distinct_rows(args) if several else (refusal.help if refusal else "") or f"usage: {entry.shape}"
+    return compile_error(
+        refusal.code if refusal else "CQ0302",
+        refusal.message if refusal else f"{node.name.upper()} needs an argument",
+        args[0].span if args else node.span,
+        label=str(args[0].type) if args else "",
+        help=(way, *instead(args, entry.shape)),
+    )
 
 
 def _of_nulls(
