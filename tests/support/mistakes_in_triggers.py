@@ -40,7 +40,7 @@ OF_TRIGGERS = {
     "CREATE TRIGGER t AFTER INSERT ON bid BEGIN DELETE FROM account WHERE card = item;\n"
     "  DELETE FROM b WHERE k = item; END;\n"
     "SELECT n, m FROM bid LEFT JOIN account FOR SYSTEM_TIME AS OF bid.ts ON card = bid.item\n"
-    "LEFT JOIN b FOR SYSTEM_TIME AS OF bid.ts ON b.k = bid.item;",
+    "LEFT JOIN b FOR SYSTEM_TIME AS OF bid.ts ON b.k = bid.item || 'x';",
     "look_up_of_own_table": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
     "SELECT t.ts, n FROM t LEFT JOIN account FOR SYSTEM_TIME AS OF t.ts ON card = t.item;",

@@ -29,9 +29,18 @@ Ask: TypeAlias = Callable[[BoundTrigger, int], LogicalNode]
 
 
 def look_up(
-    node: ast.Join, left: Relation, table: KeyedTable, ask: Ask, parameters: Mapping[str, ParameterValue]
-) -> Relation:
-    """`left [LEFT] JOIN table FOR SYSTEM_TIME AS OF left.ts ON …`."""
+    node: ast.Join,
+    left: Relation,
+    table: KeyedTable,
+    ask: Ask,
+    parameters: Mapping[str, ParameterValue],
+    before: BoundTrigger | None,
+) -> Relation | None:
+    """`left [LEFT] JOIN table FOR SYSTEM_TIME AS OF left.ts ON …`.
+
+    before: the look-up that the rows of the left side are of, where its table shares triggers with this one: both rows
+    are read at once then. None where that needs a key that is computed.
+    """
     if node.kind not in {"INNER", "LEFT"} or node.asof:
         raise refused_look_up(node)
     named = node.right
@@ -47,7 +56,13 @@ def look_up(
     parts = conjuncts(condition(node, side_by_side(left, right, width), left, right, parameters))
     keys, rest = _keys(parts, table, width, condition_span(node))
     outer = node.kind == "LEFT"
-    rows = ask(_program(left, table, keys, outer, named), width)
+    if before is None:
+        rows = ask(_program(left, table, keys, outer, named), width)
+    elif all(isinstance(k, Column) for k in keys):
+        own = width - len(before.program.outputs)
+        rows = ask(_also(before, own, table, [k for k in keys if isinstance(k, Column)], outer), own)
+    else:
+        return None
     if rest and outer:
         rows = _only_where(rows, conjunction(rest), width, node.span)
     elif rest:
@@ -111,6 +126,23 @@ def _program(
     program = Program(f"look-up in {table.name}", None, (Read(0), Emit(values, found)), table.fields)
     access = Access(0, tuple(replace(k, nullable=True) for k in key))
     return BoundTrigger(program, (access,), (table.name,), stream, left.title, named.span)
+
+
+def _also(before: BoundTrigger, width: int, table: KeyedTable, keys: Sequence[Column], outer: bool) -> BoundTrigger:
+    """What reads the row of a further table beside those that a look-up finds for rows of so many columns."""
+    *reads, emit = before.program.steps
+    assert isinstance(emit, Emit), "a look-up emits what it has found"
+    number, outputs = len(before.accesses), before.program.outputs
+    start = len(before.stream.schema) + number + len(outputs)
+    key = tuple(replace(k, nullable=True) if k.index < width else emit.values[k.index - width] for k in keys)
+    values = (*emit.values, *(Column(f.type, True, start + 1 + n, f.name) for n, f in enumerate(table.fields)))
+    met = () if emit.condition is None else (emit.condition,)
+    met = met if outer else (*met, Column(BOOLEAN, False, start, "found"))
+    steps = (*reads, Read(number), Emit(values, conjunction(met) if met else None))
+    program = Program(f"{before.program.name} and {table.name}", None, steps, (*outputs, *table.fields))
+    tables = before.tables if table.name in before.tables else (*before.tables, table.name)
+    accesses = (*before.accesses, Access(tables.index(table.name), key))
+    return replace(before, program=program, accesses=accesses, tables=tables)
 
 
 def _only_where(rows: LogicalNode, met: Expr, width: int, span: Span) -> LogicalNode:

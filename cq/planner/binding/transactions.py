@@ -312,18 +312,24 @@ class Transactions:
     def _looked_up(self, name: str, node: ast.Join, left: Relation) -> Relation:
         """`left JOIN name FOR SYSTEM_TIME AS OF …`: the row of the table as the events up to each row have left it."""
         group = self._group_of(name)
-        if self.joints.leads(left.node, group):
-            raise compile_error(
-                "CQ0502",
-                f'{left.title} is made of what triggers on "{name}" do, and cannot look it up',
-                node.right.span,
-                help=self._instead_of_look_up(name, left),
-            )
+        asked = self.joints.asked.get(id(left.node))
+        before = asked.look_up if asked is not None and asked.group is group else None
+        refused = compile_error(
+            "CQ0502",
+            f'{left.title} is made of what triggers on "{name}" do, and cannot look it up',
+            node.right.span,
+            help=self._instead_of_look_up(name, left),
+        )
+        if before is None and self.joints.leads(left.node, group):
+            raise refused
 
         def ask(look_up: BoundTrigger, width: int) -> LogicalNode:
             return self.joints.ask(group, lambda j: j.found(look_up, width), look_up)
 
-        return look_up(node, left, self.tables[name].table, ask, self.parameters)
+        found = look_up(node, left, self.tables[name].table, ask, self.parameters, before)
+        if found is None:
+            raise refused
+        return found
 
     def _instead_of_look_up(self, name: str, left: Relation) -> str:
         """How rows that triggers, or look-ups in their tables, have made are put beside a row of a table."""
