@@ -157,7 +157,8 @@ def _keep(block: int) -> int:
 def block_resize(block: int, size: int) -> int:
     """The address of a block with the old content and room for `size` bytes, or 0 and the old one is as it was.
 
-    block: 0 for a new one.  The pages of a large block are moved, so that its content is never there twice.
+    block: 0 for a new one.  The pages of a large block are moved, so that its content is not there twice; into a block
+    that was kept, whose pages are there anyway, it is copied.
     """
     if block == 0:
         return block_new(size, 0)
