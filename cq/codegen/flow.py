@@ -40,6 +40,7 @@ class StageDraft:
     waits: bool  # rows can arrive before the watermark reaches their time
     collects: bool = False  # its windows' panes were filled by several workers
     mixed: bool = False  # one function takes the rows of all inputs, also of segments that have rows of several
+    shares: bool = False  # its lanes have rows of several inputs (cq/runtime/flow/shares.py)
     by_key: bool = False  # a worker may take only the rows of a ticket that have its part's keys: those of a selection
     chained: frozenset[int] = frozenset()  # ids of operators whose transactions are evaluated before the kernel
     asks: bool = False  # whether these ask for rows one by one, and are not linked in chains
@@ -479,7 +480,7 @@ def function(
         for value in (event.position.start, event.position.arrival):
             if isinstance(value, ast.Name):  # not known yet when a failure comes first
                 stage.writer.preset(value.id)
-        scope = Scope(stage.writer, stage.constants, stage.sites, fail)
+        scope = Scope(stage.writer, stage.constants, stage.sites, fail, in_lanes=stage.lanes)
         numbers = sorted(set().union(*(reachable_ports(stage, n) for n in (node, *others))))
         carried = (stage.lanes, stage.passes_watermarks, not stage.final)
         ports = {n: Port(n, stage.ports[n], scope, *carried) for n in numbers}

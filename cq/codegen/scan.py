@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.user import takes_step_bytes
@@ -55,12 +55,7 @@ def write_rows(stage: StageDraft, node: LogicalNode, schema: Schema, port: int, 
         flow.branch, flow.has_batch, flow.late = branch, True, _lateness(node)
         row = _given_row(flow, node, schema, port)
         writer = flow.writer
-        writer.code("end = hi")
-        if fan_out is not None:
-            for p in flow.ports.values():
-                room = "CAP - R" if fan_out <= 1 else "shr_u(CAP - R, LOG)"
-                log = max(0, (fan_out - 1).bit_length())
-                writer.code(f"end = min(end, lo + ({room}))", CAP=p.capacity, R=p.rows, LOG=log)
+        _end_where_full(flow, fan_out)
         step = step_of(stage)
         with writer.for_(step, "lo", "end"), flow.scope.block():
             if fan_out is None and not waits:
@@ -83,23 +78,80 @@ def write_mixed_rows(stage: StageDraft, inputs: Sequence[LogicalNode]) -> str:
     with function(stage, "rows", (*ROWS_ARGUMENTS, "port"), inputs[0], event, *inputs[1:]) as flow:
         flow.has_batch = True
         writer = flow.writer
-        given = [_given_row(flow, node, node.schema, port) for port, node in enumerate(inputs)]
+        given = dict(enumerate(_given_row(flow, node, node.schema, port) for port, node in enumerate(inputs)))
         places = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_MIXED), "places")
         step = step_of(stage)
         with writer.for_(step, "lo", "hi"), flow.scope.block():
             writer.code("i = j\nsource = port")
             with writer.if_(expr("port == MIXED", MIXED=abi.MIXED)):
-                writer.code("i = ld_i64(P, j) & MASK", P=places, MASK=(1 << abi.MIXED_PORT_SHIFT) - 1)
-                writer.code("source = shr_u(ld_i64(P, j), SHIFT)", P=places, SHIFT=abi.MIXED_PORT_SHIFT)
+                writer.code("where = ld_i64(P, j)", P=places)
+                _find_row(writer)
             _begin_row(flow)
             served = _serve_due(flow, step)
-            for port, (node, row) in enumerate(zip(inputs, given, strict=True)):
-                with flow.scope.when(expr("source == P", P=port)):
-                    flow.late = _lateness(node)
-                    _take_row(flow, node, port, row)
+            _take_any(flow, inputs, given)
             _read_again(flow, served)
         flow.leave(ast.Name("hi", ast.Load()))
     return "rows"
+
+
+def write_shared_rows(stage: StageDraft, inputs: Sequence[LogicalNode], branch: Branch, number: int) -> str:
+    """Write the function that takes rows lo..hi of a lane's share (cq/runtime/flow/shares.py) through a branch; its
+    name.
+
+    `base` is the first serial of the batch. It returns what that of `write_rows` does.
+    """
+    name = "rows" if number == 0 else f"rows_{number}"
+    read = {port: node for port, node in enumerate(inputs) if branch.keys[port] is not None}
+    waits = bool(stage.due)
+    fan_outs = [None if waits else bounded_fan_out(stage, node) for node in read.values()]
+    roomy = all(f is not None for f in fan_outs)
+    event = _of_row(ast.Name("source", ast.Load()), roomy)
+    first, *others = read.values()
+    with function(stage, name, ROWS_ARGUMENTS, first, event, *others) as flow:
+        flow.branch, flow.has_batch = number, True
+        writer = flow.writer
+        given = {port: _given_row(flow, node, node.schema, port) for port, node in read.items()}
+        places = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_MIXED), "places")
+        selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        _end_where_full(flow, max(f for f in fan_outs if f is not None) if roomy else None)
+        step = step_of(stage)
+        with writer.for_(step, "lo", "end"), flow.scope.block():
+            if not roomy and not waits:
+                _leave_when_full(flow, step)
+            writer.code("place = ld_i64(SEL, j) & MASK", SEL=selection, MASK=(1 << abi.SHARE_SERIAL_SHIFT) - 1)
+            writer.code("where = ld_i64(P, place)", P=places)
+            _find_row(writer)
+            _begin_row(flow)
+            served = _serve_due(flow, step) if waits else None
+            _take_any(flow, inputs, given)
+            if served is not None:
+                _read_again(flow, served)
+        flow.leave(ast.Name("end", ast.Load()))
+    return name
+
+
+def _find_row(writer: Writer) -> None:
+    """The row of BATCH_MIXED that is at hand: its number, and the port it is of."""
+    writer.code("i = where & MASK", MASK=(1 << abi.MIXED_PORT_SHIFT) - 1)
+    writer.code("source = shr_u(where, SHIFT)", SHIFT=abi.MIXED_PORT_SHIFT)
+
+
+def _take_any(flow: Flow, inputs: Sequence[LogicalNode], given: Mapping[int, Row]) -> None:
+    """Hand a row of the port it is of to the readers of that. given: what a row of each port is."""
+    for port, row in given.items():
+        with flow.scope.when(expr("source == P", P=port)):
+            flow.late = _lateness(inputs[port])
+            _take_row(flow, inputs[port], port, row)
+
+
+def _end_where_full(flow: Flow, fan_out: int | None) -> None:
+    """`end` is the row up to which ports have room for what each can put into one of them; `hi` where none is known."""
+    flow.writer.code("end = hi")
+    if fan_out is not None:
+        for p in flow.ports.values():
+            room = "CAP - R" if fan_out <= 1 else "shr_u(CAP - R, LOG)"
+            log = max(0, (fan_out - 1).bit_length())
+            flow.writer.code(f"end = min(end, lo + ({room}))", CAP=p.capacity, R=p.rows, LOG=log)
 
 
 def _of_row(port: int | ast.expr, roomy: bool) -> Event:
@@ -163,13 +215,17 @@ def step_of(stage: StageDraft) -> str:
 def _begin_row(flow: Flow) -> None:
     """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark."""
     writer, stage = flow.writer, flow.stage
-    if stage.lanes:
+    if stage.lanes and not stage.shares:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         writer.code("i = ld_i32(SEL, j)", SEL=selection)
     elif stage.by_key:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         writer.code("i = j\nif SEL != 0:\n    i = ld_i32(SEL, j)", SEL=selection)
-    writer.code("serial = base + AT", AT="j" if stage.mixed else "i")
+    if stage.shares:
+        selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        writer.code("serial = base + shr_u(ld_i64(SEL, j), SHIFT)", SEL=selection, SHIFT=abi.SHARE_SERIAL_SHIFT)
+    else:
+        writer.code("serial = base + AT", AT="j" if stage.mixed else "i")
     if stage.due or stage.passes_watermarks:
         marks = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
         writer.code("watermark = ld_i64(M, serial)", M=marks)
@@ -274,10 +330,17 @@ LIST_ENTRY_ROWS = Word(1, "LIST_ENTRY_ROWS")
 def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, turns: int) -> Row:
     """The row so many turns later: of its port, whose rows go on behind those of the call, or the last there is.
 
-    Where a selection says which rows a lane takes, the last one of the call: what is behind may be of another port.
+    Where a selection says which rows a lane takes, the last one of the call; in a share of several ports the row so
+    many places behind in what is of the port, which may be another lane's at its end.
     """
 
     def later(column: int) -> ast.expr:  # anew for each: the first use may stand in a branch that the next is not in
+        if flow.stage.shares:
+            assert turns <= abi.SHARE_AHEAD_ROWS, "a row behind the list"
+            rows = _column_word(flow.scope, port, column, abi.COLUMN_ROWS, "rows")
+            places = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_MIXED), "places")
+            behind = expr("ld_i64(P, place + N) & MASK", P=places, N=turns, MASK=(1 << abi.MIXED_PORT_SHIFT) - 1)
+            return flow.scope.let(expr("min(AT, ROWS - 1)", AT=behind, ROWS=rows), "ahead")
         if not flow.stage.lanes and not flow.stage.by_key:
             rows = _column_word(flow.scope, port, column, abi.COLUMN_ROWS, "rows")
             return flow.scope.let(expr("min(i + N, ROWS - 1)", N=turns, ROWS=rows), "ahead")
@@ -306,7 +369,7 @@ def write_lanes(stage: StageDraft, inputs: tuple[LogicalNode, ...], branches: Se
     """Write the function that tells a row's lane (`cq.runtime.layout.pipeline.Lanes.entry`); its name. All keys are
     such as `decides_lane`.
 
-    A port and a branch are told by one number, as in segments of lanes: branch * ports + port.
+    A port and a branch are told by one number: branch * ports + port.
     Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
     """
     written = []

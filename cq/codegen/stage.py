@@ -18,7 +18,15 @@ from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StageDraft
 from cq.codegen.moving import write_moving
 from cq.codegen.operators.chains import write_chains
 from cq.codegen.ports import column_specs
-from cq.codegen.scan import computed_times, due_words, write_lanes, write_mixed_rows, write_rows, write_times
+from cq.codegen.scan import (
+    computed_times,
+    due_words,
+    write_lanes,
+    write_mixed_rows,
+    write_rows,
+    write_shared_rows,
+    write_times,
+)
 from cq.codegen.state.gathered import gathers
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk
@@ -76,7 +84,8 @@ def write_stage(
     computed = computed_times(stage, inputs)
     if counting:
         stage.count_rows(stateless_prefix(plan))
-    stage.mixed = bool(stage.due) and _takes_mixed(planned, inputs)
+    stage.shares = stage.lanes and len(inputs) > 1
+    stage.mixed = (stage.shares or bool(stage.due)) and _takes_mixed(planned, inputs)
     loops = {} if planned.collects else _write_row_loops(stage, inputs, planned.branches)
     if not fills:
         _write_closers(stage)
@@ -113,9 +122,9 @@ def write_stage(
 
 
 def _takes_mixed(planned: Stage, inputs: Sequence[LogicalNode]) -> bool:
-    """Whether it takes the tickets of two sources as they were cut, one worker at a time."""
+    """Whether it takes the tickets of two sources as they were cut, one worker at a time or in lanes."""
     way = planned.way.traits
-    apart = way.lanes or way.hands_over or way.together or planned.collects
+    apart = way.hands_over or way.together or planned.collects
     return len(inputs) == 2 and all(leaf.source is not None for leaf in inputs) and not apart
 
 
@@ -159,18 +168,17 @@ def _complete(planned: Stage) -> int:
 
 
 def _write_row_loops(stage: StageDraft, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:
-    """The functions that take rows, by what segments of the stage call a port: in lanes, branch * ports + port.
+    """The functions that take rows, by what segments of the stage call a port: in lanes the branch.
 
     MIXED: that of all ports.
     """
-    found = {}
+    if stage.shares:
+        return {n: write_shared_rows(stage, inputs, b, n) for n, b in enumerate(branches)}
     if stage.mixed:
         return {abi.MIXED: write_mixed_rows(stage, inputs)}
-    for number in range(max(1, len(branches))):
-        for port, node in enumerate(inputs):
-            if not branches or branches[number].keys[port] is not None:
-                found[number * len(inputs) + port] = write_rows(stage, node, node.schema, port, number)
-    return found
+    if branches:
+        return {n: write_rows(stage, inputs[0], inputs[0].schema, 0, n) for n in range(len(branches))}
+    return {port: write_rows(stage, node, node.schema, port) for port, node in enumerate(inputs)}
 
 
 def _port(output: Output) -> PortSpec:
@@ -321,7 +329,9 @@ def _write_rows_step(stage: StageDraft, row_loops: Mapping[int, str]) -> None:
     writer = stage.writer
     writer.code("lo = ld_i64(segment, W)", W=abi.SEGMENT_LO)
     writer.code("hi = ld_i64(segment, W)", W=abi.SEGMENT_HI)
-    if stage.lanes:
+    if stage.shares:
+        writer.code("base = ld_i64(batch, W)", W=abi.BATCH_FIRST)
+    elif stage.lanes:
         writer.code("base = serial - ld_i32(ld_i64(batch, W), lo)", W=abi.BATCH_SELECTION)
     else:
         writer.code("base = serial - lo")

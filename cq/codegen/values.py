@@ -201,6 +201,7 @@ class Scope:
     prologue: dict[object, Val] = field(default_factory=dict)
 
     guard: ast.expr | None = None  # what is computed ahead of its condition fails only if that holds
+    in_lanes: bool = False  # a worker that calls the function goes from one state to the next
 
     def fail(self, code: ErrorCode, text: str, span: Span, asked: bool = False) -> None:
         """Write the way out with an error at this place of the query.  asked: as in `Site`."""

@@ -40,10 +40,15 @@ def test_what_is_fetched_ahead_is_that_of_rows_behind_the_segment_too(port):
     assert ahead and all(re.fullmatch(rf"min\(i \+ [A-Z_]+, (?:{'|'.join(rows)}) - 1\)", a) for a in ahead)
 
 
-def test_in_lanes_it_stays_within_the_segment():
-    """What a selection has behind a segment is a row of another port."""
-    ahead = re.findall(r"ahead\d+ = ld_i32\(sel\d+, (.*)\)", module(4))
-    assert ahead and all(re.fullmatch(r"min\(j \+ [A-Z_]+, end - 1\)", a) for a in ahead)
+@pytest.mark.parametrize("port", [0, 1])
+def test_in_lanes_it_is_that_of_the_rows_of_the_port_in_the_share(port):
+    """What is there may be another lane's, or anything: then the last row of the port is fetched for, or none."""
+    body = module(4).split("def rows(")[1].split("\ndef ")[0]
+    columns = re.search(rf"(columns\d+) = ld_i64\(ld_i64\(batch, BATCH_PORTS\), {port}\)", body)[1]
+    rows = re.findall(rf"(rows\d+) = ld_i64\({columns}, .*COLUMN_ROWS\)", body)
+    ahead = re.findall(r"ahead\d+ = (.*)", body.split("if source == ")[port + 1])
+    found = rf"min\(ld_i64\(places\d+, place \+ [A-Z_]+\) & \d+, (?:{'|'.join(rows)}) - 1\)"
+    assert ahead and all(re.fullmatch(found, a) for a in ahead)
 
 
 def test_groups_are_fetched_to_be_written_and_what_a_join_looks_up_to_be_read():

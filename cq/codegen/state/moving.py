@@ -17,7 +17,7 @@ from cq.records import dataclass, field
 from cq.runtime.containers import frames, intervals, log_words, multimap, ranks_words, runs_words
 from cq.runtime.containers import pane_words as panes
 from cq.runtime.containers.table_words import TABLE_COUNT
-from cq.runtime.flow.split import PARTITION_MASK
+from cq.runtime.flow.split_words import PARTITION_MASK
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE
 
 

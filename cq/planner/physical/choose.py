@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
@@ -47,13 +48,10 @@ Routable = Callable[[Schema, Expr], bool]
 # Splitting a ticket into lanes and merging their rows takes about 30 ns a row, which two workers must win back. At half
 # the threshold running SUMs lose a third on two workers, at double the tolls of Linear Road stay on one.
 ROUTED_FROM_NS = 45
-# So many times that where rows of several inputs take turns by their times: each is then a segment of its own. Measured
-# with 2 workers, CPU nanoseconds more a row than one loop: 9 to 29 for a session, a frame or a running sum, 47 for a
-# window join of ten bids an ask, 75 to 115 for joins by time where every row is another input's. At 1 hash joins with a
-# text in their key would be routed, as would ASOF joins, which take 36 in one loop and 122 in lanes, with two texts; at
-# 6 no join by time would be. All workers share that work: with 2 an interval join that finds what has just come lost a
-# tenth in lanes (0.91 of one worker), so it stays in one loop until there are 4.
-TURNS = 3
+# So many times that where rows of several inputs take turns by their times and share no segments: then each row is one.
+# Measured with 2 workers, CPU nanoseconds more a row than one loop, where every row is another input's: 13 to 20 for an
+# interval join, 24 for an ASOF join, 30 for a window join of ten bids an ask; of an interval join that shares none 55.
+TURNS = 2
 
 # Function calls before the state from which on handing rows to a second stage pays. Word count has one, SPLIT: apart,
 # its two stages took 83 ms of CPU where one loop takes 57, and no less time on two workers.
@@ -319,7 +317,7 @@ class _Choice:
 
     def _routed(self, name: str, plan: LogicalPlan) -> Stage:
         """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
-        cost, least = row_cost_ns(plan), routed_from_ns(plan, self.workers)
+        cost, least = row_cost_ns(plan), routed_from_ns(plan)
         if cost < least:
             return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {least}")
         if ties_show(plan, self.waits):
@@ -385,7 +383,7 @@ class _Choice:
         if len(found) < len(branches):
             return []
         cost = row_cost_ns(below)
-        least = routed_from_ns(below, self.workers)
+        least = routed_from_ns(below)
         if len(found) == 1 and cost < least:
             return []
         stage = self._stage("", below, Way.LANES, reason_of(found, cost, least), found)
@@ -420,15 +418,18 @@ class _Choice:
         return down is not None and all(self.routable(down.leaf.schema, e) for e in down.key)
 
 
-def routed_from_ns(plan: LogicalPlan, workers: int) -> int:
-    """What a row of the leaves has to cost for routing to pay with so many workers."""
-    return ROUTED_FROM_NS + ROUTED_FROM_NS * (turns_in(plan) - 1) * 2 // workers
+def routed_from_ns(plan: LogicalPlan) -> int:
+    """What a row of the leaves has to cost for routing to pay."""
+    return ROUTED_FROM_NS * turns_in(plan)
 
 
 def turns_in(plan: LogicalPlan) -> int:
-    """How many times as much as for rows of one input routing takes."""
-    timed = [n for n in plan.nodes() if not n.inputs and n.schema.times]
-    return TURNS if len(timed) > 1 else 1
+    """How many times as much as for rows of one input routing takes. Two sources share segments where their times stand
+    in columns."""
+    sources = sources_of(plan.nodes())
+    times = [s.event_time for s in sources if s.event_time is not None]
+    shared = len(sources) == 2 and not any(map(is_computed, times))
+    return TURNS if len(times) > 1 and not shared else 1
 
 
 def reason_of(branches: Sequence[Branch], cost_ns: int, least_ns: int) -> str:

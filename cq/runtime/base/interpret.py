@@ -70,6 +70,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.engine.stage",
     "cq.runtime.engine.schedule",
     "cq.runtime.flow.rooms",
+    "cq.runtime.flow.shares",
     "cq.runtime.flow.split",
     "cq.runtime.flow.merged_segments",
     "cq.runtime.flow.gather",

@@ -24,7 +24,7 @@ from cq.runtime.containers.protocol import ARRIVAL_NUMBER, ARRIVAL_TIE, ARRIVAL_
 from cq.runtime.containers.state import lent, load_container, made, native_name, new_container
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.stage import STAGE_LANES
-from cq.runtime.flow.split import LANES_ROUTE, PARTITIONS
+from cq.runtime.flow.split_words import LANES_ROUTE, PARTITIONS
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE, ROUTING_WORDS, STATE_LATE_ROWS
 from cq.runtime.layout.pipeline import Slot, StageSpec
 

@@ -514,7 +514,7 @@ def _fill(admission: int, ticket: int) -> None:
 
 @native("void(i64, i64)")
 def _have_columns(admission: int, ticket: int) -> None:
-    """Every source has columns in the ticket, whether or not it lends rows: who takes mixed rows looks for all."""
+    """Every source has columns in the ticket, whether or not it lends rows: who takes rows of several looks for all."""
     for number in range(ld_i64(admission, ADMISSION_SOURCES)):
         source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
         st_i64(ld_i64(ticket, BATCH_PORTS), number, ld_i64(source, SOURCE_EMPTY))
@@ -565,7 +565,7 @@ def admit(admission: int, most: int) -> int:
             st_i64(ticket, BATCH_WATERMARKS, ld_i64(ticket, ITEM_MARKS) - ld_i64(admission, ADMISSION_SERIAL) * 8)
         if ld_i64(ticket, ITEM_MIXED) != 0:
             st_i64(ticket, BATCH_MIXED, ld_i64(ticket, ITEM_MIXED) - ld_i64(admission, ADMISSION_SERIAL) * 8)
-            _have_columns(admission, ticket)
+        _have_columns(admission, ticket)
         _fill(admission, ticket)
         if ld_i64(ticket, BATCH_SEGMENT_COUNT) == 0:
             pool_put(ld_i64(ticket, ITEM_HOME), ticket)

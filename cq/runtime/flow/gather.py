@@ -1,8 +1,8 @@
 """The output of a ticket's lanes, merged by position into the parcels that leave the stage.
 
 First the order is found: one word for each row, the number of its parcel and of the row in it. Where every row is
-caused by a source row and no two in one turn, its place is its serial: rows are scattered into a list
-and the gaps closed. Else the lanes' rows are merged position by position. Then the columns are gathered in that order.
+caused by a source row those of each serial are counted, which says where they go. Else the lanes' rows are merged
+position by position. Then the columns are gathered in that order.
 
 Sharing: none. The last lane of a ticket calls `merge_split` and owns its records by then.
 """
@@ -39,7 +39,7 @@ from cq.runtime.flow.merged_segments import (
 )
 from cq.runtime.flow.parcel import DEPOT_LIMIT, PARCEL_PORT, parcel_get, parcel_return, port_make_bytes_room
 from cq.runtime.flow.rooms import room_for
-from cq.runtime.flow.split import (
+from cq.runtime.flow.split_words import (
     LANES_CHAINED,
     LANES_COUNT,
     LANES_DEPOTS,
@@ -59,6 +59,8 @@ from cq.runtime.flow.split import (
     SPLIT_STATUS,
 )
 from cq.runtime.layout.abi import (
+    BATCH_FIRST,
+    BATCH_ROWS,
     ERROR,
     NEVER,
     OUT_BYTES,
@@ -101,7 +103,7 @@ BASE_OFFSETS = _base.word()
 BASE_WORDS = _base.size()
 
 LARGEST_TEXT = 2**31 - 1  # bytes of a VARCHAR column with 32-bit offsets
-WIDEST_SCATTER = 4  # scatter when serials span at most this many times the rows: the list is filled and walked
+WIDEST_SCATTER = 4  # scatter when serials span at most this many times the rows: the counts are cleared and walked
 
 
 # -- positions -------------------------------------------------------------------------------------------------------
@@ -221,32 +223,46 @@ def _serial_span(parcels: int, count: int) -> tuple[int, int]:
     return low, high
 
 
-@native("i64(i64, i64, i64, i64, i64, i64)")
-def _scatter(parcels: int, count: int, low: int, span: int, turns: int, order: int) -> int:
-    """1 and `order` has the rows by serial, then turn; 0 when a row is not caused by a source row, or two in one turn.
-
-    order: room for span * turns words, which are filled first and closed up after.
-    """
-    fill(order, 255, span * turns * 8)
+@native("i64(i64, i64, i64, i64, i64)")
+def _count_places(parcels: int, count: int, low: int, turns: int, counts: int) -> int:
+    """1 and `counts` says how many rows each serial has caused in each turn; 0 when a row is not caused by one."""
     for number in range(count):
         port = ld_i64(parcels, number)
         positions = ld_i64(port, PORT_POSITIONS)
-        tag = shl(number, ROW_BITS)
         for row in range(ld_i64(port, PORT_ROWS)):
             at = row * POSITION_WORDS
             turn = ld_i64(positions, at + POSITION_NODE)
             if ld_i64(positions, at + POSITION_INSTANT) != NEVER or turn >= turns:
                 return 0
             place = (ld_i64(positions, at + POSITION_SERIAL) - low) * turns + turn
-            if ld_i64(order, place) != -1:
-                return 0
-            st_i64(order, place, tag | row)
-    kept = 0
+            st_i64(counts, place, ld_i64(counts, place) + 1)
+    return 1
+
+
+@native("i64(i64, i64, i64, i64, i64, i64, i64)")
+def _scatter(parcels: int, count: int, low: int, span: int, turns: int, counts: int, order: int) -> int:
+    """1 and `order` has the rows by serial, then turn; 0 when a row is not caused by a source row.
+
+    counts: room for span * turns words. What a serial causes in a turn is one lane's, which has it in order.
+    """
+    fill(counts, 0, span * turns * 8)
+    if _count_places(parcels, count, low, turns, counts) == 0:
+        return 0
+    first = 0
     for place in range(span * turns):
-        entry = ld_i64(order, place)
-        st_i64(order, kept, entry)
-        if entry != -1:
-            kept += 1
+        mine = ld_i64(counts, place)
+        st_i64(counts, place, first)
+        first += mine
+    for number in range(count):
+        port = ld_i64(parcels, number)
+        positions = ld_i64(port, PORT_POSITIONS)
+        tag = shl(number, ROW_BITS)
+        for row in range(ld_i64(port, PORT_ROWS)):
+            at = row * POSITION_WORDS
+            place = (ld_i64(positions, at + POSITION_SERIAL) - low) * turns + ld_i64(positions, at + POSITION_NODE)
+            own = ld_i64(counts, place)
+            st_i64(counts, place, own + 1)
+            st_i64(order, own, tag | row)
     return 1
 
 
@@ -408,21 +424,24 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
         return 1
     width = ld_i64(lanes, LANES_COUNT)
     head = count * (1 + BASE_WORDS) + width * CURSOR_WORDS
-    if room_for(split, SPLIT_ORDER_ROOM, SPLIT_ORDER, head + rows * WIDEST_SCATTER, 8) == 0:
+    if room_for(split, SPLIT_ORDER_ROOM, SPLIT_ORDER, head + rows * (1 + WIDEST_SCATTER), 8) == 0:
         return 0
     room = ld_i64(split, SPLIT_ORDER)
     bases = room + count * 8
     cursors = bases + count * BASE_WORDS * 8
     order = room + head * 8
+    item = ld_i64(split, SPLIT_ITEM)
     _list_parcels(lanes, split, port, room, cursors)
     if rows > 0:
         low, high = _serial_span(room, count)
         span = high - low + 1
         turns = ld_i64(lanes, LANES_TURNS)
-        if span * turns > rows * WIDEST_SCATTER or _scatter(room, count, low, span, turns, order) == 0:
+        counts = order + rows * 8
+        # what comes of the end has the serial behind the last row, in every lane
+        wide = span * turns > rows * WIDEST_SCATTER or high >= ld_i64(item, BATCH_FIRST) + ld_i64(item, BATCH_ROWS)
+        if wide or _scatter(room, count, low, span, turns, counts, order) == 0:
             _merge_lanes(lanes, room, cursors, rows, order)
     depot = ld_i64(ld_i64(lanes, LANES_DEPOTS), port)
-    item = ld_i64(split, SPLIT_ITEM)
     segment = 0
     done = 0
     while done < rows:

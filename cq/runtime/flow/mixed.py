@@ -117,7 +117,8 @@ def mix_rows(admission: int, ticket: int) -> int:
                 two_max = two_key
                 two_row += 1
             minimum = reached
-            st_i64(marks, serial, minimum)
+            if marks != 0:
+                st_i64(marks, serial, minimum)
             serial += 1
         alone = alone + room if one_row == one_begun or two_row == two_begun else 0
         follows = serial == begun + room and room > 0 and alone < LONG_ROWS

@@ -1,7 +1,8 @@
 """Splits: a ticket's rows sorted by lane, each lane's share a batch of its own.
 
 The rows stay where they are. A split has one list of row numbers, lane by lane and in order within a lane, and for each
-lane the segments of its share, whose bounds index into the list. Buffers grow to the largest ticket and are kept.
+lane the segments of its share, whose bounds index into the list. Where rows are of several ports the list says more of
+them (cq/runtime/flow/shares.py). Buffers grow to the largest ticket and are kept.
 
 Sharing: a split is written by the worker that has the ticket, then read by the lanes, each of which writes its own
 record; SPLIT_LEFT, counted down, hands it to the last of them (cq/runtime/engine/ways/lanes.py).
@@ -25,6 +26,40 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.flow.rooms import room_for
+from cq.runtime.flow.shares import find_shares, share_event, share_ports, share_rooms
+from cq.runtime.flow.split_words import (
+    LANES_BRANCHES,
+    LANES_COUNT,
+    LANES_ENTRY,
+    LANES_INPUTS,
+    LANES_ROUTE,
+    NO_LANE,
+    PARTITION_MASK,
+    PARTITIONS,
+    RECORD_FIRST,
+    RECORD_SEGMENT_COUNT,
+    RECORD_SHARE,
+    RECORD_STATUS,
+    RECORD_WORDS,
+    SPLIT_HASHES,
+    SPLIT_HASHES_ROOM,
+    SPLIT_HOME,
+    SPLIT_ITEM,
+    SPLIT_LANE_OF,
+    SPLIT_LANE_OF_ROOM,
+    SPLIT_MIXED,
+    SPLIT_ORDER,
+    SPLIT_OWN_FAILURE,
+    SPLIT_PLACES,
+    SPLIT_PORTS,
+    SPLIT_POSITIONS,
+    SPLIT_RECORDS,
+    SPLIT_SEGMENTS,
+    SPLIT_SEGMENTS_ROOM,
+    SPLIT_SELECTION,
+    SPLIT_SELECTION_ROOM,
+    SPLIT_WORDS,
+)
 from cq.runtime.layout.abi import (
     BATCH_CAUSES,
     BATCH_ENDED,
@@ -36,7 +71,6 @@ from cq.runtime.layout.abi import (
     BATCH_SELECTION,
     BATCH_TICKET,
     BATCH_WATERMARKS,
-    BATCH_WORDS,
     DONE,
     POSITION_WORDS,
     SEGMENT_CLOSE,
@@ -50,64 +84,7 @@ from cq.runtime.layout.abi import (
     SEGMENT_WORDS,
     STATE_FIRST_FREE,
 )
-from cq.runtime.layout.words import Struct
 from cq.runtime.queues.pool import pool_put
-
-PARTITIONS = 256  # virtual: more than lanes, so that load can be moved between lanes in small portions
-PARTITION_MASK = PARTITIONS - 1
-NO_LANE = 255  # more than there are
-
-_lanes = Struct("LANES")
-LANES_COUNT = _lanes.word()
-LANES_BRANCHES = _lanes.word()  # each has as many of the lanes, one branch after the other
-LANES_TURNS = _lanes.word()  # what a row causes has a turn below this
-LANES_INPUTS = _lanes.word()  # ports of the items
-LANES_ROUTE = _lanes.word()  # -> u8[branches][PARTITIONS]: the lane of a virtual partition
-LANES_ENTRY = _lanes.word()  # the stage's function that hashes keys
-LANES_HYBRID = _lanes.word()
-LANES_TASKS = _lanes.word()  # -> one task a lane
-LANES_SPLITS = _lanes.word()  # pool of idle splits
-LANES_SPREAD = _lanes.word()  # reorder buffer of splits to be added to the hybrid queue
-LANES_MERGED = _lanes.word()  # reorder buffer of splits to be sent
-LANES_DEPOTS = _lanes.word()  # -> one a port: parcels of merged rows
-LANES_CHAINED = _lanes.word()  # 1: the one port leads to another stage
-LANES_WORDS = _lanes.lines()
-
-_split = Struct("SPLIT")
-SPLIT_LEFT = _split.line()  # shared
-SPLIT_ITEM = _split.word()
-SPLIT_TICKET = _split.word()
-SPLIT_STATUS = _split.word()  # DONE, or ERROR when the ticket fails
-SPLIT_FAILED = _split.word()  # -> words like a state's, that show the failure
-SPLIT_NEXT = _split.word()  # next lane to be added to the hybrid queue
-SPLIT_FIRST = _split.word()  # list of merged parcels
-SPLIT_LAST = _split.word()
-_split.align()
-SPLIT_HASHES_ROOM = _split.word()
-SPLIT_HASHES = _split.word()  # -> u32 a row of a segment
-SPLIT_LANE_OF_ROOM = _split.word()
-SPLIT_LANE_OF = _split.word()  # -> u8 a row, in ticket order, branch by branch; NO_LANE where the branch reads it not
-SPLIT_SELECTION_ROOM = _split.word()
-SPLIT_SELECTION = _split.word()  # -> i32 a row of a lane: its number, lane by lane
-SPLIT_SEGMENTS_ROOM = _split.word()
-SPLIT_SEGMENTS = _split.word()
-SPLIT_PLACES = _split.word()  # -> one word a lane: where its next row goes in SELECTION
-SPLIT_RECORDS = _split.word()  # -> one record a lane
-SPLIT_ORDER_ROOM = _split.word()  # cq/runtime/flow/gather.py
-SPLIT_ORDER = _split.word()
-SPLIT_OWN_FAILURE = _split.word()  # -> words like a state's
-SPLIT_POSITIONS = _split.word()  # -> room for two positions
-SPLIT_HOME = _split.word()
-SPLIT_WORDS = _split.lines()
-
-_record = Struct("RECORD", after=BATCH_WORDS)
-RECORD_STATUS = _record.word()  # what the kernel said last
-RECORD_SHARE = _record.word()  # 1: the lane has a share in the ticket
-RECORD_FIRST = _record.word()  # list of parcels it emitted
-RECORD_SEGMENT_COUNT = _record.word()
-_record.align()
-RECORD_STATE = _record.words(STATE_FIRST_FREE)  # the first words of its state after an error
-RECORD_WORDS = _record.lines()
 
 
 @native("i64(i64, i64)", export=True)
@@ -132,18 +109,25 @@ def split_drop(split: int) -> None:
     release(ld_i64(split, SPLIT_LANE_OF))
     release(ld_i64(split, SPLIT_SELECTION))
     release(ld_i64(split, SPLIT_SEGMENTS))
+    release(ld_i64(split, SPLIT_MIXED))
+    release(ld_i64(split, SPLIT_PORTS))
     release(ld_i64(split, SPLIT_ORDER))
     release(split)
 
 
 @native("i64(i64, i64, i64)")
-def _rooms(split: int, rows: int, segments: int) -> int:
-    """1 and the lists have room for so many rows, counted once a branch, and segments; 0 without memory."""
+def _rooms(lanes: int, split: int, segments: int) -> int:
+    """1 and the lists have room for the rows, counted once a branch, and so many segments; 0 without memory."""
+    rows = ld_i64(ld_i64(split, SPLIT_ITEM), BATCH_ROWS) * ld_i64(lanes, LANES_BRANCHES)
+    enough = room_for(split, SPLIT_LANE_OF_ROOM, SPLIT_LANE_OF, rows, 1) & room_for(
+        split, SPLIT_SEGMENTS_ROOM, SPLIT_SEGMENTS, segments, SEGMENT_WORDS * 8
+    )
+    if ld_i64(lanes, LANES_INPUTS) > 1:
+        return enough & share_rooms(lanes, split)
     return (
-        room_for(split, SPLIT_HASHES_ROOM, SPLIT_HASHES, rows, 4)
-        & room_for(split, SPLIT_LANE_OF_ROOM, SPLIT_LANE_OF, rows, 1)
+        enough
+        & room_for(split, SPLIT_HASHES_ROOM, SPLIT_HASHES, rows, 4)
         & room_for(split, SPLIT_SELECTION_ROOM, SPLIT_SELECTION, rows, 4)
-        & room_for(split, SPLIT_SEGMENTS_ROOM, SPLIT_SEGMENTS, segments, SEGMENT_WORDS * 8)
     )
 
 
@@ -151,7 +135,7 @@ def _rooms(split: int, rows: int, segments: int) -> int:
 def _find_lanes(lanes: int, split: int, constants: int) -> int:
     """LANE_OF says the lane of every row in every branch, PLACES where each lane's rows begin in SELECTION.
 
-    Returns how many events stand among the segments.
+    Returns how many events stand among the segments. There is one port.
     """
     item = ld_i64(split, SPLIT_ITEM)
     places = ld_i64(split, SPLIT_PLACES)
@@ -182,8 +166,7 @@ def _find_lanes_of(lanes: int, split: int, branch: int, segment: int, lane_of: i
     lo = ld_i64(segment, SEGMENT_LO)
     hi = ld_i64(segment, SEGMENT_HI)
     hashes = ld_i64(split, SPLIT_HASHES)
-    place = branch * ld_i64(lanes, LANES_INPUTS) + ld_i64(segment, SEGMENT_PORT)
-    if call6(ld_i64(lanes, LANES_ENTRY), ld_i64(split, SPLIT_ITEM), place, lo, hi, hashes, constants) == 0:
+    if call6(ld_i64(lanes, LANES_ENTRY), ld_i64(split, SPLIT_ITEM), branch, lo, hi, hashes, constants) == 0:
         fill(lane_of, NO_LANE, hi - lo)
         return
     route = ld_i64(lanes, LANES_ROUTE) + branch * PARTITIONS
@@ -241,48 +224,32 @@ def _spread_rows(split: int, segment: int, lanes_of: int) -> None:
         st_i64(places, lane, place + 1)
 
 
-@native("void(i64, i64, i64, i64, i64, i64)")
-def _share_rows(lanes: int, split: int, branch: int, segment: int, lanes_of: int, rows: int) -> None:
-    """The lanes of a branch have their shares of a segment's rows.
-
-    Where sources take turns a segment is a row or two: then only their lanes are looked at, for all eight took 100 ns.
-    """
+@native("void(i64, i64, i64, i64)")
+def _share_rows(lanes: int, split: int, branch: int, segment: int) -> None:
+    """The lanes of a branch have their shares of a segment's rows."""
     each = ld_i64(lanes, LANES_COUNT) // ld_i64(lanes, LANES_BRANCHES)
-    ports = branch * ld_i64(lanes, LANES_INPUTS)
-    if rows >= each:
-        for lane in range(branch * each, (branch + 1) * each):
-            _share_segment(split, lane, segment, ports)
-        return
-    for row in range(rows):
-        lane = ld_u8(lanes_of, row)
-        if lane != NO_LANE:
-            _share_segment(split, lane, segment, ports)
+    for lane in range(branch * each, (branch + 1) * each):
+        _share_segment(split, lane, segment, branch)
 
 
 @native("void(i64, i64, i64, i64)")
-def _share_segment(split: int, lane: int, segment: int, ports: int) -> None:
-    """The lane's share of a segment, if it has one and not yet, is the last of its segments. Its rows have been spread.
-
-    ports: of the branches before the lane's, which come before its own.
-    """
+def _share_segment(split: int, lane: int, segment: int, branch: int) -> None:
+    """The lane's share of a segment of rows, if it has one, is the last of its segments. Its rows have been spread."""
     record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
     count = ld_i64(record, RECORD_SEGMENT_COUNT)
     hi = ld_i64(ld_i64(split, SPLIT_PLACES), lane)
     lo = ld_i64(record, RECORD_STATUS)  # until the kernel runs: where the rows of this segment begin
+    if hi == lo:
+        return
     target = ld_i64(record, BATCH_SEGMENTS) + count * SEGMENT_WORDS * 8
-    if ld_i64(segment, SEGMENT_KIND) <= SEGMENT_LATE:
-        if hi == lo:
-            return
-        first = ld_i32(ld_i64(split, SPLIT_SELECTION), lo)
-        copy(target, segment, SEGMENT_WORDS * 8)
-        st_i64(target, SEGMENT_LO, lo)
-        st_i64(target, SEGMENT_HI, hi)
-        st_i64(target, SEGMENT_PORT, ports + ld_i64(segment, SEGMENT_PORT))
-        st_i64(target, SEGMENT_SERIAL, ld_i64(segment, SEGMENT_SERIAL) + first - ld_i64(segment, SEGMENT_LO))
-        st_i64(record, BATCH_ROWS, ld_i64(record, BATCH_ROWS) + hi - lo)
-        st_i64(record, RECORD_STATUS, hi)
-    else:
-        copy(target, segment, SEGMENT_WORDS * 8)
+    first = ld_i32(ld_i64(split, SPLIT_SELECTION), lo)
+    copy(target, segment, SEGMENT_WORDS * 8)
+    st_i64(target, SEGMENT_LO, lo)
+    st_i64(target, SEGMENT_HI, hi)
+    st_i64(target, SEGMENT_PORT, branch)
+    st_i64(target, SEGMENT_SERIAL, ld_i64(segment, SEGMENT_SERIAL) + first - ld_i64(segment, SEGMENT_LO))
+    st_i64(record, BATCH_ROWS, ld_i64(record, BATCH_ROWS) + hi - lo)
+    st_i64(record, RECORD_STATUS, hi)
     st_i64(record, RECORD_SEGMENT_COUNT, count + 1)
 
 
@@ -335,31 +302,39 @@ def _close_lanes(lanes: int, split: int) -> int:
     return 1
 
 
+@native("void(i64, i64)")
+def _share_port(lanes: int, split: int) -> None:
+    """Every lane has its share of the ticket, whose rows are of one port: `_find_lanes` has said where they go."""
+    item = ld_i64(split, SPLIT_ITEM)
+    rows = ld_i64(item, BATCH_ROWS)
+    done = 0
+    for number in range(ld_i64(item, BATCH_SEGMENT_COUNT)):
+        segment = ld_i64(item, BATCH_SEGMENTS) + number * SEGMENT_WORDS * 8
+        if ld_i64(segment, SEGMENT_KIND) <= SEGMENT_LATE:
+            for branch in range(ld_i64(lanes, LANES_BRANCHES)):
+                _spread_rows(split, segment, ld_i64(split, SPLIT_LANE_OF) + branch * rows + done)
+                _share_rows(lanes, split, branch, segment)
+            done += ld_i64(segment, SEGMENT_HI) - ld_i64(segment, SEGMENT_LO)
+        else:
+            for lane in range(ld_i64(lanes, LANES_COUNT)):
+                share_event(split, lane, segment)
+
+
 @native("i64(i64, i64, i64)")
 def split_item(lanes: int, split: int, constants: int) -> int:
     """How many lanes have a share in the item, their records filled; -1 without memory."""
-    item = ld_i64(split, SPLIT_ITEM)
-    rows = ld_i64(item, BATCH_ROWS)
-    segments = ld_i64(item, BATCH_SEGMENT_COUNT)
+    segments = ld_i64(ld_i64(split, SPLIT_ITEM), BATCH_SEGMENT_COUNT) + 1
     count = ld_i64(lanes, LANES_COUNT)
-    branches = ld_i64(lanes, LANES_BRANCHES)
-    if _rooms(split, rows * branches, (segments + 1) * count) == 0:
+    if _rooms(lanes, split, segments * count) == 0:
         return -1
-    events = _find_lanes(lanes, split, constants)
-    _open_records(lanes, split, segments + 1)
-    done = 0
-    for number in range(segments):
-        segment = ld_i64(item, BATCH_SEGMENTS) + number * SEGMENT_WORDS * 8
-        if ld_i64(segment, SEGMENT_KIND) <= SEGMENT_LATE:
-            many = ld_i64(segment, SEGMENT_HI) - ld_i64(segment, SEGMENT_LO)
-            for branch in range(branches):
-                lanes_of = ld_i64(split, SPLIT_LANE_OF) + branch * rows + done
-                _spread_rows(split, segment, lanes_of)
-                _share_rows(lanes, split, branch, segment, lanes_of, many)
-            done += many
-        else:
-            for lane in range(count):
-                _share_segment(split, lane, segment, 0)
+    if ld_i64(lanes, LANES_INPUTS) > 1:
+        events = find_shares(lanes, split, constants)
+        _open_records(lanes, split, segments)
+        share_ports(lanes, split)
+    else:
+        events = _find_lanes(lanes, split, constants)
+        _open_records(lanes, split, segments)
+        _share_port(lanes, split)
     events += _close_lanes(lanes, split)
     shares = 0
     for lane in range(count):

@@ -29,7 +29,9 @@ BATCH_TICKET = _batch.word()  # consecutive from 0; results of a stage leave in 
 BATCH_SEGMENTS = _batch.word()  # -> segments
 BATCH_SEGMENT_COUNT = _batch.word()
 BATCH_PORTS = _batch.word()  # -> one word a port (a source, or the stage before): -> its column table
-BATCH_SELECTION = _batch.word()  # 0, or -> i32[]: segment bounds index into it and it gives the row (a lane's share)
+# 0, or -> i32[]: segment bounds index into it and it gives the row (a lane's share). Where lanes have rows of several
+# ports -> i64[]: of a row its serial, counted from BATCH_FIRST, above its place in BATCH_MIXED (SHARE_SERIAL_SHIFT)
+BATCH_SELECTION = _batch.word()
 BATCH_ROWS = _batch.word()  # rows in all segments
 # 0, or -> i64[]: the watermark in force when a row is taken (cq/runtime/flow/watermarks.py), by serial
 BATCH_WATERMARKS = _batch.word()
@@ -41,10 +43,13 @@ BATCH_CAUSES = _batch.word()
 # rows of an earlier stage, and of sources beyond the 63rd
 BATCH_ENDED = _batch.word()
 # 0, or -> i64[]: of a row in a segment of MIXED its port, above its number there (MIXED_PORT_SHIFT), by serial
+# In a lane's share by that place, the rows of a port side by side, in order
 BATCH_MIXED = _batch.word()
 BATCH_WORDS = _batch.size()
 
 MIXED_PORT_SHIFT = 48
+SHARE_SERIAL_SHIFT = 32  # a ticket has at most 2**31 rows
+SHARE_AHEAD_ROWS = 64  # BATCH_MIXED of a share can be read so far behind its rows; what is there may be anything
 
 CAUSE_SOURCE_SHIFT = 48  # cause >= 0: the port of the source, above the number of the row in it
 CAUSE_INSTANT = -(2**62)  # cause < CAUSE_END: this and the instant at which it was made
@@ -53,7 +58,8 @@ CAUSE_END = -1  # made when all inputs had ended
 # -- segment: what happens next, in order ----------------------------------------------------------------------------
 _segment = Struct("SEGMENT")
 SEGMENT_KIND = _segment.word()
-SEGMENT_PORT = _segment.word()  # which port the rows are from; MIXED: from several, as BATCH_MIXED says
+# which port the rows are from; MIXED: from several, as BATCH_MIXED says. In a lane's share the lane's branch
+SEGMENT_PORT = _segment.word()
 SEGMENT_LO = _segment.word()  # first row (ROWS, LATE); of MIXED its serial
 SEGMENT_HI = _segment.word()  # one past the last row
 # Serial of the first row of the segment: row LO, or row SELECTION[LO] of a lane's share. That of any other row

@@ -242,7 +242,7 @@ class Lanes:
 
     entry: the function `i64 lanes(batch, place, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi
     of a port's batch into out, a u32[hi - lo], and returns 1; or 0 where the branch does not read the port. place:
-    branch * ports + port, which is also what the kernel finds as the port of a segment.
+    branch * ports + port.
     count: of the lanes, those of all branches.  branches: groups of operators, each with as many of the lanes; a row
     goes to one lane of every branch that reads its port.
     turns: what a source row causes in a lane has a turn below this in POSITION_NODE.

@@ -94,7 +94,7 @@ from cq.runtime.engine.ways.parts import (
 )
 from cq.runtime.flow.parcel import port_failed, port_segment
 from cq.runtime.flow.rooms import room_for
-from cq.runtime.flow.split import PARTITION_MASK
+from cq.runtime.flow.split_words import PARTITION_MASK
 from cq.runtime.layout.abi import (
     BATCH_ROWS,
     BATCH_SEGMENT_COUNT,

@@ -69,10 +69,11 @@ from cq.runtime.engine.stage import (
 )
 from cq.runtime.engine.ways.any_worker import any_idle
 from cq.runtime.engine.ways.protocol import Making, Runner, register
-from cq.runtime.flow import split as x
+from cq.runtime.flow import split_words as x
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
 from cq.runtime.flow.gather import merge_split
-from cq.runtime.flow.split import (
+from cq.runtime.flow.split import split_item
+from cq.runtime.flow.split_words import (
     LANES_COUNT,
     LANES_HYBRID,
     LANES_MERGED,
@@ -93,7 +94,6 @@ from cq.runtime.flow.split import (
     SPLIT_RECORDS,
     SPLIT_STATUS,
     SPLIT_TICKET,
-    split_item,
 )
 from cq.runtime.layout.abi import DONE, ERROR, MORE, STATE_FIRST_FREE
 from cq.runtime.queues.hybrid import hybrid_add, hybrid_claim, hybrid_done, hybrid_has_room, hybrid_item

@@ -41,7 +41,7 @@ from cq.runtime.engine.ways.parts import (
     parts_balance,
 )
 from cq.runtime.engine.ways.protocol import Making, Runner, register
-from cq.runtime.flow.split import PARTITIONS
+from cq.runtime.flow.split_words import PARTITIONS
 from cq.runtime.layout.abi import BATCH_ROWS, MORE, STATE_ERROR_CODE
 from cq.runtime.layout.pipeline import Slot
 from cq.ways import Way
