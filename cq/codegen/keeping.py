@@ -15,6 +15,7 @@ from cq.codegen.matching import LEFT, RIGHT, assign_all
 from cq.codegen.state.hash_tables import (
     EntryField,
     Keys,
+    Sought,
     TableLocals,
     lay_out,
     load_fields,
@@ -30,7 +31,7 @@ from cq.planner.operators.joined import Joined
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import log_words as words
-from cq.runtime.containers import multimap
+from cq.runtime.containers import multimap_words as multimap
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Slot, TableShape
@@ -106,6 +107,10 @@ class KeptSide:
         ends = Word(self.keys.next_word * 8, "KEY_ENDS_BYTES")
         return expr("ld_i64(E + ENDS, 0) & FIRST", E=entry, ENDS=ends, FIRST=words.REFERENCE_MASK)
 
+    def has_several(self, entry: Fill) -> ast.expr | None:
+        """Whether the key that has this entry has several rows, where these may stand side by side; else None."""
+        raise NotImplementedError
+
     def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
         """The record that a reference leads to, and what has its texts."""
         raise NotImplementedError
@@ -145,6 +150,9 @@ class Side(KeptSide):
             TableShape(end, 0, string_words(fields)),
         )
         return Side(("left", "right")[port], input, exprs, keys, fields, shapes, time)
+
+    def has_several(self, entry: Fill) -> ast.expr | None:
+        return None
 
     def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
         """The record that a reference leads to, and its chunk."""
@@ -221,21 +229,83 @@ class LastingSide(KeptSide):
         at = expr("multimap_record(M, R, SIZE)", M=rows, R=reference, SIZE=self.record_bytes)
         return flow.scope.let(at, "record"), rows
 
+    def has_several(self, entry: Fill) -> ast.expr | None:
+        ends = Word(self.keys.next_word * 8, "KEY_ENDS_BYTES")
+        held = expr("ld_i64(E + ENDS, 0)", E=entry, ENDS=ends)
+        return expr("shr_u(H, BITS) > H & FIRST", H=held, BITS=multimap.NUMBER_BITS, FIRST=words.REFERENCE_MASK)
+
+    @property
+    def defers(self) -> bool:
+        """Whether its rows may be deferred (cq/runtime/containers/deferred.py)."""
+        return bool(self.exprs) and all(k.type.physical is not Physical.BYTES for k in self.exprs)
+
+    def first_record(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], reference: str) -> None:
+        """`KeptSide.first_record`; its rows are deferred no more."""
+        if self.defers:
+            scope, rows = flow.scope, self.address(flow, node)
+            table = self.key_table(flow, node)
+            with scope.when(expr("ld_i64(M, W) != 0", M=rows, W=multimap.MULTIMAP_DEFERRED)):
+                with scope.when(expr("multimap_ask(M) == 0", M=rows)):
+                    flow.no_memory("rows that may match")
+                table.reload()
+        KeptSide.first_record(self, flow, node, keys, reference)
+
     def keep(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], values: Sequence[Val]) -> None:
         """The row is the last of its key in the multimap."""
-        scope = flow.scope
+        scope, writer = flow.scope, flow.writer
         rows = ast.Name(self.address(flow, node), ast.Load())
-        entry = self.keys.probe(self.key_table(flow, node), keys, flow.serial, lambda e: None)
-        ends = Word(self.keys.next_word * 8, "KEY_ENDS_BYTES")
-        appended = expr("multimap_append(M, E + ENDS, SIZE)", M=rows, E=entry, ENDS=ends, SIZE=self.record_bytes)
-        record = scope.let(appended, "record")
-        with scope.when(expr("R == 0", R=record)):
-            flow.no_memory("rows that may match")
+        place = writer.let(ast.Constant(0), "record")
+        record = ast.Name(place, ast.Load())
+        if self.defers:
+            deferred = self._deferred(flow, node)
+            with scope.when(expr("D != 0", D=deferred)):
+                writer.set(place, self._deferred_record(flow, node, deferred, keys))
+            with scope.when(expr("D == 0", D=deferred)):
+                writer.set(place, self._listed_record(flow, node, keys))
+        else:
+            writer.set(place, self._listed_record(flow, node, keys))
         told = dict(self.told)
         stored = [v for n, v in enumerate(values) if n not in told]
         for f, value in zip(self.fields, stored, strict=True):
             store_field(scope, f, record, rows, value)
         store_nulls(scope, self.fields, record, stored)
+
+    def _deferred(self, flow: Flow, node: LogicalNode) -> str:
+        """A local: what its rows are deferred in, from as many on as it defers at; 0 where they are not."""
+        scope, writer = flow.scope, flow.writer
+        rows, table = self.address(flow, node), self.key_table(flow, node)
+        deferred = writer.let(expr("ld_i64(M, W)", M=rows, W=multimap.MULTIMAP_DEFERRED), "deferred")
+        full = expr("ld_i64(M, N) >= ld_i64(M, W)", M=rows, N=multimap.MULTIMAP_COUNT, W=multimap.MULTIMAP_DEFERS_AT)
+        with scope.when(full):
+            writer.code("multimap_defer(M)", M=rows)
+            table.reload()
+            writer.set(deferred, expr("ld_i64(M, W)", M=rows, W=multimap.MULTIMAP_DEFERRED))
+        return deferred
+
+    def _deferred_record(self, flow: Flow, node: LogicalNode, deferred: str, keys: Sequence[Val]) -> ast.expr:
+        """Where a record would begin whose values are those of a new deferred row, which has this key."""
+        scope = flow.scope
+        sought = Sought.of(self.keys, self.key_table(flow, node), keys)
+        key = [part for word in sought.words for part in (word.value, word.high) if part is not None]
+        values = self.shapes[1].entry_words - multimap.ROW_VALUES
+        size = Word((values + len(key)) * 8, "DEFERRED_BYTES")
+        row = scope.let(expr("deferred_row(D, H, SIZE)", D=deferred, H=sought.hash32, SIZE=size), "row")
+        with scope.when(expr("R == 0", R=row)):
+            flow.no_memory("rows that may match")
+        for n, part in enumerate(key):
+            flow.writer.code("st_i64(R, W, V)", R=row, W=Word(values + n, f"DEFERRED_KEY{n}"), V=part)
+        return expr("R - FIRST", R=row, FIRST=Word(multimap.ROW_VALUES * 8, "ROW_VALUES_BYTES"))
+
+    def _listed_record(self, flow: Flow, node: LogicalNode, keys: Sequence[Val]) -> ast.expr:
+        """A new record, the last one in the list of the key."""
+        scope, rows = flow.scope, self.address(flow, node)
+        entry = self.keys.probe(self.key_table(flow, node), keys, flow.serial, lambda e: None)
+        ends = Word(self.keys.next_word * 8, "KEY_ENDS_BYTES")
+        appended = expr("multimap_append(M, E + ENDS, SIZE)", M=rows, E=entry, ENDS=ends, SIZE=self.record_bytes)
+        record = scope.let(appended, "made")
+        with scope.when(expr("R == 0", R=record)):
+            flow.no_memory("rows that may match")
+        return record
 
     def load(self, scope: Scope, record: ast.expr, texts: ast.expr, keys: Sequence[Val]) -> list[Val]:
         """The values of the row in a record, whose key these are."""

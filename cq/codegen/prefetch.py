@@ -33,6 +33,9 @@ ARRAY_BYTES = 128
 # Likewise of a run of rows.
 RUN_BYTES = 128
 
+# Of the rows of a key that may stand side by side: ten of one value.
+SIDE_BY_SIDE_BYTES = 192
+
 # Of longer arrays the rest is not fetched: what is fetched too early has left the cache when it is wanted.
 MOST_ELEMENTS = Word(64, "MOST_ELEMENTS")
 
@@ -101,6 +104,11 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptS
             first = scope.let(other.first_of(found), "first")
             record, _ = other.record(flow, node, first)
             writer.code("prefetch(X)", X=record)
+            several = other.has_several(found)
+            if several is not None:
+                with scope.when(several):
+                    for line in range(LINE_BYTES, SIDE_BY_SIDE_BYTES, LINE_BYTES):
+                        writer.code("prefetch(X + N)", X=record, N=line)
 
 
 def prefetch_runs(

@@ -4,7 +4,7 @@ import pytest
 
 from cq.compiler.passes import compile as compile_query
 from cq.runtime.containers.log_words import RECORD_VALUES
-from cq.runtime.containers.multimap import ROW_VALUES
+from cq.runtime.containers.multimap_words import ROW_VALUES
 
 STREAMS = """
 CREATE STREAM bid (ts TIMESTAMP, auction BIGINT NOT NULL, price BIGINT NOT NULL, WATERMARK FOR ts)

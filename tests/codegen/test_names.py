@@ -14,7 +14,7 @@ from cq.runtime.base.interpret import interpret_stage, stage_constants, stage_sc
 from cq.runtime.containers import (
     intervals,
     log_words,
-    multimap,
+    multimap_words,
     panes,
     ranks_words,
     runs_words,
@@ -80,7 +80,7 @@ def test_constants_of_a_module_are_named_and_one_declared_as_another_has_its_own
         (panes, "PANES|PANE"),
         (waiting, "BUFFER|RECORD"),
         (log_words, "LOG|CHUNK|RECORD"),
-        (multimap, "MULTIMAP|ROW"),
+        (multimap_words, "MULTIMAP|ROW|ENDS"),
         (intervals, "INTERVALS|INTERVAL"),
         (runs_words, "RUNS|RUN|ROW|WAIT"),
         (ranks_words, "RANKS|RANK|RANKED|ITEM"),

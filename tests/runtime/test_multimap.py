@@ -10,16 +10,13 @@ from both_ways import Compiled, Interpreted
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.base.simulation import Memory
-from cq.runtime.containers import multimap as m
+from cq.runtime.containers import multimap as mm
 from cq.runtime.containers import multimap_saving as ms
+from cq.runtime.containers import multimap_words as m
 from cq.runtime.containers import strings as x
 from cq.runtime.containers import table_words as t
-from cq.runtime.containers.multimap import (
-    MULTIMAP_HEAD,
-    MULTIMAP_RECORD_BYTES,
-    MULTIMAP_TABLE,
-    multimap_append,
-)
+from cq.runtime.containers.multimap import multimap_append
+from cq.runtime.containers.multimap_words import MULTIMAP_HEAD, MULTIMAP_RECORD_BYTES, MULTIMAP_TABLE
 from cq.runtime.containers.strings import hash_word, string_store
 from cq.runtime.containers.table_words import (
     TABLE_BIRTHS,
@@ -35,7 +32,7 @@ ENTRY_WORDS = ENDS + m.ENDS_WORDS  # tag, key, name (2 words), the ends of its l
 KEY, NAME = 1, 2
 VALUE, TEXT = m.ROW_VALUES, m.ROW_VALUES + 1
 RECORD_WORDS = TEXT + 2
-SHAPE = (ENTRY_WORDS, 1 << NAME, RECORD_WORDS, 1 << TEXT)
+SHAPE = (ENTRY_WORDS, 1 << NAME, RECORD_WORDS, 1 << TEXT, m.DEFER_NEVER)
 
 
 @native("i64(i64, i64)", export=True)
@@ -85,8 +82,8 @@ def poke(address: int, index: int, value: int) -> int:
 
 
 FUNCTIONS = (
-    m.multimap_new, m.multimap_drop, m.multimap_held_bytes, ms.multimap_saved_words, ms.multimap_save,
-    ms.multimap_load, ms.multimap_take, key_entry, put_row, make_dense, name_key, m.multimap_grow,
+    mm.multimap_new, mm.multimap_drop, mm.multimap_held_bytes, ms.multimap_saved_words, ms.multimap_save,
+    ms.multimap_load, ms.multimap_take, key_entry, put_row, make_dense, name_key, mm.multimap_grow,
     poke,
 )  # fmt: skip
 
@@ -214,7 +211,7 @@ def test_a_multimap_of_other_records_is_refused(run):
     model = Model(run, False)
     room, _ = model.saved()
     for shape in ((ENTRY_WORDS + 1, 1 << NAME, RECORD_WORDS, 1 << TEXT), (ENTRY_WORDS, 1 << NAME, RECORD_WORDS + 1, 0)):
-        other = run.multimap_new(*shape)
+        other = run.multimap_new(*shape, m.DEFER_NEVER)
         assert run.multimap_load(other, room) == 0
         run.multimap_drop(other)
     model.drop()
@@ -241,7 +238,7 @@ def test_a_multimap_grows_no_further_than_numbers_go(run):
 @pytest.mark.parametrize("fail_at", range(24))
 def test_without_memory_a_multimap_says_so_and_can_be_freed(fail_at):
     with Memory(fail_at=fail_at) as memory:
-        multimap = m.multimap_new(*SHAPE)
+        multimap = mm.multimap_new(*SHAPE)
         if multimap == 0:
             memory.check_no_leaks()
             return
@@ -251,8 +248,8 @@ def test_without_memory_a_multimap_says_so_and_can_be_freed(fail_at):
         if whole:
             room = memory.place(bytes(8 * ms.multimap_saved_words(multimap) + 8), True)
             words = ms.multimap_save(multimap, room)
-            other = m.multimap_new(*SHAPE)
+            other = mm.multimap_new(*SHAPE)
             assert other == 0 or ms.multimap_load(other, room) in {0, words}
-            m.multimap_drop(other)
-        m.multimap_drop(multimap)
+            mm.multimap_drop(other)
+        mm.multimap_drop(multimap)
         memory.check_no_leaks()

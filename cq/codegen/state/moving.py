@@ -14,7 +14,7 @@ from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Writer, expr
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field
-from cq.runtime.containers import frames, intervals, log_words, multimap, ranks_words, runs_words
+from cq.runtime.containers import frames, intervals, log_words, multimap_words, ranks_words, runs_words
 from cq.runtime.containers import pane_words as panes
 from cq.runtime.containers.table_words import TABLE_COUNT
 from cq.runtime.flow.split_words import PARTITION_MASK
@@ -140,7 +140,7 @@ def multimap_entries(name: str, keys: Keys) -> Held:
     """A multimap."""
 
     def move(mover: Mover) -> None:
-        table = mover.writer.let(expr("ld_i64(source, W)", W=multimap.MULTIMAP_TABLE), "table")
+        table = mover.writer.let(expr("ld_i64(source, W)", W=multimap_words.MULTIMAP_TABLE), "table")
         mover.each_entry(table, lambda e: mover.needs(expr("multimap_take(target, source, E)", E=e)), keys.fields)
 
     return Held(name, move)

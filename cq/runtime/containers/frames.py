@@ -305,6 +305,7 @@ register(
         arrivals=frames_arrivals,
         taken=frames_taken,
         held_bytes=frames_held_bytes,
+        settle=None,
         apart=None,
     )
 )

@@ -166,6 +166,7 @@ register(
         arrivals=intervals_arrivals,
         taken=interval_rows_taken,
         held_bytes=intervals_held_bytes,
+        settle=None,
         apart=None,
     )
 )

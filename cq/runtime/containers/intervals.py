@@ -413,6 +413,7 @@ register(
         arrivals=intervals_arrivals,
         taken=intervals_taken,
         held_bytes=intervals_held_bytes,
+        settle=None,
         apart=None,
     )
 )

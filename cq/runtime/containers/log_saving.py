@@ -283,6 +283,7 @@ register(
         arrivals=log_arrivals,
         taken=log_taken,
         held_bytes=log_held_bytes,
+        settle=None,
         apart=None,
     )
 )

@@ -6,6 +6,9 @@ has touched are no memory. The key's entry in the table says the numbers of its 
 one value beside its key takes 16 bytes, where one that may leave by time (log.py) takes 64; and keys are never deleted,
 so that few of them stand in the slots of their table themselves (tables.py).
 
+While nobody asks for its rows, those of a large multimap are in no lists (deferred.py): generated code asks for them
+before it looks the first one up, and the engine before it saves them or lets several workers look them up.
+
 A multimap shares the words of a table's header that are about strings, so that what reads and stores strings there does
 so here: its records' long strings lie in its arena.
 
@@ -17,39 +20,26 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import fill, ld_i64, release, shl, shr_u, st_i64, zalloc
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
-from cq.runtime.containers.table_words import (
-    TABLE_ARENA,
-    TABLE_ARENA_CAPACITY,
-    TABLE_COUNT,
-    TABLE_ENTRIES,
-    TABLE_ENTRY_BYTES,
-    TABLE_LIMIT,
-    TABLE_STRINGS,
-    TABLE_WORDS,
+from cq.runtime.containers.deferred import deferred_drop, deferred_held_bytes
+from cq.runtime.containers.multimap_words import (
+    ENDS_WORDS,
+    MOST_ROWS,
+    MULTIMAP_COUNT,
+    MULTIMAP_DEFERRED,
+    MULTIMAP_DEFERS_AT,
+    MULTIMAP_HEAD,
+    MULTIMAP_RECORD_BYTES,
+    MULTIMAP_ROOM,
+    MULTIMAP_ROWS,
+    MULTIMAP_TABLE,
+    MULTIMAP_WORDS,
+    NUMBER_BITS,
+    ROW_NEXT,
 )
+from cq.runtime.containers.table_words import TABLE_ARENA, TABLE_ARENA_CAPACITY, TABLE_STRINGS
 from cq.runtime.containers.tables import table_drop, table_held_bytes, table_new
-from cq.runtime.layout.words import Overlay, Struct, name_words
+from cq.runtime.layout.words import name_words
 
-_shared = Overlay("MULTIMAP", TABLE_WORDS)
-MULTIMAP_ROWS = _shared.at(TABLE_ENTRIES)  # -> records; number 0 is nobody's
-MULTIMAP_COUNT = _shared.at(TABLE_COUNT)  # records held
-MULTIMAP_ROOM = _shared.at(TABLE_LIMIT)  # records there is room for
-MULTIMAP_RECORD_BYTES = _shared.at(TABLE_ENTRY_BYTES)
-_multimap = Struct("MULTIMAP", after=_shared.size())
-MULTIMAP_TABLE = _multimap.word()  # the keys; an entry ends with the word of its list
-MULTIMAP_HEAD = _multimap.word()  # which word that is
-MULTIMAP_WORDS = _multimap.size()
-
-_row = Struct("ROW")
-ROW_NEXT = _row.word()  # number of the key's next record by arrival, or 0
-ROW_VALUES = _row.rest()  # the row's words
-
-_ends = Struct("ENDS")  # of the records of a key
-ENDS_NUMBERS = _ends.word()  # the number of its first record and, above it, that of its last one
-ENDS_WORDS = _ends.size()
-
-NUMBER_BITS = 32
-MOST_ROWS = (1 << NUMBER_BITS) - 1  # also the mask of the lower number
 FIRST_ROWS = 64  # a multimap of few rows stays in a page; growth doubles
 
 name_words(globals())
@@ -61,9 +51,9 @@ def multimap_record(multimap: int, number: int, record_bytes: int) -> int:
     return ld_i64(multimap, MULTIMAP_ROWS) + number * record_bytes
 
 
-@native("i64(i64, i64, i64, i64)", export=True)
-def multimap_new(entry_words: int, key_strings: int, record_words: int, strings: int) -> int:
-    """An empty multimap, or 0 without memory."""
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def multimap_new(entry_words: int, key_strings: int, record_words: int, strings: int, defers_at: int) -> int:
+    """An empty multimap, or 0 without memory. defers_at: with how many records its rows are deferred."""
     multimap = zalloc(MULTIMAP_WORDS * 8)
     if multimap == 0:
         return 0
@@ -72,6 +62,7 @@ def multimap_new(entry_words: int, key_strings: int, record_words: int, strings:
     st_i64(multimap, MULTIMAP_ROOM, FIRST_ROWS)
     st_i64(multimap, MULTIMAP_RECORD_BYTES, record_words * 8)
     st_i64(multimap, MULTIMAP_HEAD, entry_words - ENDS_WORDS)
+    st_i64(multimap, MULTIMAP_DEFERS_AT, defers_at)
     st_i64(multimap, TABLE_STRINGS, strings)
     if ld_i64(multimap, MULTIMAP_TABLE) != 0 and ld_i64(multimap, MULTIMAP_ROWS) != 0:
         return multimap
@@ -85,6 +76,7 @@ def multimap_drop(multimap: int) -> int:
     if multimap != 0:
         table_drop(ld_i64(multimap, MULTIMAP_TABLE))
         block_drop(ld_i64(multimap, MULTIMAP_ROWS))
+        deferred_drop(ld_i64(multimap, MULTIMAP_DEFERRED))
         block_drop(ld_i64(multimap, TABLE_ARENA))
         release(multimap)
     return 0
@@ -134,4 +126,5 @@ def multimap_held_bytes(multimap: int) -> int:
         return 0
     records = (ld_i64(multimap, MULTIMAP_COUNT) + 1) * ld_i64(multimap, MULTIMAP_RECORD_BYTES)
     held = MULTIMAP_WORDS * 8 + records + ld_i64(multimap, TABLE_ARENA_CAPACITY)
+    held += deferred_held_bytes(ld_i64(multimap, MULTIMAP_DEFERRED))
     return held + table_held_bytes(ld_i64(multimap, MULTIMAP_TABLE))

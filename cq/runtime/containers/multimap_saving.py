@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import copy, ld_i64, shl, st_i64
+from cq.runtime.containers.deferred import multimap_settle
 from cq.runtime.containers.multimap import (
+    multimap_append,
+    multimap_drop,
+    multimap_grow,
+    multimap_held_bytes,
+    multimap_new,
+    multimap_record,
+)
+from cq.runtime.containers.multimap_words import (
+    DEFER_FROM_ROWS,
     MOST_ROWS,
     MULTIMAP_COUNT,
     MULTIMAP_HEAD,
@@ -17,12 +27,6 @@ from cq.runtime.containers.multimap import (
     NUMBER_BITS,
     ROW_NEXT,
     ROW_VALUES,
-    multimap_append,
-    multimap_drop,
-    multimap_grow,
-    multimap_held_bytes,
-    multimap_new,
-    multimap_record,
 )
 from cq.runtime.containers.protocol import Container, Place, register, string_bits
 from cq.runtime.containers.strings import strings_move
@@ -153,7 +157,7 @@ def multimap_take(multimap: int, other: int, entry: int) -> int:
 
 def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
     keys, rows = slot.shapes
-    return (keys.entry_words, string_bits(keys), rows.entry_words, string_bits(rows))
+    return (keys.entry_words, string_bits(keys), rows.entry_words, string_bits(rows), DEFER_FROM_ROWS)
 
 
 register(
@@ -168,6 +172,7 @@ register(
         arrivals=no_arrivals,
         taken=all_taken,
         held_bytes=multimap_held_bytes,
+        settle=multimap_settle,
         apart=None,
     )
 )

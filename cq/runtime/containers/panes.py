@@ -571,6 +571,7 @@ register(
         arrivals=panes_arrivals,
         taken=panes_taken,
         held_bytes=panes_held_bytes,
+        settle=None,
         apart=Apart(panes_hand_over, panes_groups),
     )
 )

@@ -47,6 +47,8 @@ class Container:
     arrivals(container, target): how many arrival numbers its entries hold; target: 0, or where `put_arrival` puts each.
     taken(container): what it took of others, entry by entry (cq/codegen/moving.py), is in order; 0 without memory.
     held_bytes(container): memory it holds.
+    settle(container): 1 and it may be saved, and any thread may look things up in it while nothing comes; 0 without
+    memory. None: it always may.
     apart: how what workers have filled apart is collected; None: they may not.
     """
 
@@ -60,6 +62,7 @@ class Container:
     arrivals: Native
     taken: Native
     held_bytes: Native
+    settle: Native | None
     apart: Apart | None
 
 

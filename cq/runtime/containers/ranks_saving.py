@@ -224,6 +224,7 @@ register(
         arrivals=ranks_arrivals,
         taken=ranks_taken,
         held_bytes=ranks_held_bytes,
+        settle=None,
         apart=Apart(ranks_hand_over, ranks_groups),
     )
 )

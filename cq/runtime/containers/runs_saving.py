@@ -245,6 +245,7 @@ register(
         arrivals=runs_arrivals,
         taken=runs_taken,
         held_bytes=runs_held_bytes,
+        settle=None,
         apart=None,
     )
 )

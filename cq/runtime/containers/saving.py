@@ -19,6 +19,17 @@ def state_held_bytes(state: int, slots: int, count: int) -> int:
     return held
 
 
+@native("i64(i64, i64, i64)", export=True)
+def state_settle(state: int, slots: int, count: int) -> int:
+    """1 and the containers of a state are settled; 0 without memory. slots: -> (offset, address of `settle`) of each
+    that has to be."""
+    whole = 1
+    for slot in range(count):
+        if whole == 1:
+            whole = call1(ld_i64(slots, slot * 2 + 1), ld_i64(state, ld_i64(slots, slot * 2)))
+    return whole
+
+
 @native("i64(i64)", export=True)
 def room_new(size: int) -> int:
     """The address of `size` > 0 bytes, or 0. For Python, which has no other way to allocate."""

@@ -68,6 +68,15 @@ def weighed_slots(host: Host, stage: StageSpec) -> list[int]:
     return found
 
 
+def settled_slots(host: Host, stage: StageSpec) -> list[int]:
+    """What `state_settle` takes: of each container that has to be settled its offset, and the address of what does."""
+    found: list[int] = []
+    for slot in stage.slots:
+        if (container := container_of(slot)) is not None and container.settle is not None:
+            found += [slot.offset, host.address(native_name(container.settle))]
+    return found
+
+
 def held_by_operator(host: Host, stage: StageSpec, states: Sequence[int]) -> dict[str, int]:
     """Bytes that the containers in these states of a stage hold, by the identity of the operator they belong to."""
     found: dict[str, int] = {}
@@ -84,6 +93,8 @@ def save_slot(host: Host, slot: Slot, word: int) -> bytes:
     container = container_of(slot)
     if container is None:
         return struct.pack("<q", word)
+    if container.settle is not None:
+        made(host.function(native_name(container.settle))(word), slot.name)
     size = 8 * host.function(native_name(container.saved_words))(word)
     room = made(host.function("room_new")(size), slot.name)
     try:

@@ -155,6 +155,7 @@ TABLE = Container(
     arrivals=no_arrivals,
     taken=all_taken,
     held_bytes=table_held_bytes,
+    settle=None,
     apart=None,
 )
 register(TABLE)

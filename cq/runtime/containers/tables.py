@@ -184,6 +184,37 @@ def table_drop(table: int) -> int:
     return 0
 
 
+@native("i64(i64, i64)", export=True)
+def table_size_for(table: int, entries: int) -> int:
+    """1 and the table is empty, with slots for so many entries; 0 without memory (then nothing has changed).
+
+    No entry has strings.
+    """
+    old_entries = ld_i64(table, TABLE_ENTRIES)
+    old_births = ld_i64(table, TABLE_BIRTHS)
+    old_index = ld_i64(table, TABLE_INDEX)
+    log_slots = FIRST_LOG_SLOTS
+    while shl(1, log_slots - 1) < entries:
+        log_slots += 1
+    if shl(spread_stride(ld_i64(table, TABLE_ENTRY_BYTES)), log_slots) <= SPREAD_BYTES:
+        made = _spread(table, log_slots)
+        st_i64(table, TABLE_INDEX, old_index if made == 0 else 0)
+    else:
+        if _limit(shl(1, log_slots - 1)) >= entries:
+            log_slots -= 1
+        made = _dense(table, log_slots) if log_slots <= MOST_LOG_SLOTS else 0
+    if made == 0:
+        return 0
+    table_forget(table)
+    st_i64(table, TABLE_COUNT, 0)
+    st_i64(table, TABLE_DEAD, 0)
+    st_i64(table, TABLE_MOST, 0)
+    block_drop(old_entries)
+    block_drop(old_births)
+    block_drop(old_index)
+    return 1
+
+
 @native("i64(i64)", export=True)
 def table_clear(table: int) -> int:
     """Forget every entry and string; capacity stays.

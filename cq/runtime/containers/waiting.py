@@ -512,6 +512,7 @@ register(
         arrivals=buffer_arrivals,
         taken=all_taken,
         held_bytes=buffer_held_bytes,
+        settle=None,
         apart=None,
     )
 )

@@ -163,8 +163,10 @@ STAGE_IDLE = _stage.word()  # -> as STAGE_SERVE
 STAGE_FLUSH = _stage.word()  # -> as STAGE_SERVE, or 0
 STAGE_ALONE = _stage.word()  # 1: one worker at a time is inside
 STAGE_CHAINS = _stage.word()  # see cq/runtime/engine/ways/chains.py
-STAGE_OWNER = _stage.word()  # these three: see cq/runtime/engine/ways/shared.py
+STAGE_OWNER = _stage.word()  # these five: see cq/runtime/engine/ways/shared.py
 STAGE_COMPLETE = _stage.word()
+STAGE_SETTLES = _stage.word()  # -> (offset, address of `settle`) of each container of a state that has to be settled
+STAGE_SETTLE_COUNT = _stage.word()
 STAGE_SHARED = _stage.line()
 STAGE_WORDS = _stage.size()
 

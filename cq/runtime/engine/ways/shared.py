@@ -2,9 +2,9 @@
 
 While a side of a join grows, rows are kept and looked up in turn, as in loop.py. A ticket says which sources had ended
 before it (BATCH_ENDED). When those of STAGE_COMPLETE have, its rows and all later ones only look something up: no
-container changes any more. So whoever finds that ticket hands over: what the loop still holds is sent, results return
-to ticket order from this ticket on, and STAGE_SHARED says so. Then each task runs on a state of its own, which has
-cursors, errors and texts for itself and the containers of the first state (`Plant.views`).
+container changes any more. So whoever finds that ticket hands over: what the loop still holds is sent, containers are
+settled, results return to ticket order from this ticket on, and STAGE_SHARED says so. Then each task runs on a state of
+its own, which has cursors, errors and texts for itself and the containers of the first state (`Plant.views`).
 
 Roles     the holder of STAGE_BUSY until the hand-over; then any number of workers, as in any_worker.py.
 Shared    STAGE_SHARED  0 until the hand-over, then 1; stored once, by the holder of STAGE_BUSY.
@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_cas, at_load_acq, at_store, at_store_rel, ld_i64, st_i64
+from cq.runtime.containers.saving import state_settle
+from cq.runtime.containers.state import settled_slots, words
 from cq.runtime.engine.plant import idle_tasks, new_states, new_tasks, new_views
 from cq.runtime.engine.stage import (
     ENGINE_WORKERS,
@@ -38,6 +40,8 @@ from cq.runtime.engine.stage import (
     STAGE_INPUT,
     STAGE_OWNER,
     STAGE_REORDER,
+    STAGE_SETTLE_COUNT,
+    STAGE_SETTLES,
     STAGE_SHARED,
     STAGE_SLOT_COUNT,
     STAGE_TASK,
@@ -87,6 +91,10 @@ def _hand_over(stage: int, owner: int) -> int:
             fail(state, NO_MEMORY)
             fail_with(stage, owner)
             return 0
+    if state_settle(state, ld_i64(stage, STAGE_SETTLES), ld_i64(stage, STAGE_SETTLE_COUNT)) == 0:
+        fail(state, NO_MEMORY)
+        fail_with(stage, owner)
+        return 0
     if weigh(stage, state) == 0:
         fail(state, LIMIT)
         fail_with(stage, owner)
@@ -166,6 +174,9 @@ def _build(making: Making) -> None:
     plant.tasks[-1] += tasks  # of one stage
     plant.host.set_word(making.address, STAGE_OWNER, owner)
     plant.host.set_word(making.address, STAGE_COMPLETE, spec.complete)
+    settled = settled_slots(plant.host, spec)
+    plant.host.set_word(making.address, STAGE_SETTLES, plant.host.place(words(settled)))
+    plant.host.set_word(making.address, STAGE_SETTLE_COUNT, len(settled) // 2)
 
 
 def _describe(_host: Host, _stage: int) -> str:
