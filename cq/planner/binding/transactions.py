@@ -99,11 +99,11 @@ class Transactions:
 
     def is_relation(self, name: str) -> bool:
         """Whether the name is a stream or view."""
-        return name in self.catalog.relations or name in self.catalog.environment.inputs
+        return name in self.catalog.relations or name in self.catalog.environment.inputs or name in self.streams
 
     def is_made(self, name: str) -> bool:
-        """Whether triggers make the rows of that name."""
-        return name in self.catalog.made
+        """Whether the name is that of what a table or trigger gives."""
+        return name in self.catalog.made and name not in self.streams
 
     # ---------------------------------------------------------------------------------------------------- statements
 
