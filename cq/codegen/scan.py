@@ -11,8 +11,7 @@ from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flow, StageDraft, function
 from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
-from cq.codegen.state.hash_tables import lane_hash
-from cq.codegen.values import Coded, Constants, Row, Scope, Sites, Val
+from cq.codegen.values import Coded, Row, Scope, Val
 from cq.codegen.waiting import due_word, slot_of, waiting_ports
 from cq.codegen.writer import Writer, expr, word_at
 from cq.lang.event_time import is_computed
@@ -362,48 +361,6 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
     return Row(flow.scope, [loader(i, f) for i, f in enumerate(schema.fields)])
 
 
-LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
-
-
-def write_lanes(stage: StageDraft, inputs: tuple[LogicalNode, ...], branches: Sequence[Branch]) -> str:
-    """Write the function that tells a row's lane (`cq.runtime.layout.pipeline.Lanes.entry`); its name. All keys are
-    such as `decides_lane`.
-
-    A port and a branch are told by one number: branch * ports + port.
-    Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
-    """
-    written = []
-    for number, branch in enumerate(branches):
-        for port, (node, key) in enumerate(zip(inputs, branch.keys, strict=True)):
-            if key is not None:
-                written.append(number * len(inputs) + port)
-                _write_lane_hash(stage, node, port, f"lanes_{written[-1]}", key, branch)
-    with stage.writer.function("lanes", LANES_ARGUMENTS):
-        for place in written:
-            with stage.writer.if_(expr("port == P", P=place)):
-                stage.writer.code(f"return lanes_{place}(batch, port, lo, hi, out, constants)")
-        stage.writer.code("return 0")
-    return "lanes"
-
-
-def _write_lane_hash(
-    stage: StageDraft, node: LogicalNode, port: int, name: str, key: Sequence[Expr], branch: Branch
-) -> None:
-    with stage.writer.function(name, LANES_ARGUMENTS):
-        scope = Scope(stage.writer, stage.constants, stage.sites, _cannot_fail)
-        row = source_row(scope, node.schema, stage.columns.setdefault(port, {}), port, ast.Name("i", ast.Load()))
-        with stage.writer.for_("i", "lo", "hi"), scope.block():
-            values = [_as_said(emit(scope, row, k), k) for k in key]
-            hash32 = lane_hash(scope, branch.all_keys, values)
-            stage.writer.code("st_u32(out, i - lo, H)", H=hash32)
-        stage.writer.code("return 1")
-
-
-def _as_said(value: Val, key: Expr) -> Val:
-    """A part of a key that cannot be NULL, in a column that can: only in rows of other operators (`RowsOf`)."""
-    return value if key.nullable else Val(value.type, value.parts, key=value.key)
-
-
 # in StageDraft.columns: the event time that is computed, in the first place, so that the function that computes it
 # finds the other columns where the kernel does
 COMPUTED_TIME = -1
@@ -473,41 +430,6 @@ def write_times(stage: StageDraft, source: SourceDef, port: int) -> str:
             stage.writer.code("st_i64(times, i, T)\nst_u8(there, i, V)", T=value.it, V=valid)
         stage.writer.code("return hi")
     return name
-
-
-def decides_lane(schema: Schema, key: Expr) -> bool:
-    """Whether a row's lane can be told by this key: it is computed from the row alone. What may fail, be it for want of
-    memory for a text, or leaves a second result in the state, needs the state, which a row has only in its lane."""
-    writer, failures = Writer(), []
-    scope = Scope(writer, Constants(), Sites(), lambda code, site: failures.append(code))
-    with writer.function("key", LANES_ARGUMENTS):
-        emit(scope, source_row(scope, schema, {}, 0, ast.Name("i", ast.Load())), key)
-    return not failures and all(n.id != "state" for n in ast.walk(writer.functions[-1]) if isinstance(n, ast.Name))
-
-
-def needs_no_state(schema: Schema, e: Expr) -> bool:
-    """Whether workers may compute the expression at the same time: with no memory but that of the row."""
-    function, _ = _written(schema, e)
-    return all(n.id != "state" for n in ast.walk(function) if isinstance(n, ast.Name))
-
-
-def needs_no_python(schema: Schema, e: Expr) -> bool:
-    """Whether workers with states of their own may compute the expression at the same time."""
-    _, constants = _written(schema, e)
-    return not constants.user_functions
-
-
-def _written(schema: Schema, e: Expr) -> tuple[ast.FunctionDef, Constants]:
-    """What computes the expression, and its constants."""
-    writer = Writer()
-    scope = Scope(writer, Constants(), Sites(), lambda code, site: None)
-    with writer.function("alone", ("batch", "constants")):
-        emit(scope, source_row(scope, schema, {}, 0, ast.Name("i", ast.Load())), e)
-    return writer.functions[-1], scope.constants
-
-
-def _cannot_fail(code: ErrorCode, site: int) -> None:
-    raise AssertionError("a key that needs the state decides a lane")
 
 
 def source_row(scope: Scope, schema: Schema, places: dict[int, int], port: int, number: ast.expr) -> Row:

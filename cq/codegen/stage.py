@@ -21,13 +21,13 @@ from cq.codegen.ports import column_specs
 from cq.codegen.scan import (
     computed_times,
     due_words,
-    write_lanes,
     write_mixed_rows,
     write_rows,
     write_shared_rows,
     write_times,
 )
 from cq.codegen.state.gathered import gathers
+from cq.codegen.telling import write_lanes
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk
 from cq.planner.physical.branches import Branch, sees, turns

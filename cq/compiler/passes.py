@@ -173,7 +173,7 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     if not plan.outputs:
         help = ("add a SELECT, or an INSERT INTO a sink",)
         raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
-    from cq.codegen.scan import decides_lane, needs_no_python, needs_no_state
+    from cq.codegen.telling import decides_lane, needs_no_python, needs_no_state
     from cq.planner.physical.choose import choose
     from cq.planner.physical.stages import verify
     from cq.planner.physical.transactions import Natively

@@ -8,7 +8,6 @@ from mutate import Mutant
 MIXED = "cq.runtime.flow.mixed"
 MERGE = ("test_admission.py",)
 ENGINE = ("test_engine.py",)
-PORTS = ("test_lanes_of_ports.py",)
 SAFE = "interpreted and not compiled"
 
 PARTIALS = ("test_partials.py",)
@@ -562,27 +561,6 @@ MUTANTS = {
         "        st_i64(places, lane, place)\n",
         ENGINE,
         SAFE,
-    ),
-    "late rows of several inputs are on time in lanes": Mutant(
-        "cq.runtime.flow.shares",
-        "            st_i64(target, SEGMENT_KIND, kind)\n",
-        "            st_i64(target, SEGMENT_KIND, SEGMENT_ROWS)\n",
-        PORTS,
-        "interpreted and near",
-    ),
-    "the rows of a port begin where those of another lane do": Mutant(
-        "cq.runtime.flow.shares",
-        "                first += mine\n",
-        "                first += 0\n",
-        PORTS,
-        "interpreted and near",
-    ),
-    "of a segment of two ports the ends say which rows there are": Mutant(
-        "cq.runtime.flow.shares",
-        "step = 1 if ld_i64(segment, SEGMENT_PORT) == MIXED else max_i64(1, hi - lo - 1)",
-        "step = max_i64(1, hi - lo - 1)",
-        PORTS,
-        "interpreted and near",
     ),
     "what comes of the end is put in the order of serials alone": Mutant(
         "cq.runtime.flow.gather",

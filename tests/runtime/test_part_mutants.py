@@ -1,4 +1,4 @@
-"""Bugs planted in parts that are filled by key are seen by their tests: which rows are whose, and in what order."""
+"""Bugs planted in parts filled by key, and in shares of lanes, are seen: which rows are whose, and in what order."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from mutate import Mutant
 
 PARTIALS = ("test_partials.py",)
+PORTS = ("test_lanes_of_ports.py",)
 DEALS, PARTIAL = "cq.runtime.engine.ways.deals", "cq.runtime.engine.ways.partial"
 APART = "cq.runtime.containers.apart"
 
@@ -15,6 +16,27 @@ CHANGING = "may_change and tumble"
 WAITS = "    if part != 0 and is_behind(partials, part) == 1:\n        take_share(stage, part)\n        return 1\n"
 
 MUTANTS = {
+    "late rows of several inputs are on time in lanes": Mutant(
+        "cq.runtime.flow.shares",
+        "            st_i64(target, SEGMENT_KIND, kind)\n",
+        "            st_i64(target, SEGMENT_KIND, SEGMENT_ROWS)\n",
+        PORTS,
+        "interpreted and near",
+    ),
+    "the rows of a port begin where those of another lane do": Mutant(
+        "cq.runtime.flow.shares",
+        "                first += mine\n",
+        "                first += 0\n",
+        PORTS,
+        "interpreted and near",
+    ),
+    "of a segment of two ports the ends say which rows there are": Mutant(
+        "cq.runtime.flow.shares",
+        "step = 1 if ld_i64(segment, SEGMENT_PORT) == MIXED else max_i64(1, hi - lo - 1)",
+        "step = max_i64(1, hi - lo - 1)",
+        PORTS,
+        "interpreted and near",
+    ),
     "a ticket is shown to parts before it is dealt": Mutant(
         DEALS,
         """    st_i64(ld_i64(partials, PARTIALS_RING), dealt & ld_i64(partials, PARTIALS_MASK), task)
