@@ -44,6 +44,7 @@ CODES: dict[str, str] = {
     "CQ0306": "a constant expression cannot be computed",
     "CQ0307": "the inputs of a set operation, or of INSERT, do not match",
     "CQ0308": "a condition is the same for every row",
+    "CQ0309": "a cast rounds decimal places away",
     # 04xx: time, windows, aggregates
     "CQ0401": "a window or time-ordered operator needs a watermark",
     "CQ0402": "the column is not the event time of its input",

@@ -51,6 +51,7 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
         (BIDS + "WITH c AS (SELECT * FROM bid) SELECT id FROM bid", "CQ0201", "c"),
         (BIDS + "CREATE VIEW v AS SELECT price FROM bid; SELECT id FROM bid", "CQ0201", "v"),
         (BIDS + "SELECT id AS a, price AS a FROM bid", "CQ0409", "price"),
+        (BIDS + "SELECT AVG(price)::NUMERIC AS p FROM bid", "CQ0309", "NUMERIC"),
         (
             "CREATE STREAM b WITH (connector = 'generator', workload = 'bids');"
             "SELECT SUM(price) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING) AS s FROM b",
@@ -105,6 +106,13 @@ def test_a_table_that_a_trigger_writes_is_used_and_one_with_rows_alone_is_not(
 
 def test_check_warns_of_no_product_with_a_single_row(capfd: pytest.CaptureFixture[str]) -> None:
     query = "SELECT id, total FROM bid, (SELECT SUM(price) AS total FROM bid) AS t WHERE price < total"
+    assert cq(capfd, "check", "--strict", "-c", BIDS + query)[0] == 0
+
+
+def test_check_has_nothing_against_whole_numbers_and_written_digits_as_decimals(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    query = "SELECT id::NUMERIC AS a, CAST(AVG(price) AS DECIMAL(18, 2)) AS p FROM bid GROUP BY id"
     assert cq(capfd, "check", "--strict", "-c", BIDS + query)[0] == 0
 
 

@@ -43,6 +43,7 @@ from cq.planner.binding.settings import (
 from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.transactions import Transactions
 from cq.planner.binding.trigger_tables import second_insert
+from cq.planner.binding.whole_numbers import rounded_casts
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
 from cq.planner.plan.logical import LogicalPlan, Output
@@ -112,7 +113,7 @@ def _bound(script: ast.Script, binding: Binding) -> BoundScript:
         binding.settings,
         script.description,
         tuple(replace(e, plan=binding.settled(e.plan)) for e in binding.explains),
-        (*binding.warnings(), *_left_out_of_stars(script, binding.outputs)),
+        (*binding.warnings(script), *_left_out_of_stars(script, binding.outputs)),
     )
 
 
@@ -344,12 +345,12 @@ class Binding:
         whole, called = self.transactions.joints.settled(plan, self.catalog.called)
         return identified(*in_order_of_arrival(whole, called, self.catalog.undeclared_names))
 
-    def warnings(self) -> list[Diagnostic]:
-        """Columns that got another name, and views nobody reads, in a file that has outputs."""
+    def warnings(self, script: ast.Script) -> list[Diagnostic]:
+        """Columns that got another name, decimal places lost, and views nobody reads in a file that has outputs."""
         plans = [LogicalPlan(tuple(self.outputs)), *(e.plan for e in self.explains)]
-        used = {id(n) for p in plans for n in p.nodes()}
+        used = {id(n): n for p in plans for n in p.nodes()}
         unused = [(name, span) for name, (node, span) in self.views.items() if id(node) not in used]
-        return [*self.renames, *self.transactions.unread()] + [
+        return [*self.renames, *rounded_casts(script, used.values()), *self.transactions.unread()] + [
             Diagnostic(
                 "CQ0201", f'view "{name}" is never used', span, severity="warning", help=("use it, or remove it",)
             )
