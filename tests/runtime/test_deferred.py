@@ -235,7 +235,7 @@ def test_keys_that_no_sample_has_make_the_table_grow(run):
     names, n = [], 0
     while len(names) < 150:
         n += 1
-        piece = ((n * HASH_FACTOR) % 2**64) >> (64 - d.PIECE_BITS)
+        piece = ((n * HASH_FACTOR) % 2**64) >> (64 - d.LOG_PIECES)
         if piece % (d.PIECES // d.SAMPLED) != 0 and (len(names) < 100 or piece == 77):
             names.append((n,))
     model = Model(run)

@@ -64,8 +64,8 @@ from cq.runtime.containers.table_words import (
 from cq.runtime.containers.tables import table_drop, table_insert_at, table_new, table_size_for
 from cq.runtime.layout.words import Struct, name_words
 
-PIECE_BITS = 9  # 10 M rows of 16 bytes: 0.3 MB a piece, and as much for its records; 1,024 pieces fill a near cache
-PIECES = 1 << PIECE_BITS
+LOG_PIECES = 9  # 10 M rows of 16 bytes: 0.3 MB a piece, and as much for its records; 1,024 pieces fill a near cache
+PIECES = 1 << LOG_PIECES
 CHUNK_BYTES = 8192  # twice as many are 8 MB for the first rows that are deferred
 FEWEST_IN_CHUNK = 4  # rows, where they are long
 FIRST_CHUNKS = PIECES
@@ -87,7 +87,7 @@ PIECE_TAIL = _piece.word()  # where its next row stands
 PIECE_END = _piece.word()  # where its last chunk is full
 PIECE_FIRST = _piece.word()  # its first chunk; 0: none
 PIECE_LAST = _piece.word()  # its last chunk
-PIECE_LOG = 5  # its words, in bytes
+PIECE_BYTES = _piece.size() * 8
 
 name_words(globals())
 
@@ -95,7 +95,7 @@ name_words(globals())
 @native("i64(i64, i64)", inline=True)
 def _piece_at(deferred: int, number: int) -> int:
     """The address of a piece."""
-    return deferred + DEFERRED_PIECES * 8 + shl(number, PIECE_LOG)
+    return deferred + DEFERRED_PIECES * 8 + number * PIECE_BYTES
 
 
 @native("i64(i64, i64, i64)", inline=True)
@@ -104,7 +104,7 @@ def deferred_row(deferred: int, hash32: int, row_bytes: int) -> int:
 
     Inline: it is a few stores.
     """
-    piece = _piece_at(deferred, shr_u(hash32, 32 - PIECE_BITS))
+    piece = _piece_at(deferred, shr_u(hash32, 32 - LOG_PIECES))
     place = ld_i64(piece, PIECE_TAIL)
     if place == ld_i64(piece, PIECE_END):
         place = deferred_chunk(deferred, piece)
@@ -152,7 +152,7 @@ def deferred_held_bytes(deferred: int) -> int:
     """Memory that deferred rows hold; 0 is none."""
     if deferred == 0:
         return 0
-    return DEFERRED_PIECES * 8 + shl(PIECES, PIECE_LOG) + ld_i64(deferred, DEFERRED_USED)
+    return DEFERRED_PIECES * 8 + PIECES * PIECE_BYTES + ld_i64(deferred, DEFERRED_USED)
 
 
 # -- deferring -------------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def multimap_defer(multimap: int) -> int:
 @native("i64(i64)")
 def _new_deferred(multimap: int) -> int:
     """Room for rows of the multimap, or 0 without memory."""
-    deferred = zalloc(DEFERRED_PIECES * 8 + shl(PIECES, PIECE_LOG))
+    deferred = zalloc(DEFERRED_PIECES * 8 + PIECES * PIECE_BYTES)
     if deferred == 0:
         return 0
     values = ld_i64(multimap, MULTIMAP_RECORD_BYTES) - ROW_VALUES * 8
@@ -317,7 +317,7 @@ def _expected_keys(multimap: int, deferred: int) -> int:
             end = _end_of(deferred, piece, chunk)
             row = base + chunk + 8
             while row < end and found != 0:
-                found = _entry_of(table, deferred, row, PIECE_BITS)
+                found = _entry_of(table, deferred, row, LOG_PIECES)
                 row += size
             chunk = ld_i64(base + chunk, 0)
     keys = ld_i64(table, TABLE_COUNT) * (PIECES // SAMPLED)

@@ -186,12 +186,8 @@ def table_drop(table: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def table_size_for(table: int, entries: int) -> int:
-    """1 and the table is empty, with slots for so many entries; 0 without memory (then nothing has changed).
-
-    No entry has strings.
-    """
-    old_entries = ld_i64(table, TABLE_ENTRIES)
-    old_births = ld_i64(table, TABLE_BIRTHS)
+    """1 and the table, which has no strings, is empty with slots for so many; 0 and as it was without memory."""
+    old_entries, old_births = ld_i64(table, TABLE_ENTRIES), ld_i64(table, TABLE_BIRTHS)
     old_index = ld_i64(table, TABLE_INDEX)
     log_slots = FIRST_LOG_SLOTS
     while shl(1, log_slots - 1) < entries:
