@@ -204,12 +204,10 @@ def summary_json(summary: RunSummary) -> str:
 
 
 def _counts(counts: Mapping[str, int], word: str, behind: Sequence[str] = ()) -> str:
-    """`3 rows of a, 5 of b`; a single result has no name that anybody gave. behind: what follows each."""
+    """`3 rows of a, 5 of b`; a result without a name comes first. behind: what follows each."""
     notes = behind or [""] * len(counts)
-    named = [
-        f"{c:,}{_rows(c) if i == 0 else ''}{_of(n, word)}{note}"
-        for i, ((n, c), note) in enumerate(zip(counts.items(), notes, strict=True))
-    ]
+    ordered = sorted(zip(counts.items(), notes, strict=True), key=lambda each: each[0][0] != UNNAMED)
+    named = [f"{c:,}{_rows(c) if i == 0 else ''}{_of(n, word)}{note}" for i, ((n, c), note) in enumerate(ordered)]
     return ", ".join(named) or "nothing"
 
 

@@ -52,6 +52,14 @@ def test_rows_a_second_are_of_the_run_and_not_of_the_compiler() -> None:
     assert "ready after 20.00 s · ran 0.50 s, 1,000 rows/s" in summary_text(summary)
 
 
+def test_the_result_without_a_name_is_said_first() -> None:
+    from cq.cli.progress import summary_text
+    from cq.engines.protocol import RunSummary
+
+    summary = RunSummary("native", {"s": 5}, rows_out={"o": 2, "result": 3, "audit": 4})
+    assert "wrote 3 rows, 2 to o, 4 to audit" in summary_text(summary)
+
+
 def test_compiling_is_told_with_what_and_how_far() -> None:
     from cq.cli.progress import progress_now
     from cq.engines.protocol import Progress
