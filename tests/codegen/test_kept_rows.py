@@ -1,8 +1,11 @@
 """What a row takes that a join keeps."""
 
 import pytest
+from cases import Prepared, Way
 
 from cq.compiler.passes import compile as compile_query
+from cq.runtime.base.kernel import library
+from cq.runtime.containers import strings
 from cq.runtime.containers.log_words import RECORD_VALUES
 from cq.runtime.containers.multimap_words import ROW_VALUES
 
@@ -60,3 +63,19 @@ def test_a_row_that_stays_has_no_word_for_what_its_key_says(join, words):
     (pipeline,) = compile_query(f"{streams} SELECT * FROM {join};").after("emit")
     kept = {slot.name: slot.shapes[1].entry_words - ROW_VALUES for slot in pipeline.stages[0].slots}
     assert kept == words
+
+
+def test_a_text_that_takes_the_word_of_a_serial_leaves_no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took the serial for the length of the text before it: tables of text keys were compacted again and again."""
+    declared = "(w VARCHAR NOT NULL, n BIGINT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts) WITH (path = 's.csv')"
+    made = Prepared(
+        f"CREATE STREAM a {declared}; CREATE STREAM b {declared};"
+        "SELECT a.n, b.n AS m FROM a ASOF JOIN b ON a.w = b.w AND a.ts >= b.ts"
+    )
+    rows = [(f"a key of more bytes {n}", n, n) for n in range(400)]
+    made.give({"a": rows, "b": rows})
+    expected = made.reference()
+    library()  # compiled as it is
+    compacted: list[int] = []
+    monkeypatch.setattr(strings, "table_compact", lambda table: compacted.append(table) or 1)
+    assert made.native(Way(0, interpreted=True)) == expected and not compacted

@@ -294,6 +294,11 @@ class Keys:
         # without a key nothing would overwrite the serial that a fresh entry begins with
         return Keys(*lay_out(columns, ENTRY_KEYS if ordered or not columns else ENTRY_FIRST, name))
 
+    @property
+    def begins_with_text(self) -> bool:
+        """Whether a text takes the word of the serial, which is then no length of a text that was there before."""
+        return bool(self.fields) and self.fields[0].word == ENTRY_FIRST and string_words(self.fields[:1]) != ()
+
     def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
         """The 32-bit hash of key values."""
         return _hash(scope, _key_words(scope, self, values))
@@ -480,7 +485,8 @@ def _search(
         if serial is None or fresh is None:
             writer.set(entry, 0)
         else:
-            made = expr("table_insert_at(T, H, S, P, N)", T=t.table, H=hash32, S=serial, P=slot, N=t.entry_bytes)
+            first = ast.Constant(0) if keys.begins_with_text else serial
+            made = expr("table_insert_at(T, H, S, P, N)", T=t.table, H=hash32, S=first, P=slot, N=t.entry_bytes)
             sought.make(entry, made)
             fresh(place)
     return place
