@@ -341,12 +341,12 @@ def test_missing_column_is_named_with_those_there_are(tmp_path: Path) -> None:
 def test_header_with_another_delimiter_is_told_with_the_option_to_set(tmp_path: Path, divider: str, said: str) -> None:
     given = {"path": write(tmp_path, divider.join("ab") + "\n" + divider.join("12") + "\n")}
     declared = read(stream("a bigint", **given)).error
-    assert declared is not None and f"say delimiter = '{said}'" in declared.first.help
+    assert declared is not None and f"write delimiter = '{said}'" in declared.first.help
     with pytest.raises(CqError) as inferred:
         infer(given)
     ways = (f"-w delimiter='{said}'", f"--delimiter '{said}'")
     help = inferred.value.first.help[0]
-    assert help.startswith(f"say delimiter = '{said}' in WITH") and all(way in help for way in ways)
+    assert help.startswith(f"write delimiter = '{said}' in WITH") and all(way in help for way in ways)
     assert [f.name for f in infer({**given, "delimiter": divider})] == ["a", "b"]
     assert [f.name for f in infer({**given, "delimiter": ","})] == [divider.join("ab")]
 

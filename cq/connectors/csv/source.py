@@ -427,7 +427,7 @@ def _by_name(header: list[str], name: str, fields: tuple[Field, ...], options: C
         if place is None:
             cause = f"{name} has no column {f.name!r}"
             other = other_delimiter(header, options)
-            guess = f"say delimiter = '{other}'" if other else did_you_mean(f.name, header)
+            guess = f"write delimiter = '{other}'" if other else did_you_mean(f.name, header)
             listing = "its columns: " + ", ".join(header[:50])
             raise DataError(Diagnostic("CQ0603", cause, help=tuple(h for h in (guess, listing) if h)))
         places.append(place)
