@@ -23,7 +23,7 @@ def unpacked(file: BinaryIO, path: str, codec: str) -> Readable:
     return _Unpacked(file, codec, path) if codec else file
 
 
-NOT_PACKED = f"if it is not compressed, write compression = '{PLAIN}' in WITH, or pass -w compression={PLAIN} to cq run"
+NOT_PACKED = f"if it is not packed, say compression = '{PLAIN}' in WITH, or cq run -w compression={PLAIN}"
 
 
 class _Unpacked(Peeked):

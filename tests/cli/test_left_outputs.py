@@ -39,7 +39,7 @@ def run_by_shell(command: str) -> tuple[str, str]:
 def test_file_gets_all_its_rows_when_the_reader_of_another_output_leaves(engine: str) -> None:
     out, said = run_by_shell(f'cq run --engine {engine} -c "{BOTH}" | head -1')
     assert out == "id,next\n" and Path("kept.csv").read_text().count("\n") == ROWS + 1
-    assert f"{ROWS:,} rows to kept" in said and "result was not read to its end" in said
+    assert f"{ROWS:,} to kept" in said and "result was not read to its end" in said
 
 
 def test_reader_that_leaves_before_a_small_result_costs_the_file_nothing() -> None:
