@@ -469,6 +469,7 @@ OFTEN_MADE = {
     "limit_by_a_column": BID + "SELECT auction FROM bid LIMIT price;",
     "negative_limit": BID + "SELECT auction FROM bid LIMIT -1;",
     "lag_ahead": BID + "SELECT LAG(price, -1) OVER (ORDER BY ts) AS next FROM bid;",
+    "lead_by_names": BID + "SELECT LEAD(price, 1, d => 0.0) OVER (ORDER BY ts) AS next FROM bid;",
     "no_tiles": BID + "SELECT NTILE(0) OVER (ORDER BY price) AS part FROM bid;",
     "filter_by_a_number": BID + "SELECT COUNT(*) FILTER (WHERE price) AS n FROM bid;",
     "insert_of_a_number_as_a_time": BID

@@ -34,6 +34,17 @@ def known_functions() -> list[str]:
     return sorted(names | COALESCE_NAMES | TRUNC_NAMES | set(SHORTHANDS) | OVER_ONLY | OF_THE_GRAMMAR)
 
 
+def unnamed(node: ast.Call) -> tuple[ast.Expr, ...]:
+    """The arguments of a call. CQ0302 where one has a name."""
+    plain = list[ast.Expr]()
+    for argument in node.args:
+        if isinstance(argument, ast.NamedArgument):
+            cause = f"{node.name.upper()} takes no named arguments"
+            raise compile_error("CQ0302", cause, argument.span, help="write the values without names, in order")
+        plain.append(argument)
+    return tuple(plain)
+
+
 def unknown_function(node: ast.Call) -> CompileError:
     """What is wrong with a call of a name that nothing has."""
     span = node.name_span

@@ -28,7 +28,7 @@ from cq.planner.binding.frames import WrittenFrame, frame_of, is_whole, refuse_f
 from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import NOTHING, Hole, Room
-from cq.planner.binding.window_functions import expanded
+from cq.planner.binding.window_functions import expanded, plain_arguments
 from cq.planner.operators import Lag, OrderKey
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
@@ -411,13 +411,7 @@ class SelectCalls:
 
     def lag(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> Lag:
         """LAG(x[, n[, default]]): the default becomes of x's type."""
-        if node.distinct or node.within or node.filter is not None or node.star:
-            raise compile_error(
-                "CQ0501",
-                "LAG with DISTINCT, WITHIN GROUP, FILTER or * is not supported",
-                node.span,
-                help="filter the rows in a derived table first",
-            )
+        plain_arguments(node)
         refuse_frame(node, spec)
         args = inside.positional(node, 1)
         if len(args) > 3:

@@ -21,7 +21,7 @@ from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, extract_parts, lookup, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.applying import apply, resolve_function
-from cq.planner.binding.call_names import COALESCE_NAMES, TRUNC_NAMES, unknown_function
+from cq.planner.binding.call_names import COALESCE_NAMES, TRUNC_NAMES, unknown_function, unnamed
 from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
 from cq.planner.binding.foreign_functions import part_of_length
 from cq.planner.binding.in_lists import gathered
@@ -452,10 +452,7 @@ class ExprBinder:
                 node.span,
                 help=(f"write {node.name.upper()}('hour', ts)", f"units: {', '.join(known)}"),
             )
-        operand = node.args[1]
-        if isinstance(operand, ast.NamedArgument):
-            raise compile_error("CQ0302", f"{node.name.upper()} takes no named arguments", operand.span)
-        return self.part_of(unit.value, unit.span, known, operand, node.span)
+        return self.part_of(unit.value, unit.span, known, unnamed(node)[1], node.span)
 
     def part_of(self, part: str, part_span: Span, known: Mapping[str, str], operand: ast.Expr, span: Span) -> Expr:
         word = part.lower()
@@ -502,18 +499,7 @@ class ExprBinder:
 
     def positional(self, node: ast.Call, least: int) -> list[Expr]:
         """The bound arguments of a function that takes no named ones."""
-
-        def argument(a: ast.Expr | ast.NamedArgument) -> Expr:
-            if isinstance(a, ast.NamedArgument):
-                raise compile_error(
-                    "CQ0302",
-                    f"{node.name.upper()} takes no named arguments",
-                    a.span,
-                    help="write the values without names, in order",
-                )
-            return self.bind(a)
-
-        out = each(argument, node.args)
+        out = each(self.bind, unnamed(node))
         if len(out) < least:
             raise compile_error("CQ0302", f"{node.name.upper()} needs an argument", node.span)
         return out

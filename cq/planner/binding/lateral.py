@@ -157,9 +157,10 @@ def _for_each(inside: Inside, left: Relation) -> Inside:
 
 
 def _partitioned(value: Any, keys: tuple[ast.Expr, ...]) -> Any:
+    """`value` with `keys` in each OVER; one of a query inside is of the rows of that query, and stays."""
     if isinstance(value, tuple):
         return tuple(_partitioned(v, keys) for v in value)
-    if not isinstance(value, Node):
+    if not isinstance(value, Node) or isinstance(value, ast.Query):
         return value
     value = replace(value, **{f: _partitioned(getattr(value, f), keys) for f in said_fields(type(value))})
     if isinstance(value, ast.WindowSpec) and value.base is None:

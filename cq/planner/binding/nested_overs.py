@@ -15,7 +15,7 @@ from cq.errors import Span, compile_error
 from cq.grammar import ast
 from cq.lang.aggregates import lookup
 from cq.planner.binding.frames import is_whole, leaves_out, refuse_frame
-from cq.planner.binding.window_functions import demand_count, demand_plain
+from cq.planner.binding.window_functions import demand_count, plain_arguments
 from cq.records import replace
 
 MOST_SKIPPED = 8  # values that LAG and LEAD go back or on over NULLs: each is one more pass over the rows
@@ -79,13 +79,13 @@ def _next_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
 
     The nearest is the last, or first, of them. The n-th is what the nearest row with an x has as its n-1-th.
     """
-    demand_plain(node)
+    args = plain_arguments(node)
     refuse_frame(node, spec)
     at, name = node.span, node.name.upper()
-    value, *more = node.args or (None,)
-    if value is None or isinstance(value, ast.NamedArgument) or len(more) > 2:
+    if not 1 <= len(args) <= 3:
         what = f"{name} takes a value, a number of rows and a default"
         raise compile_error("CQ0302", what, at, help=f"{name}(x, 1)")
+    value, *more = args
     number = more[0] if more else ast.NumberLiteral("1", span=at)
     demand_count(node, number, least=1)
     assert isinstance(number, ast.NumberLiteral)
@@ -105,7 +105,7 @@ def _next_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
         return found
     rows = ast.Call("count", (value,), over=there, span=at, name_span=at, over_span=at)
     enough = ast.Binary(">=", rows, number, span=at, op_span=at)
-    return ast.Case(None, (ast.When(enough, found, span=at),), more[1], span=at)  # type: ignore[arg-type]
+    return ast.Case(None, (ast.When(enough, found, span=at),), more[1], span=at)
 
 
 def _one(at: Span, side: Literal["PRECEDING", "FOLLOWING"]) -> ast.FrameBound:
@@ -114,17 +114,9 @@ def _one(at: Span, side: Literal["PRECEDING", "FOLLOWING"]) -> ast.FrameBound:
 
 def _arguments(node: ast.Call) -> tuple[ast.Expr, ast.NumberLiteral]:
     """The value and the number of the row. CQ0302 for others."""
-    if node.distinct or node.filter is not None or node.star or node.order_by or node.within:
-        raise compile_error(
-            "CQ0501",
-            "NTH_VALUE with DISTINCT, WITHIN GROUP, FILTER or * is not supported",
-            node.span,
-            help="filter the rows in a derived table first",
-        )
-    match node.args:
+    match plain_arguments(node):
         case (value, ast.NumberLiteral(text) as count) if text.isdigit() and 1 <= int(text) <= 10_000:
-            if not isinstance(value, ast.NamedArgument):
-                return value, count
+            return value, count
     what = "NTH_VALUE takes a value and the number of a row, 1 to 10000, as a constant"
     raise compile_error("CQ0302", what, node.span, help="NTH_VALUE(x, 2)")
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast
+from cq.planner.binding.call_names import unnamed
 from cq.planner.binding.frames import refuse_frame
 from cq.records import replace
 
-Expand = Callable[[ast.Call, ast.WindowSpec], ast.Expr]
+Expand = Callable[[ast.Call, tuple[ast.Expr, ...], ast.WindowSpec], ast.Expr]
 
 
 def expanded(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
@@ -18,7 +19,7 @@ def expanded(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
     if expand is None or (node.name == "lead" and node.nulls == "IGNORE"):
         return None
     name = node.name.upper()
-    demand_plain(node)
+    arguments = plain_arguments(node)
     if node.nulls is not None and node.name != "lead":
         raise compile_error(
             "CQ0302", f"{name} takes neither IGNORE NULLS nor RESPECT NULLS", node.span, help="leave it out"
@@ -31,11 +32,11 @@ def expanded(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
             node.span,
             help=f"write {name}({'4' if node.name == 'ntile' else ''}) OVER (PARTITION BY … ORDER BY …)",
         )
-    return expand(replace(node, nulls=None), spec)
+    return expand(replace(node, nulls=None), arguments, spec)
 
 
-def demand_plain(node: ast.Call) -> None:
-    """CQ0501 for what only aggregates take."""
+def plain_arguments(node: ast.Call) -> tuple[ast.Expr, ...]:
+    """The arguments of a call. CQ0501 for what only aggregates take, CQ0302 for arguments with names."""
     if node.distinct or node.within or node.filter is not None or node.star or node.order_by:
         raise compile_error(
             "CQ0501",
@@ -43,30 +44,31 @@ def demand_plain(node: ast.Call) -> None:
             node.span,
             help="filter the rows in a derived table first",
         )
+    return unnamed(node)
 
 
-def _lead(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+def _lead(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> ast.Expr:
     """LEAD(x[, n[, default]]): the first value of the frame that is the n-th row behind the row."""
-    if not 1 <= len(node.args) <= 3:
+    if not 1 <= len(args) <= 3:
         what = "LEAD takes a value, a number of rows and a default"
         raise compile_error("CQ0302", what, node.span, help="LEAD(x, 1)")
-    value, offset, *default = node.args if len(node.args) > 1 else (*node.args, _number("1", node.span))
+    value, offset, *default = args if len(args) > 1 else (*args, _number("1", node.span))
     demand_count(node, offset, least=0)
-    bound = ast.FrameBound("FOLLOWING", offset, span=offset.span)  # type: ignore[arg-type]
+    bound = ast.FrameBound("FOLLOWING", offset, span=offset.span)
     there = replace(spec, frame=ast.Frame("ROWS", bound, bound, span=node.span))
     found = replace(node, name="first_value", args=(value,), over=there)
     if not default:
         return found
     none = _binary("=", _count(node, there), _number("0", node.span), node.span)
-    return ast.Case(None, (ast.When(none, default[0], span=node.span),), found, span=node.span)  # type: ignore[arg-type]
+    return ast.Case(None, (ast.When(none, default[0], span=node.span),), found, span=node.span)
 
 
-def _ntile(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+def _ntile(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> ast.Expr:
     """NTILE(b): of n rows the first n % b tiles have one row more than the n / b of the others."""
     at = node.span
-    if len(node.args) != 1:
+    if len(args) != 1:
         raise compile_error("CQ0302", "NTILE takes the number of tiles", at, help="NTILE(4)")
-    tiles = node.args[0]
+    tiles = args[0]
     demand_count(node, tiles, least=1)
     rows, one = _count(node, _all_of(spec, at)), _number("1", at)
     number = replace(node, name="row_number", args=(), over=spec)
@@ -80,9 +82,9 @@ def _ntile(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
     return ast.Case(None, (ast.When(_binary("<=", number, within, at), first, span=at),), other, span=at)
 
 
-def _percent_rank(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+def _percent_rank(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> ast.Expr:
     """PERCENT_RANK(): (RANK - 1) / (rows - 1), and 0 of a single row."""
-    _demand_nothing(node)
+    _demand_nothing(node, args)
     at, one = node.span, _number("1", node.span)
     rows = _count(node, _all_of(spec, at))
     before = _binary("-", replace(node, name="rank", over=spec), one, at)
@@ -91,9 +93,9 @@ def _percent_rank(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
     return ast.Case(None, (single,), share, span=at)
 
 
-def _cume_dist(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+def _cume_dist(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> ast.Expr:
     """CUME_DIST(): the rows up to the last peer, as a share of all."""
-    _demand_nothing(node)
+    _demand_nothing(node, args)
     at = node.span
     up_to_peers = _binary("*", _count(node, spec), _number("1e0", at), at)
     return _binary("/", up_to_peers, _count(node, _all_of(spec, at)), at)
@@ -118,11 +120,11 @@ def _number(text: str, at: Span) -> ast.Expr:
     return ast.NumberLiteral(text, span=at)
 
 
-def _binary(op: ast.BinaryOperator, left: ast.Expr, right: ast.Expr | ast.NamedArgument, at: Span) -> ast.Expr:
-    return ast.Binary(op, left, right, span=at, op_span=at)  # type: ignore[arg-type]
+def _binary(op: ast.BinaryOperator, left: ast.Expr, right: ast.Expr, at: Span) -> ast.Expr:
+    return ast.Binary(op, left, right, span=at, op_span=at)
 
 
-def demand_count(node: ast.Call, given: ast.Expr | ast.NamedArgument, least: int) -> None:
+def demand_count(node: ast.Call, given: ast.Expr, least: int) -> None:
     """CQ0302 for what is no whole number as a constant."""
     if not (isinstance(given, ast.NumberLiteral) and given.text.isdigit() and int(given.text) >= least):
         name, what = node.name.upper(), "tiles" if node.name == "ntile" else "rows"
@@ -132,8 +134,8 @@ def demand_count(node: ast.Call, given: ast.Expr | ast.NamedArgument, least: int
         )
 
 
-def _demand_nothing(node: ast.Call) -> None:
-    if node.args:
+def _demand_nothing(node: ast.Call, args: tuple[ast.Expr, ...]) -> None:
+    if args:
         raise compile_error(
             "CQ0302",
             f"{node.name.upper()} takes no arguments",
