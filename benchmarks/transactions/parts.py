@@ -13,7 +13,7 @@ from cq.records import dataclass
 
 COMPARED = ("serial", "chains", "lock", "lock_a", "mvlk", "pat", "nolock")
 SWEPT = ("chains", "lock", "mvlk", "pat", "nolock")
-EVENTS = {SL: 100_000, TP: 60_000, GS: 30_000, OB: 30_000}
+EVENTS = {SL: 400_000, TP: 240_000, GS: 120_000, OB: 120_000}
 TICKETS = 1_000  # whose latency is measured: of sixty, the 99th of a hundred is the first one, which grows everything
 
 Record = dict[str, Any]
