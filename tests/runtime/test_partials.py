@@ -318,8 +318,8 @@ def test_panes_of_workers_that_never_end_outlive_a_pause(at):
 @pytest.mark.parametrize(
     ("spread", "rows", "groups", "then"),
     [
-        (q.ONE, 159, 10, q.ONE), (q.ONE, 160, 10, 2), (2, 80, 10, 2), (2, 79, 10, q.ONE), (q.ONE, 5, 0, q.ONE),
-        (q.BY_KEY, 319, 10, q.BY_KEY), (q.BY_KEY, 320, 10, 2), (2, 159, 20, q.BY_KEY), (q.BY_KEY, 5, 0, q.BY_KEY),
+        (q.ONE, 159, 10, q.ONE), (q.ONE, 160, 10, 2), (2, 40, 10, 2), (2, 39, 10, q.ONE), (q.ONE, 5, 0, q.ONE),
+        (q.BY_KEY, 159, 10, q.BY_KEY), (q.BY_KEY, 160, 10, 2), (2, 79, 20, q.BY_KEY), (q.BY_KEY, 5, 0, q.BY_KEY),
     ],
     ids=[
         "too few", "enough", "fewer, still", "far too few", "nothing yet",
@@ -327,7 +327,10 @@ def test_panes_of_workers_that_never_end_outlive_a_pause(at):
     ],
 )  # fmt: skip
 def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, groups, then):
-    """Two parts; 8 rows a group in each are enough, and half of them for what is spread to stay so."""
+    """Two parts, one of which has had so many rows, while all others wait.
+
+    8 rows a group in each are enough, and half of them for what is spread to stay so.
+    """
     with Memory() as memory:
         words = lambda *values: memory.place(struct.pack(f"<{len(values)}q", *values), True)  # noqa: E731
         panes = panes_new(*[0] * (panes_new.__code__.co_argcount - 2), 1, words(4, 0, 0))
@@ -337,10 +340,10 @@ def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, g
         state, slots = words(panes), words(0, 0, 0, function_address(panes_groups))
         partials = words(*[0] * (q.PARTIALS_PARTS + 2 * q.PART_WORDS))
         for word, value in (
-            (q.PARTIALS_COUNT, 2), (q.PARTIALS_ROWS_IN, words(rows)), (q.PARTIALS_SLOTS, slots),
+            (q.PARTIALS_COUNT, 2), (q.PARTIALS_ROWS_IN, words(1000)), (q.PARTIALS_SLOTS, slots),
             (q.PARTIALS_SLOT_COUNT, 1), (q.PARTIALS_ROWS_A_GROUP, 8), (q.PARTIALS_SPREAD, spread),
             (q.PARTIALS_MANY, 20), (q.PARTIALS_ENTRY, 1),
-            (q.PARTIALS_PARTS + q.PART_STATE, state),
+            (q.PARTIALS_PARTS + q.PART_STATE, state), (q.PARTIALS_PARTS + q.PART_ROWS, rows),
         ):  # fmt: skip
             st_i64(partials, word, value)
         q.parts_balance(partials, partials + q.PARTIALS_PARTS * 8)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import alloc, fill, ld_i32, ld_i64, release, shr_u, st_i32, st_i64
-from cq.runtime.containers.blocks import block_new
+from cq.runtime.base.ops import fill, ld_i32, ld_i64, shr_u, st_i32, st_i64
+from cq.runtime.containers.blocks import block_drop, block_new
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
     TABLE_BIRTHS,
@@ -33,13 +33,13 @@ def table_sort_births(table: int) -> int:
         n += 1
     if n >= count:
         return 1
-    pairs = alloc(count * 32 + DIGITS * 8)
+    pairs = block_new(count * 32 + DIGITS * 8, 0)
     if pairs == 0:
         return 0
     if births == 0:
         births = block_new(ld_i64(table, TABLE_LIMIT) * 4, 0)
         if births == 0:
-            release(pairs)
+            block_drop(pairs)
             return 0
         for k in range(count):
             st_i32(births, k, k + 1)
@@ -61,7 +61,7 @@ def table_sort_births(table: int) -> int:
         shift += DIGIT_BITS
     for k in range(count):
         st_i32(births, k, ld_i64(source, 2 * k + 1))
-    release(pairs)
+    block_drop(pairs)
     return 1
 
 

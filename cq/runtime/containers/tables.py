@@ -85,9 +85,9 @@ from cq.runtime.containers.table_words import (
 )
 
 FIRST_LOG_SLOTS = 6  # 64 slots: a table of few groups stays in one page; growth doubles
-# Beyond it a table is dense. A dense table touches two lines a look-up where a spread one touches one: with 100 K and
-# 300 K groups it takes 1.3 times as long (at 4 MiB), with 1 M groups of 64 bytes, 128 MiB of slots, 0.85 times.
-SPREAD_BYTES = 64 << 20
+# Beyond it a table is dense: that touches two lines a look-up where a spread one touches one. With 100 K groups of 64
+# bytes it takes 1.3 times as long, with 300 K, in 64 MiB of slots, as long, with 500 K 0.75 times.
+SPREAD_BYTES = 32 << 20
 EPOCH_ONE = 1 << 32
 EPOCH_LAST = (2**31 - 2) << 32
 MOST_LOG_SLOTS = 30  # slots are numbered in 32 bits

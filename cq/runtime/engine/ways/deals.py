@@ -70,6 +70,7 @@ from cq.runtime.engine.ways.parts import (
     PART_FAILED,
     PART_NEXT,
     PART_NUMBER,
+    PART_ROWS,
     PART_ROWS_ROOM,
     PART_SEGMENTS,
     PART_SEGMENTS_ROOM,
@@ -265,6 +266,7 @@ def _fill_with(stage: int, part: int, task: int) -> int:
     if rows == 0:
         return DONE
     open_panes(partials, part, ld_i64(partials, PARTIALS_COUNT) * APART)
+    st_i64(part, PART_ROWS, ld_i64(part, PART_ROWS) + rows)
     return run_kernel(stage, ld_i64(part, PART_TASK), part + PART_BATCH * 8)
 
 

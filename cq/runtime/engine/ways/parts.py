@@ -18,14 +18,13 @@ Roles     each worker fills its own part; one collects (the holder of the second
 Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's
           PARTIALS_SPREAD  how parts are filled: ONE, all of them, or BY_KEY; a guess whoever writes it, no result
                      depends on it
-          PARTIALS_ROWS_SEEN  the collector's; read for that guess
 I1        a part is used by one thread at a time.                   tests: test_panes_of_workers_*, watched for races
 I2        what is collected at a CLOSE is every row before it, once.     tests: test_panes_of_workers_*
 I3        every part is free again once its panes are collected.                 tests: test_no_part_stays_held
 Progress  no call waits. Whoever takes a ticket has a part first, so the head ticket is never without one.
 Order     a part's panes are plain memory: they pass by PART_LOCK, taken by CAS and given back by CAS or by a store (all
           seq_cst). A mark is a CAS from BUSY, giving back a CAS to FREE: one of them fails and sees the other's, so a
-          part that was marked is left HELD. OWNER and PASSED say where panes are in a cache, SPREAD and ROWS_SEEN how
+          part that was marked is left HELD. OWNER and PASSED say where panes are in a cache, SPREAD how
           many parts are worth it: they may be read late.
 Source    partial aggregation by worker: Koliousis et al., LightSaber (SIGMOD 2020), section 5; the order of groups and
           moving panes are ours.
@@ -76,6 +75,7 @@ PART_STATE = _part.word()
 PART_COLLECTED = _part.word()  # 1: for the item under way; the collector's
 PART_OWNER = _part.word()  # the worker that had it last
 PART_PASSED = _part.word()  # how often others have left it to its owner since
+PART_ROWS = _part.word()  # it has had since it was collected
 # these of tickets that are dealt out (deals.py)
 PART_NEXT = _part.word()
 PART_FAILED = _part.word()
@@ -250,6 +250,7 @@ def _collect(partials: int, part: int, number: int, state: int, watermark: int) 
             return -1
         st_i64(partials, PARTIALS_GROUPS, ld_i64(partials, PARTIALS_GROUPS) + groups)
     st_i64(part, PART_COLLECTED, 1)
+    st_i64(part, PART_ROWS, 0)
     return 0
 
 
@@ -263,7 +264,7 @@ def _spread_or_not(partials: int) -> None:
     taken = at_load(ld_i64(partials, PARTIALS_ROWS_IN))
     rows = taken - ld_i64(partials, PARTIALS_ROWS_SEEN)
     st_i64(partials, PARTIALS_GROUPS, 0)
-    at_store(partials + PARTIALS_ROWS_SEEN * 8, taken)
+    st_i64(partials, PARTIALS_ROWS_SEEN, taken)
     count = ld_i64(partials, PARTIALS_COUNT)
     spread = at_load(partials + PARTIALS_SPREAD * 8)
     enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups
@@ -285,25 +286,24 @@ def parts_balance(partials: int, part: int) -> None:
     for a window's end to see. They are not any more if those of the whole input have too few, which no window's end
     would show.
 
-    part: held by the caller. While one is filled it has all groups; by key its share of them; else nearly all.
+    part: held by the caller. While one is filled it has all groups; by key its share of them, as of the rows; else
+    nearly all of the groups, and its share of the rows. Its own rows are compared: others may be collected already,
+    or have rows of tickets of which this one has not had its own.
     """
     count = ld_i64(partials, PARTIALS_COUNT)
     spread = at_load(partials + PARTIALS_SPREAD * 8)
+    lasting = 0 if spread == ONE or spread == BY_KEY else 1
     groups = 0
     slots = ld_i64(partials, PARTIALS_SLOTS)
     for n in range(ld_i64(partials, PARTIALS_SLOT_COUNT)):
-        lasting = 0 if spread == ONE or spread == BY_KEY else 1
         slot = slots + n * SLOT_WORDS * 8
         filled = ld_i64(ld_i64(part, PART_STATE), ld_i64(slot, SLOT_FILLED))
         groups += call2(ld_i64(slot, SLOT_GROUPS), filled, lasting)
-    if spread == BY_KEY:
-        groups *= count
     if groups == 0:
         return
-    rows = at_load(ld_i64(partials, PARTIALS_ROWS_IN)) - at_load(partials + PARTIALS_ROWS_SEEN * 8)
-    enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups * count
-    if spread == ONE or spread == BY_KEY:
-        if rows >= enough:
-            at_store(partials + PARTIALS_SPREAD * 8, count)
-    elif rows * 2 < enough:
+    rows = ld_i64(part, PART_ROWS)
+    enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups
+    if lasting == 0 and rows >= enough * count:
+        at_store(partials + PARTIALS_SPREAD * 8, count)
+    elif lasting == 1 and rows * 2 < enough:
         at_store(partials + PARTIALS_SPREAD * 8, _few_rows(partials, groups))
