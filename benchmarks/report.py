@@ -186,8 +186,8 @@ def _peers(memory: dict[str, Race]) -> Table:
     table = Table(
         "DuckDB and polars, from the same Arrow memory",
         "Two threads each; cq gives its rows in order and, for running aggregates, as they come, the others give a "
-        "finished table in any order. cq is the engine with `-j 2`; `cq.sql` is `cq.sql(…).run()`, which also hashes "
-        "its output. Millions a second by the wall clock.",
+        "finished table in any order. cq is the engine with `-j 2`; `cq.sql` is `cq.sql(…).run()`, which also compiles "
+        "the query and keeps its output. Millions a second by the wall clock.",
         ("cq", "cq.sql", "DuckDB", "polars", "cq / DuckDB", "by CPU", "cq / polars", "bar"),
     )
     for name, race in memory.items():
@@ -242,7 +242,7 @@ def _absolute(memory: dict[str, Race]) -> Table:
 def _files(parquet: dict[str, Race]) -> Table:
     table = Table(
         "From one Parquet file",
-        "The whole of `cq run -j 2` but starting it: opening, decoding, checking, computing, hashing the output. "
+        "The whole of `cq run -j 2` but starting it: opening, decoding, checking, computing. "
         "Decoding alone is `pyarrow.parquet.read_table` of the same columns with two threads. Millions a second, wall.",
         ("cq", "pyarrow decoding", "DuckDB", "polars", "cq / decoding", "cq / DuckDB", "cq / polars", "bar"),
     )

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from connectors_fixture import read, stream
 
+from cq.connectors.arrow import source as arrow_source
 from cq.connectors.inference import infer_given
 from cq.connectors.memory import as_reader
 from cq.connectors.parquet import source
@@ -202,3 +203,16 @@ def test_query_without_a_column_reads_the_smallest_one(tmp_path: Path, monkeypat
     table = pa.table({"long": [f"{n}" * 20 for n in range(1000)], "id": list(range(1000)), "flag": [True] * 1000})
     seen = read(stream("long varchar, id bigint", path=parquet(tmp_path, table)), wanted=[])
     assert len(seen.rows) == 1000 and asked == [["id"]]
+
+
+def test_rows_that_need_no_look_come_in_large_batches_and_others_keep_their_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrow_source, "READ_ROWS", 10)
+    monkeypatch.setattr(arrow_source, "READY_ROWS", 40)
+    ids = [None if n == 57 else n for n in range(100)]
+    path = ipc(tmp_path, pa.table({"id": pa.array(ids, pa.int64())}))
+    seen = read(stream("id bigint!", path=path, on_error="skip"))
+    assert seen.rows == [(n,) for n in ids if n is not None]
+    assert [b.num_rows for b in seen.batches] == [40, 10, 9, 10, 10, 20]
+    assert [int(p.rsplit(":", 1)[1]) for p in seen.places] == [n + 1 for n in range(100) if n != 57]
