@@ -170,6 +170,122 @@ extern "C" i64 asof(const void **columns, i64 rows, i64 batch, const i64 *parame
 
 namespace {
 
+struct Met {  // the rows of a key in the open window, of both inputs: numbers in their arenas, 0: none
+    u64 epoch;
+    i64 id;
+    i32 first[2], last[2];
+    bool is(i64 key) const { return id == key; }
+    i64 key() const { return id; }
+    void start(i64 key, i32) { id = key, first[0] = first[1] = last[0] = last[1] = 0; }
+};
+struct Linked {
+    i64 value, next;
+};
+
+}  // namespace
+
+// Bids beside the asks of their key and window of parameters[0]; rows come in order of time, whichever input has the
+// earlier one, and each meets those of the other input that have come before it.
+// columns: auction, price, ts of bids; auction, asked, ts of asks; parameters: size of a window, rows of asks
+extern "C" i64 window_joined(const void **columns, i64 rows, i64 batch, const i64 *parameters, i64 *sums) {
+    const i64 *key[2] = {words_of(columns, 0), words_of(columns, 3)};
+    const i64 *value[2] = {words_of(columns, 1), words_of(columns, 4)};
+    const i64 *ts[2] = {words_of(columns, 2), words_of(columns, 5)};
+    const i64 size = parameters[0], count[2] = {rows, parameters[1]};
+    Results out(3, batch, sums);
+    Table<Met, i64> table;
+    std::vector<Linked> arena[2] = {std::vector<Linked>(1), std::vector<Linked>(1)};
+    i64 high = INT64_MIN, at[2] = {0, 0};
+    while (at[0] < count[0] || at[1] < count[1]) {
+        const int side = at[0] == count[0] || (at[1] < count[1] && ts[1][at[1]] < ts[0][at[0]]);
+        const i64 i = at[side]++, time = ts[side][i], id = key[side][i];
+        if (time >= high) {
+            high = time - ((time % size) + size) % size + size;
+            table.clear();
+            arena[0].resize(1), arena[1].resize(1);
+        }
+        table.prefetch(key[side][std::min(i + kAhead, count[side] - 1)]);
+        Met *met = table.find(id);
+        for (i64 n = met->first[!side]; n; n = arena[!side][n].next) {
+            const i64 other = arena[!side][n].value;
+            out[0][out.used] = id;
+            out[1][out.used] = side ? other : value[0][i], out[2][out.used] = side ? value[1][i] : other;
+            out.row_done();
+        }
+        const i32 number = static_cast<i32>(arena[side].size());
+        arena[side].push_back({value[side][i], 0});
+        if (met->first[side]) arena[side][met->last[side]].next = number;
+        else met->first[side] = number;
+        met->last[side] = number;
+    }
+    out.flush();
+    return out.total;
+}
+
+namespace {
+
+struct Recent {  // the last bid of a key: its number, counted from 1
+    u64 epoch;
+    i64 id;
+    i64 last, spare;
+    bool is(i64 key) const { return id == key; }
+    i64 key() const { return id; }
+    void start(i64 key, i32) { id = key, last = 0; }
+};
+struct Kept {
+    i64 time, value, before;  // before: the number of the bid of this key before it
+};
+
+}  // namespace
+
+// Each ask beside the bids of its key from parameters[1] to parameters[0] before it, neither negative. Rows come in
+// order of time, of one time bids first: so no ask has to be kept. Bids are in a ring until they are too old for any.
+// columns: auction, price, ts of bids; auction, asked, ts of asks; parameters: least and greatest distance, rows of asks
+extern "C" i64 interval_joined(const void **columns, i64 rows, i64 batch, const i64 *parameters, i64 *sums) {
+    const i64 *auction = words_of(columns, 0), *price = words_of(columns, 1), *ts = words_of(columns, 2);
+    const i64 *of = words_of(columns, 3), *asked = words_of(columns, 4), *at = words_of(columns, 5);
+    const i64 least = parameters[0], greatest = parameters[1], asks = parameters[2];
+    Results out(3, batch, sums);
+    Table<Recent, i64> table;
+    std::vector<Kept> ring(64);
+    std::vector<i64> found;
+    i64 oldest = 1, next = 1;  // numbers of bids: the first that is kept, and that of the next one
+    i64 i = 0;
+    for (i64 ask = 0; ask < asks; ask++) {
+        for (; i < rows && ts[i] <= at[ask]; i++) {
+            table.prefetch(auction[std::min(i + kAhead, rows - 1)]);
+            while (oldest < next && ring[oldest & (ring.size() - 1)].time < ts[i] - greatest) oldest++;
+            if (next - oldest == static_cast<i64>(ring.size())) {
+                std::vector<Kept> bigger(2 * ring.size());
+                for (i64 n = oldest; n < next; n++) bigger[n & (bigger.size() - 1)] = ring[n & (ring.size() - 1)];
+                ring.swap(bigger);
+            }
+            Recent *recent = table.find(auction[i]);
+            ring[next & (ring.size() - 1)] = {ts[i], price[i], recent->last};
+            recent->last = next++;
+        }
+        table.prefetch(of[std::min(ask + 2 * kAhead, asks - 1)]);
+        if (const Recent *soon = table.seek(of[std::min(ask + kAhead, asks - 1)]))
+            __builtin_prefetch(&ring[soon->last & (ring.size() - 1)]);
+        const Recent *recent = table.seek(of[ask]);
+        if (!recent) continue;
+        found.clear();
+        for (i64 n = recent->last; n >= oldest; n = ring[n & (ring.size() - 1)].before) {
+            const Kept &bid = ring[n & (ring.size() - 1)];
+            if (bid.time < at[ask] - greatest) break;
+            if (bid.time <= at[ask] - least) found.push_back(bid.value);
+        }
+        for (std::size_t n = found.size(); n--;) {
+            out[0][out.used] = of[ask], out[1][out.used] = found[n], out[2][out.used] = asked[ask];
+            out.row_done();
+        }
+    }
+    out.flush();
+    return out.total;
+}
+
+namespace {
+
 struct Session {  // the one that is open; a count of 0: none is
     u64 epoch;
     i64 id, begun, last, count, low, high, spare;

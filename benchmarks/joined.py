@@ -21,6 +21,8 @@ _TIMED = (
     "{file}\n"
 )
 
+_BIDS_AND_ASKS = ("bid.auction", "bid.price", "bid.ts", "ask.auction", "ask.asked", "ask.ts")
+
 
 def _timed(name: str, value: str) -> str:
     return _TIMED.format(name=name, value=value, file=file_of(name))
@@ -102,11 +104,13 @@ def _window_join() -> Case:
         rows=4_000_000,
         generate=_keyed(keys, BID_INTERVAL_US, "price", 2),
         others={"ask": _keyed(keys, BID_INTERVAL_US * SHARE, "asked", 3, SHARE, BID_INTERVAL_US // 2)},
+        loop=LoopSpec("window_joined", _BIDS_AND_ASKS, (SECOND_US,)),
         duckdb="SELECT b.auction, b.price, a.asked FROM bid AS b JOIN ask AS a "
         f"ON {bucket.format('b')} = {bucket.format('a')} AND b.auction = a.auction",
         polars=in_polars,
         peer_bar=2.0,
         file_bar=1.2,
+        loop_bar=0.8,
         from_file=True,
     )
 
@@ -127,11 +131,13 @@ def _interval_join(name: str, title: str, keys: int, low_s: int, high_s: int, ro
         rows=rows,
         generate=_keyed(keys, BID_INTERVAL_US, "price", 2),
         others={"ask": _keyed(keys, BID_INTERVAL_US, "asked", 3, 1, BID_INTERVAL_US // 2)},
+        loop=LoopSpec("interval_joined", _BIDS_AND_ASKS, (low_s * SECOND_US, high_s * SECOND_US)),
         duckdb=f"SELECT b.auction, price, asked FROM (SELECT *, epoch_us(ts) // {width_us} AS place FROM bid) AS b "
         f"JOIN (SELECT *, UNNEST([{place}, {place} - 1]) AS place FROM ask) AS a "
         f"ON b.auction = a.auction AND b.place = a.place AND {between}",
         peer_bar=2.0,
         file_bar=1.2,
+        loop_bar=0.8,
         from_file=low_s == 0,
     )
 
