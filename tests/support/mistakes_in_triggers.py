@@ -123,6 +123,24 @@ OF_TRIGGERS = {
     "trigger_writes_a_view": ACCOUNT
     + PER_MIN
     + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO per_min VALUES (new.ts, new.ts, 1, 2);",
+    "trigger_of_a_sink_with_a_mistake": BID + "CREATE SINK o (k BIGINT) WITH (connector = 'file', path = 'o.csv');\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auctoin);",
+    "inserted_column_named_twice": BID + "CREATE STREAM o (k BIGINT, n BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o (k, k) VALUES (new.auction, 1);\nSELECT k FROM o;",
+    "initial_column_named_twice": "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT);\n"
+    "INSERT INTO a (k, k) VALUES (1, 2);\nSELECT * FROM a;",
+    "trigger_below_those_it_shares_tables_with": ACCOUNT + "CREATE STREAM o (k BIGINT);\nCREATE STREAM p (k BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "  DELETE FROM account WHERE card = new.item; INSERT INTO p VALUES (new.auction); END;\n"
+    "CREATE TRIGGER u AFTER INSERT ON p INSERT INTO o VALUES (new.k);\n"
+    "CREATE TRIGGER v AFTER INSERT ON bid DELETE FROM account WHERE card = new.item || 'x';\nSELECT k FROM o;",
+    "filled_stream_fires_a_trigger_on_its_tables": ACCOUNT + "CREATE STREAM o (k VARCHAR);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "  DELETE FROM account WHERE card = new.item; INSERT INTO o VALUES (new.item); END;\n"
+    "CREATE TRIGGER u AFTER INSERT ON o DELETE FROM account WHERE card = new.k || 'x';\nSELECT * FROM account;",
+    "filled_stream_of_a_changed_time": BID + "CREATE STREAM o (k BIGINT, at TIMESTAMP);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction, new.ts + INTERVAL '1' MINUTE);\n"
+    "SELECT COUNT(*) AS n FROM TUMBLE(o, at, INTERVAL '1' MINUTE) GROUP BY window_end;",
     "trigger_fills_its_stream": BID + "CREATE STREAM o (k BIGINT);\n"
     "CREATE TRIGGER t AFTER INSERT ON o INSERT INTO o VALUES (new.k);",
     "triggers_fill_a_ring": BID + "CREATE STREAM o (k BIGINT);\nCREATE STREAM p (k BIGINT);\n"

@@ -15,7 +15,7 @@ from cq.planner.binding.trigger_outputs import RowTarget
 from cq.planner.binding.triggers import BoundTrigger
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import Emit, every
-from cq.records import dataclass
+from cq.records import dataclass, replace
 
 
 def filled_streams(script: ast.Script) -> frozenset[str]:
@@ -76,7 +76,7 @@ class FilledStream:
         """The stream of these rows, which these triggers insert. CQ0402 where its event time is not theirs."""
         if self.time is not None and rows.schema.time_of(self.time) is None:
             raise self.without_time(self.target.fields[self.time].name, self.time, by)
-        return self.binder.shown(rows, self.shown, None, self.target.name)
+        return replace(self.binder.shown(rows, self.shown, None, self.target.name), by_triggers=True)
 
     def without_time(self, name: str, time: int, by: Sequence[BoundTrigger]) -> CompileError:
         """Which of the triggers does not insert the event time of its events, or has none."""
@@ -89,7 +89,7 @@ class FilledStream:
             values = (s.values[time] for s in emits if s.into == self.target.name)
             if not all(isinstance(v, Column) and events.time_of(v.index) for v in values):
                 its = inline.name(events.fields[events.times[0].column].name)
-                cause = f'trigger "{t.program.name}" inserts another value than its event\'s'
+                cause = f'trigger "{t.program.name}" inserts another value than its event\'s, or none'
                 way = f"insert new.{its} as {inline.name(name)}"
                 return compile_error("CQ0402", f"{of}, and {cause}", t.span, help=way)
         cause = "its triggers share tables with one whose events have none"

@@ -93,6 +93,7 @@ class Relation:
     window: PendingWindow | None = None
     beside: LogicalNode | None = None  # the right side, whose columns stand behind those of `node`, as ON sees them
     span: Span = field(default=NOWHERE, compare=False)
+    by_triggers: bool = False  # it is a stream that triggers fill
 
     @property
     def qualifiers(self) -> set[str]:

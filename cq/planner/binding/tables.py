@@ -186,9 +186,13 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
 
 
 def places_of(fields: Sequence[Field], title: str, names: tuple[str, ...], span: Span) -> list[int]:
-    """The columns that INSERT names, all of them where it names none. CQ0203 for unknown ones."""
+    """The columns that INSERT names, all of them where it names none. CQ0203 for unknown ones, CQ0202 for one of two of
+    a name."""
     known = [f.name for f in fields]
-    for name in names:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            what = f'column "{name}" of {title} is named twice'
+            raise compile_error("CQ0202", what, span, help="give each column one value")
         if name not in known:
             raise compile_error(
                 "CQ0203", f'unknown column "{name}" in {title}', span,

@@ -87,6 +87,9 @@ def no_event_time(relation: Relation, name: str, place: int | None, span: Span, 
         cause = f"late rows have no event time: what {what} would give them to is closed"
         way = f"their time is a value like any other: GROUP BY DATE_TRUNC('minute', {column_name(name)})"
         return compile_error("CQ0402", cause, span, help=way)
+    if relation.by_triggers:
+        way = f"let all triggers that fill it insert the event time of their events as {column_name(name)}, unchanged"
+        return compile_error("CQ0402", f"{relation.title} has no event time", span, help=way)
     joined = any(isinstance(n, Join) for n in joins)
     asked = any(isinstance(n, SemiJoin) or not n.left_keys for n in joins)
     return compile_error(

@@ -6,7 +6,7 @@ of arrival. No trigger may follow when a query has read one of its triggers or t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from cq.errors import CompileError, Diagnostic, Span, compile_error
@@ -179,15 +179,8 @@ class Transactions:
             stream = self.catalog.lookup(node.relation, node.relation_span)
             trigger = bind_trigger(node, stream, self)
             read = sorted(self.read & {*trigger.tables})
-            if any(self.joints.leads(trigger.stream, g) for g in self.groups.values() if g.tables.keys() & {*read}):
-                raise compile_error(
-                    "CQ0502",
-                    f'{stream.title} is made of what triggers on "{read[0]}" do, and fires no trigger on it',
-                    node.relation_span,
-                    help=f"write both bodies as one: that of {node.relation}, then that of {node.name}",
-                )
             if read:
-                raise _too_late(f'a trigger on "{read[0]}"', node.span)
+                raise self.stands_too_low(node, trigger, stream.title, read)
         except CompileError:
             inserts = (n.target for n in ast.walk(node) if isinstance(n, ast.Insert))
             self.catalog.broken.update((node.name, rejected, *(n for n in inserts if n in self.streams)))
@@ -196,13 +189,37 @@ class Transactions:
         self.catalog.made[node.name] = lambda span: self._emitted(node.name, span)
         self.catalog.made[rejected] = lambda span: self._rejected(node.name, rejected, span)
 
+    def stands_too_low(
+        self, node: ast.CreateTrigger, trigger: BoundTrigger, title: str, read: Sequence[str]
+    ) -> CompileError:
+        """Why the trigger cannot share tables that something above it reads, and where it can stand."""
+        groups = [g for g in self.groups.values() if g.tables.keys() & {*read}]
+        leading = next((g for g in groups if self.joints.leads(trigger.stream, g)), None)
+        if leading is not None:
+            first = inline.name(leading.triggers[0].program.name)
+            return compile_error(
+                "CQ0502",
+                f'{title} is made of what triggers on "{read[0]}" do, and fires no trigger on it',
+                node.relation_span,
+                help=f"write both bodies as one: that of {first}, then that of {node.name}",
+            )
+        fired = next((t for t in self.triggers if any(self.joints.leads(t.stream, g) for g in groups)), None)
+        if fired is None:
+            return _too_late(f'a trigger on "{read[0]}"', node.span)
+        return compile_error(
+            "CQ0502",
+            f'a trigger on "{read[0]}" must stand before those that are fired by what others on it do',
+            node.name_span,
+            help=f"move it up, before CREATE TRIGGER {inline.name(fired.program.name)}",
+        )
+
     def check_filled(self, node: ast.CreateTrigger) -> None:
         """CQ0502 where the rows of a stream fire a trigger that fills it, or nothing above does."""
         if node.relation not in self.streams:
             return
         for inside in ast.walk(node):
             if isinstance(inside, ast.Insert) and inside.target == node.relation:
-                raise in_a_circle(inside.target, inside.target_span, node)
+                raise in_a_circle(inside.target, inside.target_span, node, bool(self.filling(node.relation)))
         if not self.filling(node.relation) and node.relation not in self.catalog.broken:
             way = f"; where rows of {inline.name(node.name)} lead to it, make one trigger of both"
             raise not_filled_yet(node.relation, node.relation_span, way)
@@ -212,18 +229,19 @@ class Transactions:
         return [t for t in self.triggers if any(target.name == name for target in t.targets)]
 
     def outputs(self) -> list[Output]:
-        """The sinks that triggers insert rows into."""
-        made = []
-        for name, span in self.sinks.items():
-            made.append(Output(name, self._rows_into(name), self.catalog.sinks[name].sink, None, span=span))
-        return made
+        """The sinks that triggers insert rows into; not those of which no trigger could be bound."""
+        return [
+            Output(name, self._rows_into(name), self.catalog.sinks[name].sink, None, span=span)
+            for name, span in self.sinks.items()
+            if self.filling(name)
+        ]
 
     def unread(self) -> list[Diagnostic]:
         """Triggers that nothing reads, so that they do not run."""
         return [
             Diagnostic(
                 "CQ0201",
-                f'trigger "{t.program.name}" does not run: no query reads its rows or those of its tables',
+                f'trigger "{t.program.name}" does not run: no query reads {_rows_of(t)}',
                 t.span,
                 severity="warning",
                 help=(f"SELECT * FROM {inline.name((*(i.name for i in t.targets), *t.tables, t.program.name)[0])}",),
@@ -368,6 +386,12 @@ class Transactions:
                 if tables & {*t.tables}:
                     tables |= {*t.tables}
         return tuple(t for t in self.triggers if t is trigger or tables & {*t.tables})
+
+
+def _rows_of(trigger: BoundTrigger) -> str:
+    """What a query would have to read for the trigger to run, for people."""
+    filled = " or of the streams it fills" if trigger.targets else ""
+    return f"its rows or those of its tables{filled}"
 
 
 def _too_late(what: str, span: Span) -> CompileError:

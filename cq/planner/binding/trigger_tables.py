@@ -39,11 +39,12 @@ def second_insert(name: str, span: Span) -> CompileError:
     return compile_error("CQ0502", cause, span, help=way)
 
 
-def in_a_circle(name: str, span: Span, node: ast.CreateTrigger) -> CompileError:
-    """CQ0502 for a stream whose rows lead to the events of the trigger that inserts them."""
+def in_a_circle(name: str, span: Span, node: ast.CreateTrigger, filled: bool = True) -> CompileError:
+    """CQ0502 for a stream whose rows lead to the events of the trigger that inserts them. filled: others fill it."""
     cause = f'rows of "{name}" lead to the events of trigger "{node.name}", so it cannot insert others'
     both = f"SELECT … FROM {inline.name(name)} UNION ALL SELECT … FROM {inline.name(name + '_2')}"
-    way = f"insert into a stream of its own, and read both: {both}"
+    source = "" if filled else f"name what else gives rows to {inline.name(name)} in WITH (…), "
+    way = f"{source}insert into a stream of its own, and read both: {both}"
     return compile_error("CQ0502", cause, span, help=way)
 
 
