@@ -30,8 +30,8 @@ from cq.runtime.containers.table_words import (
     TABLE_SHIFT,
     TABLE_STRIDE,
     entry_at,
+    spread_stride,
 )
-from cq.runtime.containers.tables import spread_stride
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.words import Word, beside
 

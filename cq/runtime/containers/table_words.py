@@ -7,7 +7,7 @@ mean together.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import ld_i32
+from cq.runtime.base.ops import clz, ld_i32, max_i64, shl
 from cq.runtime.layout.words import Struct, name_words
 
 _table = Struct("TABLE")
@@ -61,3 +61,9 @@ def entry_at(entries: int, births: int, stride: int, n: int) -> int:
     if births != 0:
         number = ld_i32(births, n)
     return entries + number * stride
+
+
+@native("i64(i64)")
+def spread_stride(entry_bytes: int) -> int:
+    """The power of two an entry takes that stands in a slot."""
+    return shl(1, max_i64(64 - clz(entry_bytes - 1), 4))
