@@ -20,6 +20,10 @@ from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
 from cq.lang.zones import zone_of
 
+# rows a batch has at most that needs no look at its values: handing one over takes Python 0.1 ms, the engine's other
+# threads waiting for the interpreter meanwhile. Files keep to READ_ROWS, of which several are read ahead.
+READY_ROWS = 1 << 20
+
 _MOMENT_0 = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -237,7 +241,7 @@ def _guessed(values: list[Any], field: Field, name: str, way: str) -> pa.Array:
 def read_memory(given: Any, name: str, rules: Rules, first: int = 1) -> Iterator[Piece]:
     """The rows of an object in memory as pieces; their place is `<name>:row`, the first one `first`."""
     reader = as_reader(given, rules.fields, name)
-    yield from arrow_pieces(flat_schema(reader.schema), _checked(reader), f"<{name}>", rules, first)
+    yield from arrow_pieces(flat_schema(reader.schema), _checked(reader), f"<{name}>", rules, first, READY_ROWS)
 
 
 def read_constants(rows: Sequence[Sequence[Any]], name: str, rules: Rules) -> Iterator[Piece]:

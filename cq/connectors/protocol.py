@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from cq.lang.schema import Field
     from cq.lang.types import DataType
 
-READ_ROWS = 65_536  # rows a batch of a source has at most: 4 MB of eight columns; the engine cuts what it needs
+# rows a batch of a source has at most: 4 MB of eight columns; the engine cuts what it needs. Rows in memory at which
+# nobody has to look are not cut so small (memory.py).
+READ_ROWS = 65_536
 RECORD_BYTES = 16 << 20  # longest line of a text format (`cq limits`)
 
 

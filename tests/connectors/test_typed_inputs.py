@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from connectors_fixture import read, stream
 
+from cq.connectors import memory
 from cq.connectors.arrow import source as arrow_source
 from cq.connectors.inference import infer_given
 from cq.connectors.memory import as_reader
@@ -205,14 +206,20 @@ def test_query_without_a_column_reads_the_smallest_one(tmp_path: Path, monkeypat
     assert len(seen.rows) == 1000 and asked == [["id"]]
 
 
-def test_rows_that_need_no_look_come_in_large_batches_and_others_keep_their_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("write", "sizes"),
+    [(lambda _, table: table, [40, 10, 9, 10, 10, 20]), (ipc, [10] * 5 + [9] + [10] * 4)],
+    ids=["in memory", "of a file"],
+)
+def test_rows_in_memory_that_need_no_look_come_in_large_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, pa.Table], object], sizes: list[int]
 ) -> None:
+    monkeypatch.setattr(memory, "READY_ROWS", 40)
     monkeypatch.setattr(arrow_source, "READ_ROWS", 10)
-    monkeypatch.setattr(arrow_source, "READY_ROWS", 40)
     ids = [None if n == 57 else n for n in range(100)]
-    path = ipc(tmp_path, pa.table({"id": pa.array(ids, pa.int64())}))
-    seen = read(stream("id bigint!", path=path, on_error="skip"))
+    given = write(tmp_path, pa.table({"id": pa.array(ids, pa.int64())}))
+    path = {"path": given} if isinstance(given, str) else {}
+    seen = read(stream("id bigint!", on_error="skip", **path), None if path else given)
     assert seen.rows == [(n,) for n in ids if n is not None]
-    assert [b.num_rows for b in seen.batches] == [40, 10, 9, 10, 10, 20]
+    assert [b.num_rows for b in seen.batches] == sizes
     assert [int(p.rsplit(":", 1)[1]) for p in seen.places] == [n + 1 for n in range(100) if n != 57]

@@ -14,13 +14,9 @@ from cq.connectors.conversion import match_columns, sound
 from cq.connectors.first_bytes import ARROW_FILE
 from cq.connectors.nested import flat_batch, flat_schema, tops_of
 from cq.connectors.protocol import READ_ROWS, ColumnNames, Piece, Place, Report, damaged, to_nobody
-from cq.connectors.rules import Rules, as_they_are, typed_piece
+from cq.connectors.rules import AsTheyAre, Rules, TypedColumn, as_they_are, typed_piece
 from cq.errors import DataError
 from cq.lang.schema import Field
-
-# rows a batch has at most that needs no look at its values: handing one over takes Python 0.1 ms, the engine's other
-# threads waiting for the interpreter meanwhile
-READY_ROWS = 1 << 20
 
 
 def ipc_batches(
@@ -102,9 +98,13 @@ def read_arrow(file: pa.NativeFile | BinaryIO, name: str, rules: Rules, report: 
 
 
 def arrow_pieces(
-    schema: pa.Schema, batches: Iterator[pa.RecordBatch], name: str, rules: Rules, first: int = 1
-) -> Iterator[Piece]:
-    """Record batches of one schema, cut to READ_ROWS and converted to the declared columns."""
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], name: str, rules: Rules, first: int = 1,
+    ready_rows: int = 0,
+) -> Iterator[Piece]:  # fmt: skip
+    """Record batches of one schema, cut to READ_ROWS and converted to the declared columns.
+
+    ready_rows: what they are cut to, if it is more, where no value has to be looked at.
+    """
     matched = match_columns(name, schema, rules.fields, rules.codes)
     types, seen, ready = schema.types, None, as_they_are(rules, matched)
     row = first
@@ -114,20 +114,32 @@ def arrow_pieces(
             if seen.types != types:  # text that is not UTF-8 has become bytes
                 matched = match_columns(name, seen, rules.fields, rules.codes)
                 types, ready = seen.types, as_they_are(rules, matched)
-        for part in _slices(whole, READY_ROWS if ready is not None else READ_ROWS):
-            found = None if ready is None else ready.of(part)
-            if found is not None:
-                yield Piece(found, Place(name, row))
+        for part in _slices(whole, max(READ_ROWS, ready_rows)):
+            at_once = None if ready is None else ready.of(part)
+            if at_once is not None:
+                yield Piece(at_once, Place(name, row))
                 row += part.num_rows
                 continue
             for batch in _slices(part, READ_ROWS):
-                place = Place(name, row)
-                if matched:
-                    arrays = {c.column: batch.column(at) for at, c in matched}
-                    yield typed_piece(rules, arrays, [c for _, c in matched], place)
-                else:
-                    yield Piece(rules.deliver({}, batch.num_rows), place)
+                yield _piece(batch, rules, matched, ready, Place(name, row))
                 row += batch.num_rows
+
+
+def _piece(
+    batch: pa.RecordBatch,
+    rules: Rules,
+    matched: Sequence[tuple[int, TypedColumn]],
+    ready: AsTheyAre | None,
+    place: Place,
+) -> Piece:
+    """The batch as it is where that is possible, else converted and checked."""
+    found = None if ready is None else ready.of(batch)
+    if found is not None:
+        return Piece(found, place)
+    if not matched:
+        return Piece(rules.deliver({}, batch.num_rows), place)
+    arrays = {c.column: batch.column(at) for at, c in matched}
+    return typed_piece(rules, arrays, [c for _, c in matched], place)
 
 
 def _slices(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:

@@ -70,7 +70,6 @@ from cq.runtime.engine.ways.parts import (
     PART_FAILED,
     PART_NEXT,
     PART_NUMBER,
-    PART_ROWS,
     PART_ROWS_ROOM,
     PART_SEGMENTS,
     PART_SEGMENTS_ROOM,
@@ -92,6 +91,7 @@ from cq.runtime.engine.ways.parts import (
     PARTIALS_SLOTS,
     SLOT_FILLED,
     SLOT_WORDS,
+    part_filled,
 )
 from cq.runtime.flow.parcel import port_failed, port_segment
 from cq.runtime.flow.rooms import room_for
@@ -266,7 +266,7 @@ def _fill_with(stage: int, part: int, task: int) -> int:
     if rows == 0:
         return DONE
     open_panes(partials, part, ld_i64(partials, PARTIALS_COUNT) * APART)
-    st_i64(part, PART_ROWS, ld_i64(part, PART_ROWS) + rows)
+    part_filled(part, rows)
     return run_kernel(stage, ld_i64(part, PART_TASK), part + PART_BATCH * 8)
 
 

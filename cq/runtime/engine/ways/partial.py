@@ -30,12 +30,12 @@ from cq.runtime.engine.ways.deals import DEAL_WORDS, MOST_PARTS, deal_ticket, op
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, serve_single
 from cq.runtime.engine.ways.parts import (
     BY_KEY,
-    PART_ROWS,
     PART_STATE,
     PARTIALS_SPREAD,
     PARTIALS_TAKING,
     is_behind,
     part_behind,
+    part_filled,
     part_give,
     part_marked,
     part_take,
@@ -118,7 +118,7 @@ def _fill(stage: int, part: int) -> int:
         open_panes(partials, part, 0)
         st_i64(task, TASK_STATE, ld_i64(part, PART_STATE))
         run_ticket(stage, task)
-        st_i64(part, PART_ROWS, ld_i64(part, PART_ROWS) + ld_i64(ld_i64(task, TASK_ITEM), BATCH_ROWS))
+        part_filled(part, ld_i64(ld_i64(task, TASK_ITEM), BATCH_ROWS))
         assert ld_i64(task, TASK_STATUS) != MORE, "nothing is emitted that could fill a port"
     put_ticket(stage, task)
     return 1

@@ -24,8 +24,8 @@ I3        every part is free again once its panes are collected.                
 Progress  no call waits. Whoever takes a ticket has a part first, so the head ticket is never without one.
 Order     a part's panes are plain memory: they pass by PART_LOCK, taken by CAS and given back by CAS or by a store (all
           seq_cst). A mark is a CAS from BUSY, giving back a CAS to FREE: one of them fails and sees the other's, so a
-          part that was marked is left HELD. OWNER and PASSED say where panes are in a cache, SPREAD how
-          many parts are worth it: they may be read late.
+          part that was marked is left HELD. OWNER and PASSED say where panes are in a cache, SPREAD how many parts are
+          worth it: they may be read late.
 Source    partial aggregation by worker: Koliousis et al., LightSaber (SIGMOD 2020), section 5; the order of groups and
           moving panes are ours.
 """
@@ -169,6 +169,12 @@ def part_give(part: int) -> None:
     """The part is free, or the collector's if it asked."""
     if not at_cas(part + PART_LOCK * 8, BUSY, FREE):
         at_store(part + PART_LOCK * 8, HELD)
+
+
+@native("void(i64, i64)")
+def part_filled(part: int, rows: int) -> None:
+    """The part, which the caller holds, has so many rows more."""
+    st_i64(part, PART_ROWS, ld_i64(part, PART_ROWS) + rows)
 
 
 @native("i64(i64)")
