@@ -138,6 +138,12 @@ OF_TRIGGERS = {
     "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
     "  DELETE FROM account WHERE card = new.item; INSERT INTO o VALUES (new.item); END;\n"
     "CREATE TRIGGER u AFTER INSERT ON o DELETE FROM account WHERE card = new.k || 'x';\nSELECT * FROM account;",
+    "looked_up_rows_fire_a_trigger_on_their_table": ACCOUNT + "CREATE VIEW e AS SELECT bid.item, account.n, bid.ts\n"
+    "FROM bid LEFT JOIN account FOR SYSTEM_TIME AS OF bid.ts ON account.card = bid.item;\n"
+    "CREATE TRIGGER t AFTER INSERT ON e UPDATE account SET n = new.n + 1 WHERE card = new.item;\nSELECT n FROM e;",
+    "loaded_rows_fire_a_trigger_on_their_table": "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT)\n"
+    "WITH (connector = 'file', path = 'a.csv');\nCREATE VIEW e AS SELECT k, n FROM a;\n"
+    "CREATE TRIGGER t AFTER INSERT ON e UPDATE a SET n = new.n + 1 WHERE k = new.k;\nSELECT n FROM e;",
     "filled_stream_of_a_changed_time": BID + "CREATE STREAM o (k BIGINT, at TIMESTAMP);\n"
     "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o VALUES (new.auction, new.ts + INTERVAL '1' MINUTE);\n"
     "SELECT COUNT(*) AS n FROM TUMBLE(o, at, INTERVAL '1' MINUTE) GROUP BY window_end;",

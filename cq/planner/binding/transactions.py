@@ -196,13 +196,7 @@ class Transactions:
         groups = [g for g in self.groups.values() if g.tables.keys() & {*read}]
         leading = next((g for g in groups if self.joints.leads(trigger.stream, g)), None)
         if leading is not None:
-            first = inline.name(leading.triggers[0].program.name)
-            return compile_error(
-                "CQ0502",
-                f'{title} is made of what triggers on "{read[0]}" do, and fires no trigger on it',
-                node.relation_span,
-                help=f"write both bodies as one: that of {first}, then that of {node.name}",
-            )
+            return self.fired_by_its_tables(node, leading, title, read[0])
         fired = next((t for t in self.triggers if any(self.joints.leads(t.stream, g) for g in groups)), None)
         if fired is None:
             return _too_late(f'a trigger on "{read[0]}"', node.span)
@@ -212,6 +206,18 @@ class Transactions:
             node.name_span,
             help=f"move it up, before CREATE TRIGGER {inline.name(fired.program.name)}",
         )
+
+    def fired_by_its_tables(self, node: ast.CreateTrigger, group: TableGroup, title: str, table: str) -> CompileError:
+        """Why what is made of a table, or of what triggers on it do, fires no trigger on it."""
+        first = next((t.program.name for t in group.triggers if not t.program.strict), None)
+        if first is None:
+            made = f'rows of "{table}"'
+            way = f"write it for a stream that is not made of {inline.name(table)}, and read that in its body"
+        else:
+            made = f'what triggers on "{table}" do'
+            way = f"write both bodies as one: that of {inline.name(first)}, then that of {inline.name(node.name)}"
+        cause = f"{title} is made of {made}, and fires no trigger on it"
+        return compile_error("CQ0502", cause, node.relation_span, help=way)
 
     def check_filled(self, node: ast.CreateTrigger) -> None:
         """CQ0502 where the rows of a stream fire a trigger that fills it, or nothing above does."""
