@@ -87,8 +87,9 @@ def test_parameters_and_data_stay_values(payload: str) -> None:
         + " ".join(f", a{n} AS (SELECT * FROM a{n - 1} UNION ALL SELECT * FROM a{n - 1})" for n in range(1, 40))
         + " SELECT COUNT(*) AS n FROM a39",
         "SELECT " + ", ".join(f"id + {n} AS c{n}" for n in range(20_000)) + " FROM t",
+        "SELECT " + ", ".join(f"id + {n} AS c{n % 4000}" for n in range(4096)) + " FROM t",
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_text_built_to_exhaust_is_refused_or_bound_in_seconds(text: str) -> None:
     began = time.process_time()

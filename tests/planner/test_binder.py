@@ -282,6 +282,12 @@ class TestWindows:
         (window,) = node.inputs
         assert isinstance(window, WindowAggregate) and len(window.aggregates) == 2
 
+    def test_an_alias_is_that_of_the_items_before_however_many_have_it_behind(self) -> None:
+        text = "SELECT price AS p, p + 1 AS q, price * 2 AS p FROM bid;"
+        assert identity(text) == identity(text.replace("p + 1", "price + 1"))
+        alike = f"SELECT auction AS g, auction AS g, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_start, "
+        assert identity(alike + "g;") == identity(alike + "auction;")
+
     def test_aliases_and_ordinals_stand_for_their_expressions_in_group_by(self) -> None:
         text = f"SELECT auction % 10 AS g, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_start, "
         assert identity(text + "g;") == identity(text + "1;")

@@ -83,6 +83,7 @@ NAMES = {
     + "SELECT auction FROM bid JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON per_min.auction = bid.auction;",
     "double_quoted_string": BID + 'SELECT auction FROM bid WHERE item = "pen";',
     "alias_in_where": BID + "SELECT price * 2 AS twice FROM bid WHERE twice > 10;",
+    "alias_of_two_items": BID + "SELECT price AS p, price * 2 AS p, p + 1 AS q FROM bid;",
     "unknown_parameter": BID + "SELECT auction FROM bid WHERE price > :least;",
     "setting_of_checkpoints": "SET checkpoint_interval = 4;",
     "unknown_setting": "SET paralelism = 4;",

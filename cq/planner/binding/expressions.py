@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import takewhile
 from typing import Protocol
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean, each
@@ -20,6 +19,7 @@ from cq.lang.expressions import And, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, extract_parts, lookup, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
+from cq.planner.binding.aliases import Aliases, ambiguous
 from cq.planner.binding.applying import apply, resolve_function
 from cq.planner.binding.call_names import COALESCE_NAMES, TRUNC_NAMES, unknown_function, unnamed
 from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
@@ -92,9 +92,8 @@ class ExprBinder:
     parameters: Mapping[str, ParameterValue]
     clause: Clause
     calls: Calls
-    aliases: Mapping[str, ast.Expr] = field(default_factory=dict)
-    hidden_aliases: frozenset[str] = frozenset()
-    meant: dict[tuple[Clause, str], Expr | CompileError] = field(default_factory=dict)
+    aliases: Aliases = Aliases()
+    meant: dict[tuple[Clause, int], Expr | CompileError] = field(default_factory=dict)
 
     def bind(self, node: ast.Expr) -> Expr:
         """The typed value of `node`."""
@@ -168,9 +167,13 @@ class ExprBinder:
         if part is not None:
             return part
         known = finds(self.relation, node)
-        if node.qualifier is None and not known and node.name in self.aliases:
-            return replace(self.aliased(node.name, node.span), span=node.span)
-        if node.qualifier is None and not known and node.name in self.hidden_aliases:
+        places = self.aliases.named(node.name) if node.qualifier is None and not known else ()
+        if places:
+            values = [self.aliased(place, node.span) for place in places]
+            if any(value != values[0] for value in values):
+                raise ambiguous(node.name, len(places), node.span)
+            return replace(values[0], span=node.span)
+        if node.qualifier is None and not known and self.aliases.is_hidden(node.name):
             raise compile_error(
                 "CQ0203",
                 f'"{node.name}" is an alias of the select list, which {self.clause.name} cannot see',
@@ -180,14 +183,14 @@ class ExprBinder:
             )
         return resolve_column(self.relation, node)
 
-    def aliased(self, name: str, span: Span) -> Expr:
-        """What an alias stands for: as in the select list itself, where it sees those before it. Bound once a clause,
-        since aliases of aliases would take twice the time each."""
-        key = (self.clause, name)
+    def aliased(self, place: int, span: Span) -> Expr:
+        """What the alias of an item stands for: as in the select list itself, where it sees those before it. Bound once
+        a clause, since aliases of aliases would take twice the time each."""
+        key = (self.clause, place)
         if key not in self.meant:
-            earlier = dict(takewhile(lambda alias: alias[0] != name, self.aliases.items()))
+            earlier = replace(self, aliases=self.aliases.until(place))
             try:
-                self.meant[key] = check_size(replace(self, aliases=earlier).bind(self.aliases[name]), span)
+                self.meant[key] = check_size(earlier.bind(self.aliases.value(place)), span)
             except CompileError as error:
                 self.meant[key] = error
         found = self.meant[key]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from cq.errors import CompileError, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal, transform
+from cq.planner.binding.aliases import Aliases, aliases_of
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlation import Queries, all_of, parts_of
@@ -66,13 +67,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """One column of the result. bound: there already for the columns of a star.  aliases: those of the items before."""
+    """One column of the result. bound: there already for the columns of a star.  place: of its item."""
 
     name: str
     span: Span
     expr: ast.Expr | None = None
     bound: Expr | None = None
-    aliases: Mapping[str, ast.Expr] = field(default_factory=dict)
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +112,20 @@ class SelectBinder:
     offset: int = 0
     findings: Findings = field(default_factory=Findings)
     calls: SelectCalls = field(init=False)
-    aliases: dict[str, ast.Expr] = field(init=False)
-    meant: dict[tuple[Clause, str], Expr | CompileError] = field(default_factory=dict)
+    aliases: Aliases = field(init=False)
+    meant: dict[tuple[Clause, int], Expr | CompileError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         windows = {w.name: w.spec for w in self.select.windows}
         if any(isinstance(item, ast.GroupingSets) for item in self.select.group_by):
             self.relation = with_nulls(self.relation)
         self.calls = SelectCalls(windows, self.relation.bounds, sub_query=partial(_sub_query, self.queries))
-        self.aliases = {i.alias: i.expr for i in self.select.items if isinstance(i, ast.SelectItem) and i.alias}
+        self.aliases = aliases_of(self.select.items)
 
     def binder(self, clause: Clause, aliases: bool = False) -> ExprBinder:
         """Binds over the FROM in `clause`; `aliases`: names of the select list may stand for their expressions."""
-        seen = self.aliases if aliases else {}
-        hidden = frozenset(self.aliases)
-        return ExprBinder(self.relation, self.queries.parameters, clause, self.calls, seen, hidden, self.meant)
+        seen = self.aliases if aliases else self.aliases.until(0)
+        return ExprBinder(self.relation, self.queries.parameters, clause, self.calls, seen, self.meant)
 
     def bind(self) -> Limited:
         """The operators of this SELECT, and what is left of its LIMIT and OFFSET. Raises everything that is wrong with
@@ -278,13 +278,9 @@ class SelectBinder:
 
     def items(self) -> Iterator[ResultColumn]:
         """The select list with every star written out."""
-        before: dict[str, ast.Expr] = {}
         for i, item in enumerate(self.select.items):
             if isinstance(item, ast.SelectItem):
-                yield ResultColumn(
-                    item.alias or implied_name(item.expr, i), item.expr.span, item.expr, None, dict(before)
-                )
-                before |= {item.alias: item.expr} if item.alias else {}
+                yield ResultColumn(item.alias or implied_name(item.expr, i), item.expr.span, item.expr, place=i)
                 continue
             columns = self.of_star(item)
             if not columns and item.qualifier is None:
@@ -344,7 +340,7 @@ class SelectBinder:
     def value(self, item: ResultColumn) -> Expr:
         """A select item; a bare NULL gets a type."""
         assert item.expr is not None
-        return settled(replace(self.binder(SELECT_LIST), aliases=item.aliases).bind(item.expr))
+        return settled(replace(self.binder(SELECT_LIST), aliases=self.aliases.until(item.place)).bind(item.expr))
 
     def distinct_keys(self, items: Sequence[ResultColumn], exprs: Sequence[Expr | None]) -> list[Expr | None]:
         """The expressions of DISTINCT ON: columns of the result as ORDER BY names them, or others over the FROM."""

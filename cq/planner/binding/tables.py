@@ -189,8 +189,9 @@ def places_of(fields: Sequence[Field], title: str, names: tuple[str, ...], span:
     """The columns that INSERT names, all of them where it names none. CQ0203 for unknown ones, CQ0202 for one of two of
     a name."""
     known = [f.name for f in fields]
-    for number, name in enumerate(names):
-        if name in names[:number]:
+    named: set[str] = set()
+    for name in names:
+        if name in named:
             what = f'column "{name}" of {title} is named twice'
             raise compile_error("CQ0202", what, span, help="give each column one value")
         if name not in known:
@@ -198,6 +199,7 @@ def places_of(fields: Sequence[Field], title: str, names: tuple[str, ...], span:
                 "CQ0203", f'unknown column "{name}" in {title}', span,
                 help=f"{did_you_mean(name, known)} columns: {listing(known)}".strip(),
             )  # fmt: skip
+        named.add(name)
     return [known.index(n) for n in names or known]
 
 

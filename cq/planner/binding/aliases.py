@@ -1,0 +1,56 @@
+"""The names that items of a select list have, for later items and for clauses that may use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cq.errors import CompileError, Span, compile_error
+from cq.grammar import ast
+from cq.records import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """The names of a select list. places: the items of each name, in order.  end: those from there on are not seen."""
+
+    items: Sequence[ast.SelectItem | ast.Star] = ()
+    places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    end: int = 0
+
+    def until(self, end: int) -> Aliases:
+        """The same names, seen from the item in that place: those before it."""
+        return replace(self, end=end)
+
+    def named(self, name: str) -> list[int]:
+        """The items of this name that are seen."""
+        return [place for place in self.places.get(name, ()) if place < self.end]
+
+    def is_hidden(self, name: str) -> bool:
+        """Whether items have this name, and none of them is seen."""
+        return name in self.places and not self.named(name)
+
+    def value(self, place: int) -> ast.Expr:
+        """What stands in that place of the select list."""
+        item = self.items[place]
+        assert isinstance(item, ast.SelectItem), "a star has no alias"
+        return item.expr
+
+
+def aliases_of(items: Sequence[ast.SelectItem | ast.Star]) -> Aliases:
+    """The aliases of a select list, all of them seen."""
+    places: dict[str, tuple[int, ...]] = {}
+    for place, item in enumerate(items):
+        if isinstance(item, ast.SelectItem) and item.alias:
+            places[item.alias] = (*places.get(item.alias, ()), place)
+    return Aliases(items, places, len(items))
+
+
+def ambiguous(name: str, count: int, span: Span) -> CompileError:
+    """CQ0204: several items of a select list have the name, and not one value."""
+    return compile_error(
+        "CQ0204",
+        f'the alias "{name}" is ambiguous',
+        span,
+        label=f"{count} items of the select list have this name",
+        help="give each of them an alias of its own",
+    )
