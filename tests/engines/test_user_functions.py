@@ -39,6 +39,12 @@ def known(x: Optional[float]) -> bool:  # noqa: UP045
 
 
 @cq.udf
+def noted(text: Optional[str], n: int) -> str:  # noqa: UP045
+    """Sees the NULL of one argument, and not of the other."""
+    return f"{n}: {text or 'nothing'}"
+
+
+@cq.udf
 def shout(text: str, day: dt.date) -> str:
     return text.upper() + "!" * day.day
 
@@ -68,14 +74,15 @@ def gap(a: dt.datetime, b: dt.datetime) -> dt.timedelta:
     return a - b
 
 
-EVERY = (risk, either, known, shout, later, day_after, share, halved_of_any_name, gap)
+EVERY = (risk, either, known, noted, shout, later, day_after, share, halved_of_any_name, gap)
 STREAM = """CREATE STREAM s (p DOUBLE, n BIGINT, t VARCHAR, d DECIMAL(38, 2), r REAL, ts TIMESTAMP, WATERMARK FOR ts);
 """
 QUERY = (
     STREAM
     + """CREATE VIEW made AS
 SELECT ts, risk(p, n) AS risk, either(n, 2) AS either, either(NULL, n) AS alone, KNOWN(p) AS known,
-  shout(t, CAST(ts AS DATE)) AS shout, later(ts, INTERVAL '1' DAY, n > 1) AS later, day_after(ts) AS day,
+  noted(t, n) AS noted, noted(t, n) IS NULL AS unknown, shout(t, CAST(ts AS DATE)) AS shout,
+  later(ts, INTERVAL '1' DAY, n > 1) AS later, day_after(ts) AS day,
   share(d, CAST(3 AS SMALLINT)) AS share, halved(r) AS half, gap(later(ts, INTERVAL '1' HOUR, TRUE), ts) AS gap
 FROM s WHERE known(p) OR n IS NULL;
 SELECT * FROM made;

@@ -60,7 +60,8 @@ def _user_function(scope: Scope, call: Strict) -> None:
 
 def user_values(scope: Scope, function: UserFunction, args: Sequence[Val], span: Span) -> list[Val]:
     """Write the call of a function of the user; its results."""
-    results = [scope.variables(slot.type, slot.optional, "made") for slot in function.results]
+    unknown = function.may_be_null and not function.moves
+    results = [scope.variables(slot.type, slot.optional or unknown, "made") for slot in function.results]
     called = UserCall(scope.constants.user_function(function), function)
     native = _native(scope, called)
     if native is None:

@@ -49,7 +49,8 @@ class PassedType:
 class UserFunction:
     """A Python function that queries may call by `name`; called in Python it is the function itself.
 
-    A NULL for a parameter that is not optional makes the result NULL, and the function is not called.
+    A NULL for a parameter that is not optional makes the result NULL, and the function is not called. may_be_null: that
+    can be so though it sees NULL, or it may return None.
     state: so many of the first parameters are the fields of one tuple, which the function takes first; if it `moves`,
     it returns such a tuple again, of these types, and not `returns`.
     """
@@ -68,6 +69,7 @@ class UserFunction:
         self.state, self.moves = state, moves
         self.results = parameters[:state] if moves else (returns,)
         self.sees_null = any(p.optional for p in parameters)
+        self.may_be_null = returns.optional or (self.sees_null and not all(p.optional for p in parameters))
         self.identity = _identity(function, parameters, returns)
         self.entry = UserScalar(
             name,
@@ -78,7 +80,7 @@ class UserFunction:
             lambda _, texts: f"{self.spark_name}({', '.join(texts)})",
             native=FORM,
             handles_null=self.sees_null,
-            may_be_null=returns.optional or (self.sees_null and not all(p.optional for p in parameters)),
+            may_be_null=self.may_be_null,
             never_null=self.sees_null and all(p.optional for p in parameters) and not returns.optional,
             fails=USER_FAILURES,
             made_of=self,
