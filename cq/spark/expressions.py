@@ -15,9 +15,11 @@ from typing import Final
 from cq.errors import compile_error
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or, columns_of
+from cq.lang.functions import Failure
 from cq.lang.functions.spark_text import spark_type, time_of_day
 from cq.lang.types import BIGINT, DOUBLE, REAL, TIMESTAMP, DataType, Kind
 from cq.lang.value_text import write_decimal
+from cq.planner.plan.fold import constant
 from cq.records import dataclass, field, replace
 from cq.spark.instants import instant_from_text, instant_of, instant_text, local_time
 
@@ -72,6 +74,9 @@ class Expressions:
                 return columns[i]
             case Literal():
                 return self.literal(expr)
+            case Call() | Cast() if (failure := failure_of_constants(expr)) is not None:
+                said = self.constants.name(f"{failure.code}: {failure.message}")
+                return f"cast(raise_error({said}) as {spark_type(expr.type)})"
             case Call(function=f, args=args):
                 demand_constants(expr)
                 given = [_for_spark(a, f.spark_literals.get(i)) for i, a in enumerate(args)]
@@ -153,6 +158,17 @@ def _for_spark(argument: Expr, made: Callable[[str], str] | None) -> Expr:
         return argument
     assert isinstance(argument, Literal), "a literal of Spark that is none"
     return replace(argument, value=made(argument.value))
+
+
+def failure_of_constants(expr: Call | Cast) -> Failure | None:
+    """How a call of constants fails, if it does. Spark would compute it before there is a row that asks for it."""
+    if columns_of(expr):
+        return None
+    try:
+        constant(expr)
+    except Failure as failure:
+        return failure
+    return None
 
 
 def demand_constants(expr: Call) -> None:
