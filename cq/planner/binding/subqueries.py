@@ -42,6 +42,7 @@ from cq.planner.binding.correlation import (
     pairs_of,
     references,
 )
+from cq.planner.binding.derived_conditions import with_conditions_outside
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import within
 from cq.planner.binding.join_times import Sides
@@ -156,7 +157,7 @@ def _bind_match(
     node: ast.InQuery | ast.Exists, query: ast.Query, negated: bool, binder: ExprBinder, queries: Queries
 ) -> Match:
     outer = binder.relation
-    inside = correlated(query, outer, queries)
+    inside = correlated(with_conditions_outside(query, outer, queries), outer, queries)
     if inside is None:
         rows = queries.nested(query)
         inner, about = relation_of(rows, None, "the sub-query", query.span), []
@@ -282,7 +283,7 @@ def bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Scalar
 
 def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> ScalarSubquery:
     outer = binder.relation
-    inside = correlated(_first_of(query), outer, queries)
+    inside = correlated(with_conditions_outside(_first_of(query), outer, queries), outer, queries)
     found = _one_row(query, outer, queries) if inside is None else _of_group(query, inside, binder)
     _refuse_endless_value(outer, found.rows, query.span)
     return found
