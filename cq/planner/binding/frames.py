@@ -6,7 +6,7 @@ from typing import Literal as Choice
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.grammar import ast
-from cq.lang.expressions import Expr, Literal
+from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BIGINT, DataType, Kind, Physical, common_type
 from cq.planner.binding.conversion import convert
@@ -111,9 +111,21 @@ class WrittenFrame:
                 "TIMESTAMP",
                 self.span,
                 label=", ".join(str(k.expr.type) for k in order) or "no ORDER BY",
-                help=("count rows: ROWS 5 PRECEDING", "or count different values: GROUPS 5 PRECEDING"),
+                help=(
+                    "count rows: ROWS 5 PRECEDING",
+                    "or count different values: GROUPS 5 PRECEDING",
+                    *_as_decimal(order),
+                ),
             )
         return order[0]
+
+
+def _as_decimal(order: tuple[OrderKey, ...]) -> tuple[str, ...]:
+    """One way out more for a number that no range is of."""
+    if len(order) != 1 or not (order[0].expr.type.is_float or order[0].expr.type.kind is Kind.DECIMAL):
+        return ()
+    name = order[0].expr.name if isinstance(order[0].expr, Column) else "x"
+    return (f"or order by a DECIMAL of 18 digits: CAST({name} AS DECIMAL(18, 6))",)
 
 
 def is_ranged(expr: Expr) -> bool:
