@@ -244,7 +244,13 @@ class Builder(ForeignBuilder):
         return ast.Signal("45000", message, span=at)
 
     def insert(self, at: Span, target: Token, columns: Any, query: Any, conflict: Any) -> ast.Insert:
-        return ast.Insert(target.value, query, columns or (), conflict, span=at, target_span=self._span(target))
+        names, spans = columns or ((), ())
+        return ast.Insert(
+            target.value, query, names, conflict, span=at, target_span=self._span(target), column_spans=spans
+        )
+
+    def insert_columns(self, at: Span, *names: Token) -> tuple[tuple[str, ...], tuple[Span, ...]]:
+        return tuple(n.value for n in names), tuple(self._span(n) for n in names)
 
     def on_conflict(self, at: Span, columns: Any, assignments: Any, where: Any) -> ast.OnConflict:
         return ast.OnConflict(columns or (), assignments, where, span=at)

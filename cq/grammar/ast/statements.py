@@ -146,6 +146,11 @@ class Insert(Node):
     columns: tuple[str, ...] = ()
     conflict: OnConflict | None = None
     target_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    column_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False, kw_only=True)
+
+    def column_places(self) -> tuple[Span, ...]:
+        """Where each of its columns is named: the whole of it where that is not known."""
+        return self.column_spans or (self.span,) * len(self.columns)
 
 
 @node

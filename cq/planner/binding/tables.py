@@ -167,7 +167,7 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
         )
     rows = list(table.rows)
     taken = {tuple(row[c] for c in table.key) for row in rows}
-    order = places_of(table.fields, f'table "{table.name}"', node.columns, node.span)
+    order = places_of(table.fields, f'table "{table.name}"', node.columns, node.column_places())
     for written in node.query.body.rows:
         if len(written.values) != len(order):
             raise compile_error(
@@ -185,12 +185,12 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
     return replace(declared, table=replace(table, rows=tuple(rows)))
 
 
-def places_of(fields: Sequence[Field], title: str, names: tuple[str, ...], span: Span) -> list[int]:
+def places_of(fields: Sequence[Field], title: str, names: Sequence[str], spans: Sequence[Span]) -> list[int]:
     """The columns that INSERT names, all of them where it names none. CQ0203 for unknown ones, CQ0202 for one of two of
     a name."""
     known = [f.name for f in fields]
     named: set[str] = set()
-    for name in names:
+    for name, span in zip(names, spans, strict=True):
         if name in named:
             what = f'column "{name}" of {title} is named twice'
             raise compile_error("CQ0202", what, span, help="give each column one value")

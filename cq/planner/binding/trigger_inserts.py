@@ -103,7 +103,7 @@ def _table_row(body: Inserting, node: ast.Insert, table: str, written: Sequence[
 
 def _order(node: ast.Insert, fields: Sequence[Field], title: str, written: Sequence[object]) -> list[int]:
     """The columns for which values are written. CQ0307 where there are more or fewer."""
-    order = places_of(fields, title, node.columns, node.span)
+    order = places_of(fields, title, node.columns, node.column_places())
     if len(written) != len(order):
         raise compile_error(
             "CQ0307", f"{amount(len(written), 'value')} for {amount(len(order), 'column')}", node.span,

@@ -476,7 +476,7 @@ class BodyBinder:
         made = []
         for a, value in zip(assignments, values, strict=True):
             span = a.column_span if a.column_span != NOWHERE else a.span
-            (column,) = places_of(declared.fields, f'table "{table}"', (a.column,), span)
+            (column,) = places_of(declared.fields, f'table "{table}"', (a.column,), (span,))
             if column in declared.key:
                 raise compile_error(
                     "CQ0502", f"{a.column} is part of the key, which does not change", span,
