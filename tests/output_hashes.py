@@ -92,7 +92,8 @@ def _words(record: Way | Outcome) -> dict[str, object]:
 
 def read(path: Path, compiled: bool) -> str:
     """The verdict, its first word one of `VERDICTS`: whether what comes out here is what is written there."""
-    from cases import Outcome, Prepared, Way
+    from cases import Outcome, Way
+    from random_functions import prepared
 
     case = json.loads(path.read_text(encoding="utf-8"))
     wanted: Outcome | str = case["outcome"]
@@ -100,12 +101,12 @@ def read(path: Path, compiled: bool) -> str:
         wanted = Outcome(**{**wanted, "rows": {name: frozen(rows) for name, rows in wanted["rows"].items()}})
     way = Way(**case["way"])
     try:
-        prepared = Prepared(case["text"])
+        bound = prepared(case["text"])
     except Exception as error:
         return f"differs (binding): {told(error)}"
-    prepared.give(case["inputs"], case["cuts"])
+    bound.give(case["inputs"], case["cuts"])
     ways = [Way(**{**_words(way), "threads": n, "interpreted": False}) for n in (0, 2)] if compiled else [way]
-    said = [compared(prepared, way, ran(prepared, way), wanted) for way in ways]
+    said = [compared(bound, way, ran(bound, way), wanted) for way in ways]
     return min(said, key=lambda s: VERDICTS.index(s.partition(" ")[0]))
 
 

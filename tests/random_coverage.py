@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
-from cases import Prepared
+from random_functions import FUNCTIONS, prepared
 from random_queries import random_query
 from slt_coverage import cases_of_operators
 
@@ -47,6 +47,9 @@ CONSTRUCTS = {
     "LATERAL": r"LATERAL",
     "IN (SELECT)": r" IN \(SELECT",
     "EXISTS": r"EXISTS",
+    "EXISTS of a derived table": r"EXISTS \(SELECT 1 FROM \(",
+    "a function in Python": rf"\b({'|'.join(f.name for f in FUNCTIONS)})\(",
+    "fields of a row": r"\bm\.\S",
     "rows IN (SELECT)": r"\(o\.[^()]*, [^()]*\) IN \(SELECT",
     "ANY, ALL": r"[<>]=? (ANY|ALL) \(",
     "scalar sub-query": r"\(SELECT [A-Z_]+\(.* FROM \S+ AS i",
@@ -102,7 +105,7 @@ def queries_of_constructs(seeds: Iterable[int]) -> tuple[Counter[str], Counter[s
         query = random_query(seed)
         views = "".join(view.text() for view in query.views)
         constructs.update(name for name, pattern in patterns.items() if pattern.search(views))
-        plans.append(Prepared(query.text()).compiled.plan)
+        plans.append(prepared(query.text()).compiled.plan)
     return constructs, cases_of_operators(plans)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from cases import Prepared
 from random_calls import aggregate
 from random_expressions import EVERYTHING, Expressions, Vocabulary
+from random_functions import prepared
 from random_statements import Query, View, quoted, words
 
 from cq.errors import CompileError
@@ -80,7 +80,7 @@ class Drawing:
         return False
 
     def relation(self, query: Query, name: str, draft: Relation) -> Relation:
-        bound = Prepared(query.head() + f"SELECT * FROM {name};").compiled
+        bound = prepared(query.head() + f"SELECT * FROM {name};").compiled
         schema = bound.outputs[0].node.schema
         return replace(draft, fields=schema.fields, times=tuple(schema.names[t.column] for t in schema.times))
 

@@ -12,6 +12,7 @@ import random
 from collections.abc import Sequence
 from functools import cache
 
+import random_functions
 import random_json
 import random_regexes
 
@@ -208,6 +209,12 @@ class Expressions:
             return self.literal(kind)
         if rng.random() < 0.1 and (found := self._found_in_text(kind, depth)):
             return found
+        if (
+            rng.random() < 0.05
+            and not self.vocabulary.shared
+            and (mine := random_functions.drawn(kind, self.wild, rng))
+        ):
+            return f"{mine.name}({', '.join(self.of(p.type.kind, depth - 1) for p in mine.parameters)})"
         entry, forms = rng.choice(choices)
         types = rng.choice(forms)
         return rendered(entry, [self.of(t.kind, depth - 1) for t in types], rng)

@@ -15,7 +15,7 @@ from random_drawing import BOUNDS, Draft, Drawing, Relation, Step, outside_windo
 from random_expressions import COLUMN_TYPES, ELEMENTS
 from random_lists import LISTS
 from random_results import RESULTS
-from random_statements import Query, Select, Stream, View, late_of, names_in, pruned, quoted
+from random_statements import ROW, Query, Select, Stream, View, late_of, names_in, pruned, quoted
 from random_windows import KINDS, WINDOWS, windows
 
 from cq.lang.schema import Field
@@ -77,6 +77,9 @@ class Generator(Drawing):
             types.append(array(rng.choice(ELEMENTS)))
         names = rng.sample(NAMES, len(types))
         fields = [Field(n, t, rng.random() < 0.7) for n, t in zip(names, types, strict=True)]
+        if len(fields) > 1 and rng.random() < 0.15:  # the last ones are fields of a row
+            inner = rng.randint(1, len(fields) - 1)
+            fields[inner:] = [replace(f, name=f"{ROW}{f.name}", nullable=True) for f in fields[inner:]]
         roll = rng.random()
         time = "micros" if roll < 0.87 else "millis" if roll < 0.95 else None
         type_ = BIGINT if time == "millis" else TIMESTAMP

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from cases import Outcome, Prepared, Row, Way
+from random_functions import prepared
 from random_queries import Generator
 from random_rows import random_inputs
 from random_statements import Query
@@ -60,9 +61,9 @@ def parted(seed: int) -> str:
     made = _view_and_condition(rng)
     if made is None:
         return ""
-    query, text, prepared = made
-    prepared.give(random_inputs(query, seed, wild=False))
-    for outcome in (prepared.reference(), prepared.native(Way(0, 3, interpreted=True))):
+    query, text, bound = made
+    bound.give(random_inputs(query, seed, wild=False))
+    for outcome in (bound.reference(), bound.native(Way(0, 3, interpreted=True))):
         if said := _parts(outcome):
             return f"seed {seed}: {said}\n{text}"
     return ""
@@ -80,7 +81,7 @@ def _view_and_condition(rng: random.Random) -> tuple[Query, str, Prepared] | Non
         selects += [f"SELECT * FROM {view};\n", f"SELECT COUNT(*) FILTER (WHERE {p}) AS n FROM {view};\n"]
         text = query.head() + "".join(selects)
         try:
-            return query, text, Prepared(text)
+            return query, text, prepared(text)
         except CompileError:
             continue
     return None
@@ -100,8 +101,8 @@ def prefixed(seed: int) -> str | None:
     several streams."""
     rng = random.Random(f"prefix {seed}")
     query = Generator(rng).draw()
-    prepared = Prepared(query.text())
-    (stream, *others) = prepared.compiled.sources
+    made = prepared(query.text())
+    (stream, *others) = made.compiled.sources
     if others or stream.event_time is None:
         return None
     ((name, rows),) = random_inputs(query, seed, wild=False).items()
@@ -109,7 +110,7 @@ def prefixed(seed: int) -> str | None:
     if not rows:
         return None
     count = rng.randrange(len(rows))
-    whole, first = (reference_run(prepared.compiled.plan, {name: r}) for r in (rows, rows[:count]))
+    whole, first = (reference_run(made.compiled.plan, {name: r}) for r in (rows, rows[:count]))
     if whole.error or first.error:
         return None
     for output in whole.outputs:
@@ -124,11 +125,11 @@ def reordered(seed: int) -> Iterator[str]:
     rng = random.Random(f"order {seed}")
     given = {name: _rows(rng, n) for n, name in enumerate("ab")}
     for query in BY_TIME:
-        prepared = Prepared(f"{STREAMS}{query};")
+        made = Prepared(f"{STREAMS}{query};")
         results = []
         for rows in (given, {name: _moved(rng, rows) for name, rows in given.items()}):
-            prepared.give(rows)
-            outcome = prepared.reference()
+            made.give(rows)
+            outcome = made.reference()
             assert not outcome.error and not outcome.late, outcome
             results.append(Counter(map(repr, outcome.rows["result"])))
         if results[0] != results[1]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from cq.lang.schema import Field
 from cq.records import dataclass, replace
+
+ROW = "m."  # how the names of the fields of a row begin
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Stream:
 
     def text(self, unit: str) -> str:
         """CREATE STREAM …; the time column is the last one."""
-        parts = [f"{quoted(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in self.fields]
+        parts = [_declared(group) for group in _rows_of(self.fields)]
         time = quoted(self.fields[-1].name)
         if self.time == "millis":
             parts.append(f"ts AS TIMESTAMP_MILLIS({time})")
@@ -28,6 +32,20 @@ class Stream:
             parts.append(f"WATERMARK FOR {time}{delay}")
         late = f", late = '{self.late}'" if self.late else ""
         return f"CREATE STREAM {self.name} ({', '.join(parts)}) WITH (connector = 'memory'{late});\n"
+
+
+def _rows_of(fields: tuple[Field, ...]) -> list[list[Field]]:
+    """The columns, those that are fields of one row together, which stand side by side."""
+    return [list(group) for _, group in groupby(fields, lambda f: ROW if f.name.startswith(ROW) else f.name)]
+
+
+def _declared(fields: list[Field]) -> str:
+    """A column, or a row of fields."""
+    first, *_ = fields
+    if first.name.startswith(ROW):
+        inner = (f"{quoted(f.name.removeprefix(ROW))} {f.type}" for f in fields)
+        return f"{ROW.removesuffix('.')} ROW({', '.join(inner)})"
+    return f"{quoted(first.name)} {first.type}{'' if first.nullable else ' NOT NULL'}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +108,9 @@ class Query:
 
 
 def quoted(name: str) -> str:
-    """The name as query text."""
+    """The name as query text; that of a field of a row is a path."""
+    if name.startswith(ROW):
+        return f"{ROW}{quoted(name.removeprefix(ROW))}"
     if name.isidentifier() and name.isascii() and name.islower() and name not in {"select"}:
         return name
     return '"' + name.replace('"', '""') + '"'

@@ -49,6 +49,7 @@ def _condition(d: Drawing, outer: Expressions) -> str:
         case 6:
             kinds = [rng.choice(inner.fields).type.kind for _ in range(2)]
             mine, theirs = (", ".join(side.argument(k) for k in kinds) for side in (outer, e))
+            where += related if rng.random() < 0.4 else []
             return f"({mine}) IN (SELECT {theirs} FROM {inner.name} AS i{_where(where)})"
         case 0 | 1:
             where += related if rng.random() < 0.4 else []
@@ -57,7 +58,8 @@ def _condition(d: Drawing, outer: Expressions) -> str:
             return f"{outer.argument(kind)} {form} ({found})"
         case 2 | 3:
             where += related if rng.random() < 0.85 else []
-            return f"{word}EXISTS (SELECT {rng.choice(['1', '*'])} FROM {inner.name} AS i{_where(where)})"
+            rows = f"SELECT {rng.choice(['1', '*'])} FROM {inner.name} AS i{_where(where)}"
+            return f"{word}EXISTS ({f'SELECT 1 FROM ({rows}) AS r' if rng.random() < 0.2 else rows})"
         case _:
             return f"{outer.argument(kind)} {rng.choice(COMPARISONS)} {one_value(d, outer, kind)}"
 

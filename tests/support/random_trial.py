@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 
 from cases import Prepared, Row, Way, spread_out, watched
+from random_functions import prepared
 from random_queries import random_query
 from random_rows import random_inputs
 from random_statements import Query, View, pruned
@@ -56,7 +57,7 @@ class Plan:
     @staticmethod
     def of(seed: int) -> Plan:
         query = random_query(seed)
-        return Plan(seed, query, Prepared(query.text()))
+        return Plan(seed, query, prepared(query.text()))
 
     def trial(self, number: int, interpreted: bool) -> Trial:
         """The `number`th trial of the plan."""
@@ -85,11 +86,11 @@ def difference(prepared: Prepared, trial: Trial) -> str:
 def tried(trial: Trial) -> str:
     """The difference of a trial made anew; an exception counts, except that the query has become impossible."""
     try:
-        prepared = Prepared(trial.query.text())
+        made = prepared(trial.query.text())
     except CompileError:
         return ""
     try:
-        return difference(prepared, trial)
+        return difference(made, trial)
     except Refused:
         return ""
     except Exception as e:
@@ -198,20 +199,20 @@ def _with(trial: Trial, query: Query) -> Trial:
 
 def as_slt(trial: Trial) -> str:
     """The trial as a case of tests/slt, with what the reference gives."""
-    prepared = Prepared(trial.query.text())
-    prepared.give(trial.inputs)
-    outcome = prepared.reference()
+    made = prepared(trial.query.text())
+    made.give(trial.inputs)
+    outcome = made.reference()
     lines = [f"case SAY WHAT HOLDS (random seed {trial.seed})"]
     for stream in trial.query.streams:
         text = stream.text(trial.query.unit).removeprefix("CREATE STREAM ").rstrip(";\n")
         head, _, options = text.rpartition(" WITH (connector = 'memory'")
         rest = options.removeprefix(", ").removesuffix(")")
         lines.append(f"stream {head}" + (f" WITH ({rest})" if rest else ""))
-        lines += [write_row(r, prepared.fields[stream.name]) for r in trial.inputs[stream.name]]
+        lines += [write_row(r, made.fields[stream.name]) for r in trial.inputs[stream.name]]
     lines.append("query")
     lines += [v.text().rstrip() for v in trial.query.views]
     lines += trial.query.text().removeprefix(trial.query.head()).splitlines()
-    for output in prepared.compiled.outputs:
+    for output in made.compiled.outputs:
         lines.append(f"rows {output.name}" if output.name != "result" else "rows")
         lines += [write_row(r, output.node.schema.fields) for r in outcome.rows[output.name]]
     lines.append(f"error {outcome.error}" if outcome.error else f"late {outcome.late}")

@@ -1,0 +1,74 @@
+"""Functions in Python for random queries: kernels compile some, the others stay Python's, and two may fail."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from decimal import Decimal
+from typing import Optional
+
+from cases import Prepared
+
+import cq
+from cq.lang.functions.user import UserFunction
+from cq.lang.types import Kind
+
+
+@cq.udf
+def stepped(n: int, m: int) -> int:
+    found = 0
+    for i in range(n % 5):
+        found += m % (i + 2)
+    return found if n < m else -found
+
+
+@cq.udf
+def damped(x: float, go: bool) -> float:
+    return x / (1.0 + abs(x)) if go else -x
+
+
+@cq.udf
+def ranked(n: Optional[int], x: Optional[float]) -> Optional[int]:  # noqa: UP045  NULL is None
+    if n is None or x is None:
+        return 7
+    return None if x > 3.5 or n % 3 == 0 else n // 2
+
+
+@cq.udf
+def paired(left: Optional[str], right: str) -> str:  # noqa: UP045
+    return f"{right}/{'none' if left is None else left.upper()}"
+
+
+@cq.udf
+def is_even(day: dt.date, n: int) -> bool:
+    return (day.day + n) % 2 == 0
+
+
+@cq.udf("DECIMAL(12, 2)", ["DECIMAL(9, 2)", "SMALLINT"])
+def shared(amount: Decimal, parts: int) -> Decimal:
+    return amount / (abs(parts) + 1)
+
+
+@cq.udf
+def inverse(n: int) -> int:
+    return 100 // (n % 4)
+
+
+@cq.udf
+def initial(text: str) -> str:
+    return text[0]
+
+
+TOTAL = (stepped, damped, ranked, paired, is_even, shared)
+FUNCTIONS: tuple[UserFunction, ...] = (*TOTAL, inverse, initial)
+
+
+def prepared(text: str) -> Prepared:
+    """A random query, which may call these functions."""
+    return Prepared(text, FUNCTIONS)
+
+
+def drawn(kind: Kind, wild: bool, rng: random.Random) -> UserFunction | None:
+    """A function with a result of this kind; of those that may fail only a wild one."""
+    fitting = [f for f in (FUNCTIONS if wild else TOTAL) if f.returns.type.kind is kind]
+    return rng.choice(fitting) if fitting else None
