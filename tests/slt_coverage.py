@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -19,7 +20,9 @@ from cq.planner.plan.node import OPERATORS
 
 
 def all_cases() -> list[SltCase]:
-    return [case for path in sorted(SLT.rglob("*.slt")) for case in read_cases(path)]
+    """Those of every file; of one only where CQ_SLT_FILE names it, without its suffix."""
+    only = os.environ.get("CQ_SLT_FILE", "*")
+    return [case for path in sorted(SLT.rglob(f"{only}.slt")) for case in read_cases(path)]
 
 
 def cases_of_operators(plans: Iterable[LogicalPlan]) -> Counter[str]:

@@ -37,12 +37,15 @@ BROKEN = 3  # as pytest's own exit status for an error that is no test's
 
 
 class Order(TypedDict):
-    """The module is loaded from `path`; pytest runs with `arguments`, what it says goes to the file `output`."""
+    """The module is loaded from `path`; pytest runs with `arguments`, what it says goes to the file `output`, the test
+    that begins to the file `started`.  slt_file: the only file of tests/slt whose cases are collected."""
 
     module: str
     path: str
     arguments: list[str]
     output: str
+    started: str
+    slt_file: str
 
 
 def main() -> None:
@@ -73,17 +76,30 @@ def run(order: Order) -> NoReturn:
             for file, number in ((nothing, 0), (output, 1), (output, 2)):
                 os.dup2(file.fileno(), number)
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        if order["slt_file"]:
+            os.environ["CQ_SLT_FILE"] = order["slt_file"]
         plant(order["module"], order["path"])
         import pytest
 
         options = ["-q", "-x", "--no-header", "--disable-warnings", "-p", "no:cacheprovider"]
-        status = int(pytest.main([*options, *order["arguments"]]))
+        status = int(pytest.main([*options, *order["arguments"]], plugins=[Started(order["started"])]))
     except BaseException:
         traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+class Started:
+    """Writes down which test begins: a bug may end the process."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(nodeid)
 
 
 def plant(name: str, path: str) -> None:

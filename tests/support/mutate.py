@@ -3,19 +3,25 @@
 The tests run in a process of their own where the module is loaded from an altered copy, so interpreted and compiled
 forms both carry the bug (object code is keyed by source) and the tree stays as it is. Processes are forked by a
 nursery (`mutant_nursery.py`), which has imported what no mutant of that package can change.
+
+The test that saw a bug is written down in tests/golden/mutants.json by `pytest --update -m mutants`, and is tried
+before all those that may see it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
 import tempfile
+import warnings
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from mutant_nursery import Order
-from paths import ROOT, SUPPORT, TESTS
+from paths import GOLDEN, ROOT, SUPPORT, TESTS
 
 from cq.records import dataclass
 
@@ -28,6 +34,10 @@ UNTOUCHED = {
     "planner": (*LOWER, *RUNTIME),
     "runtime": (*LOWER, *PLANNER),
 }
+
+
+WITNESSES = GOLDEN / "mutants.json"  # module and title of a mutant -> the test that saw it
+SLT_CASE = "tests/agreement/test_slt.py::"
 
 
 @cache
@@ -63,20 +73,71 @@ class Mutant:
     select: str = ""
     more: tuple[tuple[str, str], ...] = ()
 
-    def verdict(self) -> tuple[bool, str]:
-        """Whether a test failed, and the end of what pytest said."""
+    def demand_seen(self, title: str, update: bool) -> None:
+        """Fails unless a test sees the bug. update: which one does is written down anew."""
+        name = f"{self.module}: {title}"
+        witness = "" if update else _witnesses().get(name, "")
+        if witness and self.tried([witness]).seen:
+            return
+        verdict = self.tried([str(next(TESTS.rglob(name))) for name in self.tests], self.select)
+        assert verdict.seen, verdict.said
+        if update:
+            _write_down(name, verdict.test)
+        else:
+            warnings.warn(f"{name}: seen by {verdict.test}, not by {witness or 'a test known before'}", stacklevel=2)
+
+    def tried(self, tests: Sequence[str], select: str = "") -> Verdict:
+        """What these tests say of the tree with the bug."""
         source = (ROOT / (self.module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
         for old, new in ((self.old, self.new), *self.more):
             assert source.count(old) == 1, f"{self.module} has {source.count(old)} places like {old!r}"
             source = source.replace(old, new)
         with tempfile.TemporaryDirectory() as directory:
-            path, output = Path(directory) / "mutant.py", Path(directory) / "output"
+            path, output, started = (Path(directory) / name for name in ("mutant.py", "output", "started"))
             path.write_text(source, encoding="utf-8")
-            arguments = [str(next(TESTS.rglob(name))) for name in self.tests] + (
-                ["-k", self.select] if self.select else []
+            order = Order(
+                module=self.module,
+                path=str(path),
+                arguments=[*tests, *(["-k", select] if select else [])],
+                output=str(output),
+                started=str(started),
+                slt_file=_slt_file(tests),
             )
-            order = Order(module=self.module, path=str(path), arguments=arguments, output=str(output))
             status = _status(order, self.module.split(".")[1])
             said = output.read_text(encoding="utf-8", errors="replace")[-2000:]
+            test = started.read_text(encoding="utf-8") if started.exists() else ""
         # 1: tests failed.  A crash or a hang of the mutant would count too, but 2 to 5 mean that nothing was tested
-        return (True, "hangs") if status is None else (status == 1 or status < 0, said)
+        return Verdict(status is None or status == 1 or status < 0, test, "hangs" if status is None else said)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether tests see a bug, the one that began last, and the end of what pytest said."""
+
+    seen: bool
+    test: str
+    said: str
+
+
+def _slt_file(tests: Sequence[str]) -> str:
+    """The only file of tests/slt whose cases are needed; nothing where all may be."""
+    if len(tests) == 1 and tests[0].startswith(SLT_CASE):
+        return tests[0].partition("[")[2].partition(":")[0]
+    return ""
+
+
+@cache
+def _witnesses() -> dict[str, str]:
+    found: dict[str, str] = json.loads(WITNESSES.read_text(encoding="utf-8"))
+    return found
+
+
+def _write_down(name: str, test: str) -> None:
+    """Several processes may, in turn."""
+    with WITNESSES.open("r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        witnesses = json.load(file) | {name: test}
+        file.seek(0)
+        file.truncate()
+        json.dump(dict(sorted(witnesses.items())), file, indent=0, ensure_ascii=False)
+        file.write("\n")
