@@ -4,8 +4,10 @@ And the heuristics by which a worker chooses a stage."""
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Iterator, Mapping
+from enum import Enum, unique
 
+from cq.entries import refuse
 from cq.records import dataclass
 
 
@@ -28,7 +30,22 @@ class WayTraits:
     together: bool
     asks: bool
 
+    @property
+    def spreads(self) -> tuple[str, ...]:
+        """By which traits several workers have a part of the work and of the state; two exclude each other."""
+        return tuple(n for n in ("lanes", "hands_over", "shares", "together") if getattr(self, n))
 
+    def problems(self) -> Iterator[str]:
+        """Where it contradicts itself."""
+        if len(self.spreads) > 1:
+            yield f"is {' and '.join(self.spreads)}"
+        if self.spreads and not self.keeps_state:
+            yield f"is {self.spreads[0]}, and no operator with state runs so"
+        if self.asks and not self.together:
+            yield "its transactions ask for their places, and are not run together"
+
+
+@unique
 class Way(Enum):
     """How the tickets of a stage are spread over workers. The value says it to people, the traits to everyone else.
 
@@ -92,9 +109,6 @@ HEURISTICS = ("ct", "lp", "et", "qst")
 """Which stage a worker serves next, where it has a choice; the first unless the query sets another. What each one does
 is said in `cq.runtime.engine.schedule`."""
 
-SCHEMES = ("auto", "serial", "chains", "lock", "lock_a", "mvlk", "pat", "nolock")
-"""How transactions are run: one after the other, by all workers in one of the ways below, or by estimated cost."""
-
 PLACEMENTS = ("stealing", "shared_nothing", "shared_everything", "per_socket")
 """Which transactions of those that are run together a worker takes; the first unless the query sets another. See
 `cq.runtime.engine.ways.places`."""
@@ -108,6 +122,22 @@ WAY_OF_SCHEME = {
     "nolock": Way.NOLOCK,
 }
 """The schemes in which all workers evaluate transactions."""
+
+SCHEMES = ("auto", "serial", *WAY_OF_SCHEME)  # settings hold the number: a new one comes last
+"""How transactions are run: by estimated cost, one after the other, or by all workers in one of the ways above."""
+
+
+def verify(traits: Mapping[Way, WayTraits], schemes: Mapping[str, Way]) -> None:
+    """Refuse ways that lack traits or contradict themselves, and schemes that do not match them."""
+    for way in Way:
+        problems = [*traits[way].problems()] if way in traits else ["has no traits"]
+        named = [scheme for scheme, its in schemes.items() if its is way]
+        if way in traits and len(named) != traits[way].together:
+            problems.append(f"is that of {' and '.join(named) or 'no scheme'}, and together={traits[way].together}")
+        refuse(f"way {way.name}", problems)
+
+
+verify(TRAITS, WAY_OF_SCHEME)
 
 UNCHECKED = "nolock"
 """The scheme whose results depend on time: an upper bound for the others."""

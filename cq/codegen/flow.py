@@ -17,6 +17,7 @@ from cq.codegen.ports import Port, Position
 from cq.codegen.state.hash_tables import Keys, TableLocals
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.writer import Writer, expr
+from cq.entries import enter
 from cq.errors import NOWHERE, compile_error
 from cq.lang.expressions import Expr, can_fail
 from cq.planner.plan.logical import LogicalPlan
@@ -364,8 +365,7 @@ def consumes(operator: str, *, copies_text: CopiesText) -> Callable[[Consume], C
     """
 
     def register(function: Consume) -> Consume:
-        assert operator not in CONSUME, f"two of {operator}"
-        CONSUME[operator] = function
+        enter(CONSUME, operator, function, "@consumes")
         COPIES_TEXT[operator] = copies_text
         return function
 
@@ -389,8 +389,7 @@ def due_by_data(operator: str) -> Callable[[Due], Due]:
     """
 
     def register(function: Due) -> Due:
-        assert operator not in DUE_BY_DATA, f"two of {operator}"
-        DUE_BY_DATA[operator] = function
+        enter(DUE_BY_DATA, operator, function, "@due_by_data")
         return function
 
     return register
@@ -403,8 +402,7 @@ def due_on_grid(operator: str) -> Callable[[Due], Due]:
     """
 
     def register(function: Due) -> Due:
-        assert operator not in DUE_ON_GRID, f"two of {operator}"
-        DUE_ON_GRID[operator] = function
+        enter(DUE_ON_GRID, operator, function, "@due_on_grid")
         return function
 
     return register
@@ -414,8 +412,7 @@ def closes(operator: str) -> Callable[[Close], Close]:
     """Register what writes the function that serves an operator's closing times."""
 
     def register(function: Close) -> Close:
-        assert operator not in CLOSE, f"two of {operator}"
-        CLOSE[operator] = function
+        enter(CLOSE, operator, function, "@closes")
         return function
 
     return register
@@ -425,8 +422,7 @@ def finishes(operator: str) -> Callable[[Close], Close]:
     """Register what writes the function an operator runs when all inputs have ended."""
 
     def register(function: Close) -> Close:
-        assert operator not in FINISH, f"two of {operator}"
-        FINISH[operator] = function
+        enter(FINISH, operator, function, "@finishes")
         return function
 
     return register

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from cq.connectors.option_kinds import OptionDef, OptionKind
+from cq.entries import enter
 from cq.errors import Diagnostic, UsageError
 from cq.records import dataclass
 
@@ -53,9 +55,36 @@ FORMATS: dict[str, Format] = {}
 
 
 def register(format_: Format) -> None:
-    """Sources and sinks have this format."""
-    assert format_.name not in FORMATS, f"{format_.name} is registered"
-    FORMATS[format_.name] = format_
+    """Sources and sinks have this format. Its code is not loaded, so only the modules are looked for."""
+    enter(FORMATS, format_.name, format_, "format", _problems(format_))
+
+
+def _problems(format_: Format) -> Iterator[str]:
+    for ending, stands_for in format_.endings.items():
+        if os.path.splitext(f"x{ending.lower()}")[1] != ending or ending in {"", *CODECS}:
+            yield f"{ending!r} is no ending: a point and small letters, and not that of a packed file"
+        yield from (f"{ending} stands for the unknown option {o}" for o in stands_for if o not in format_.options)
+    for key, said in (*format_.options.items(), *format_.sink_options.items()):
+        yield from (f"its option {key} {problem}" for problem in said.problems())
+    yield from (
+        f"{place} names no module and attribute" for place in (format_.reading, format_.sink) if not _is_there(place)
+    )
+    for other in FORMATS.values():
+        yield from (f"{ending} is an ending of {other.name}" for ending in format_.endings if ending in other.endings)
+        pairs = ((m, o) for m in format_.magics for o in other.magics if m.startswith(o) or o.startswith(m))
+        yield from (f"files of {other.name} begin with {o!r}, its own with {m!r}" for m, o in pairs)
+        options = ((format_.options, other.options), (format_.sink_options, other.sink_options))
+        again = (k for mine, others in options for k, said in mine.items() if others.get(k, said) != said)
+        yield from (f"its option {key} is another one than that of {other.name}" for key in again)
+
+
+def _is_there(place: str) -> bool:
+    """Whether there is such a module; that it has the attribute is known when it is loaded."""
+    module, _, attribute = place.partition(":")
+    try:
+        return attribute.isidentifier() and find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 CSV_OPTIONS: Mapping[str, OptionDef] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 
 from cq.records import dataclass
@@ -45,6 +46,13 @@ class OptionDef:
     def is_word(self) -> bool:
         """Whether it does not matter how its letters are written."""
         return self.kind in {OptionKind.CHOICE, OptionKind.BOOLEAN}
+
+    def problems(self) -> Iterator[str]:
+        """Where it contradicts itself."""
+        if self.kind is OptionKind.CHOICE and not self.choices:
+            yield "has no choices"
+        if self.default and not self.accepts(self.default):
+            yield f"does not accept its default {self.default}"
 
     def accepts(self, text: str) -> bool:
         """Whether `text` can be read as this option's kind."""

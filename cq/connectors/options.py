@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from cq.connectors.formats import CODECS, FORMATS, PLAIN, WRITTEN
 from cq.connectors.option_kinds import OptionDef, OptionKind
+from cq.entries import refuse
 
 _ON_ERROR = OptionDef(
     OptionKind.CHOICE,
@@ -129,6 +130,10 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
     "stdout": {"format": _STDOUT_FORMAT, **_OF_WRITTEN_FORMATS},
     "discard": {},
 }
+
+for _connector, _options in (*SOURCE_OPTIONS.items(), *SINK_OPTIONS.items()):
+    for _key, _option in _options.items():
+        refuse(f"option {_key} of {_connector}", _option.problems())
 
 BY_NAME = "write union_by_name = 'true' in WITH, or pass -w union_by_name=true to cq run and cq schema"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cq.entries import enter
 from cq.lang.functions import Failure
 from cq.planner.plan.node import LogicalNode
 from cq.reference.evaluate import Row
@@ -95,8 +96,7 @@ def runs(operator: str) -> Callable[[M], M]:
     """Register what runs the nodes of this name."""
 
     def register(make: M) -> M:
-        assert operator not in OPERATORS, f"two operators named {operator}"
-        OPERATORS[operator] = make
+        enter(OPERATORS, operator, make, "operator of the reference")
         return make
 
     return register

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, TypeVar
 
+from cq.entries import enter
 from cq.lang.expressions import Expr
 from cq.lang.schema import TimeAttribute
 from cq.planner.plan.calls import AggregateCall
@@ -118,8 +119,7 @@ def lowers(operator: str) -> Callable[[L], L]:
     """Register what lowers the nodes of this name."""
 
     def register(lower: L) -> L:
-        assert operator not in OPERATORS, f"two operators named {operator}"
-        OPERATORS[operator] = lower
+        enter(OPERATORS, operator, lower, "operator of Spark")
         return lower
 
     return register

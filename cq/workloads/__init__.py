@@ -6,6 +6,7 @@ in every format there is, look workloads up with `workload_named`.
 
 from __future__ import annotations
 
+from cq.entries import enter
 from cq.errors import Diagnostic, UsageError, did_you_mean
 from cq.workloads import bids, sentences, tpch
 from cq.workloads.linear_road import history, stream
@@ -274,7 +275,16 @@ _ALL = (
     ),
 )
 
-WORKLOADS: dict[str, Workload] = {w.name: w for w in _ALL}
+WORKLOADS: dict[str, Workload] = {}
+
+
+def register(workload: Workload) -> None:
+    """The generator connector and `cq gen` have this workload."""
+    enter(WORKLOADS, workload.name, workload, "workload", workload.problems())
+
+
+for _workload in _ALL:
+    register(_workload)
 
 
 def workload_named(name: str) -> Workload:

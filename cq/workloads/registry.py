@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from inspect import signature
 
 import pyarrow as pa
 
@@ -32,6 +33,19 @@ class Parameter:
     high: float = math.inf
     step: float = 0
     choices: tuple[str, ...] = ()
+
+    def problems(self) -> Iterator[str]:
+        """What it lacks, and where it contradicts itself."""
+        if not self.doc:
+            yield "is not explained"
+        if not self._takes_its_default():
+            yield f"does not take its default {self.default!r}"
+
+    def _takes_its_default(self) -> bool:
+        try:
+            return repr(self.read(self.default)) == repr(self.default)  # not 1.0 for 1
+        except ValueError:
+            return False
 
     @property
     def allowed(self) -> str:
@@ -117,6 +131,16 @@ class Workload:
     schema: pa.Schema
     parameters: Mapping[str, Parameter]
     build: Build
+
+    def problems(self) -> Iterator[str]:
+        """What it lacks, and where it contradicts itself."""
+        if not self.description:
+            yield "is not described"
+        for name, parameter in self.parameters.items():
+            yield from (f"its parameter {name} {problem}" for problem in parameter.problems())
+        taken = signature(self.build).parameters
+        yield from (f"`build` does not take its parameter {n}" for n in self.parameters if n not in taken)
+        yield from (f"`build` takes {n}, which is no parameter" for n in taken if n not in self.parameters)
 
     def checked(self, values: Mapping[str, object]) -> dict[str, Value]:
         """Every parameter with its value or default. UsageError names the first that is unknown or out of bounds."""

@@ -15,11 +15,9 @@ from examples import bound, cast_examples, scalar_examples
 from expression_kernels import Kernels, Stopped
 from time_patterns import MOMENTS, READ, TEXTS, WRITTEN, reading, writing
 
-from cq.codegen.expressions.forms import FORMS, PURE
 from cq.lang.casts import castable
 from cq.lang.expressions import Call, Cast, Column, Expr, Literal, format_expr
 from cq.lang.functions import Failure, Scalar, Signature, all_scalars
-from cq.lang.functions.user import FORM as USER_FUNCTIONS
 from cq.lang.types import (
     BIGINT,
     BOOLEAN,
@@ -319,11 +317,6 @@ def function(name: str, *types: DataType) -> Expr:
     found = entry.signature(types)
     assert found is not None
     return Call(found.returns, True, entry, tuple(column(t, i) for i, t in enumerate(types)))
-
-
-def test_every_entry_has_a_kernel_form() -> None:
-    named = {e.native for e in all_scalars().values() if e.native}
-    assert named | {USER_FUNCTIONS} == {n for n in (*FORMS, *PURE) if not n.startswith("cast_")}
 
 
 def test_every_character_changes_case_as_in_python_wherever_a_sigma_stands() -> None:

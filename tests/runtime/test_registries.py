@@ -58,10 +58,6 @@ def test_a_way_without_a_runner_is_named(way, monkeypatch):
         runners.__wrapped__()
 
 
-def test_every_way_declares_its_traits():
-    assert list(TRAITS) == list(Way)
-
-
 @pytest.mark.parametrize(
     ("trait", "told"),
     [

@@ -9,7 +9,7 @@ NULL where its kind may be is right: it is the event time of a row that was acce
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from types import FunctionType
 
@@ -32,7 +32,10 @@ from cq.codegen.expressions.forms import FORMS, PURE, Strict
 from cq.codegen.expressions.inlining import copied
 from cq.codegen.values import Row, Scope, Val, any_null, is_true
 from cq.codegen.writer import expr
+from cq.entries import refuse
 from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or
+from cq.lang.functions import all_scalars
+from cq.lang.functions.user import FORM as USER_FUNCTION
 from cq.lang.types import BOOLEAN, DataType, Kind
 
 NESTED_CHOICES = 16  # branches of a CASE in each other's else: more would nest too deep for Python
@@ -51,6 +54,17 @@ _REGISTERED = (
     user,
     int128_casts,
 )  # imported for the kernel forms they register
+
+
+def unmatched(forms: Collection[str]) -> Iterator[str]:
+    """Functions without the kernel form that they name, and forms that nothing names."""
+    named = {entry.native: name for name, entry in all_scalars().items() if entry.native}
+    yield from (f"there is no form {f}, which function {named[f]} names" for f in named if f not in forms)
+    of_others = {USER_FUNCTION, *(f for f in forms if f.startswith("cast_"))}
+    yield from (f"no function names form {f}" for f in forms if f not in named and f not in of_others)
+
+
+refuse("kernel forms", unmatched({*FORMS, *PURE}))
 
 
 def emit(scope: Scope, row: Row, e: Expr) -> Val:

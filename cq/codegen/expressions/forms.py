@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
+from cq.entries import enter
 from cq.errors import Span
 from cq.lang.expressions import Call, Cast
 from cq.lang.types import DataType, Kind, Physical
@@ -48,8 +49,7 @@ def form(name: str) -> Callable[[Form], Form]:
     """Register the writer of a kernel form."""
 
     def register(function: Form) -> Form:
-        assert name not in FORMS and name not in PURE, f"two kernel forms named {name}"
-        FORMS[name] = function
+        enter(FORMS, name, function, "kernel form", ["there is a pure one of that name"] if name in PURE else [])
         return function
 
     return register
@@ -59,8 +59,7 @@ def pure(name: str) -> Callable[[PureForm], PureForm]:
     """Register a kernel form that is one expression, valid for whatever the parts of a NULL hold."""
 
     def register(function: PureForm) -> PureForm:
-        assert name not in FORMS and name not in PURE, f"two kernel forms named {name}"
-        PURE[name] = function
+        enter(PURE, name, function, "pure kernel form", ["there is a form of that name"] if name in FORMS else [])
         return function
 
     return register

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from cq.codegen.flow import CHAINED, CLOSE, CONSUME, DUE_BY_DATA, DUE_ON_GRID, FINISH
 from cq.codegen.state.moving import HOLDS
+from cq.entries import BadEntry
 from cq.planner import __name__ as _PLANNER
-from cq.planner.plan.node import OPERATORS, BadOperator, Leaf, LogicalNode, Stateless
+from cq.planner.plan.node import OPERATORS, Leaf, LogicalNode, Stateless
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
@@ -54,7 +55,7 @@ def _complete() -> None:
             f"nothing writes what takes the events of transactions that are run together (@consumes {CHAINED})"
         )
     if found:
-        raise BadOperator("; ".join(found))
+        raise BadEntry("; ".join(found))
 
 
 _complete()

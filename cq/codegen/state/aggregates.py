@@ -44,6 +44,7 @@ from cq.codegen.state.shape_accumulators import FloatProduct, Shape
 from cq.codegen.state.user_accumulators import UserState
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
 from cq.codegen.writer import expr
+from cq.entries import enter
 from cq.lang.aggregates.pairs import GREATEST_SQUARE, LEAST_SQUARE
 from cq.lang.aggregates.user import FORM as USER_AGGREGATE
 from cq.lang.aggregates.user import UserAggregate
@@ -174,11 +175,12 @@ Recipe = Callable[[Accumulators, AggregateCall], Result]
 RECIPES: dict[str, Recipe] = {}
 
 
-def recipe(name: str) -> Callable[[Recipe], Recipe]:
-    """Register how a call is made of accumulators, under the name its registry entry gives in `native`."""
+def recipe(*names: str) -> Callable[[Recipe], Recipe]:
+    """Register how a call is made of accumulators, under the names that entries of the registry give in `native`."""
 
     def register(function: Recipe) -> Recipe:
-        RECIPES[name] = function
+        for name in names:
+            enter(RECIPES, name, function, "recipe of an aggregate")
         return function
 
     return register
@@ -318,8 +320,8 @@ def _best(kind: type[Best]) -> Recipe:
     return best_recipe
 
 
-RECIPES["min"] = _best(Least)
-RECIPES["max"] = _best(Greatest)
+recipe("min")(_best(Least))
+recipe("max")(_best(Greatest))
 
 
 def _bool(template: str) -> Recipe:
@@ -333,8 +335,8 @@ def _bool(template: str) -> Recipe:
     return bool_recipe
 
 
-RECIPES["bool_or"] = _bool("T != 0")
-RECIPES["bool_and"] = _bool("T == C")
+recipe("bool_or")(_bool("T != 0"))
+recipe("bool_and")(_bool("T == C"))
 
 
 @recipe("count_if")
@@ -352,9 +354,9 @@ def _bits(kind: type[Bits]) -> Recipe:
     return bits_recipe
 
 
-RECIPES["bit_and"] = _bits(AllBits)
-RECIPES["bit_or"] = _bits(SomeBits)
-RECIPES["bit_xor"] = _bits(OddBits)
+recipe("bit_and")(_bits(AllBits))
+recipe("bit_or")(_bits(SomeBits))
+recipe("bit_xor")(_bits(OddBits))
 
 
 def _spread(less: int, template: str) -> Recipe:
@@ -375,8 +377,10 @@ def _spread(less: int, template: str) -> Recipe:
     return spread_recipe
 
 
-RECIPES["var_pop"], RECIPES["var_samp"] = _spread(0, "V"), _spread(1, "V")
-RECIPES["stddev_pop"], RECIPES["stddev_samp"] = _spread(0, "f64_sqrt(V)"), _spread(1, "f64_sqrt(V)")
+recipe("var_pop")(_spread(0, "V"))
+recipe("var_samp")(_spread(1, "V"))
+recipe("stddev_pop")(_spread(0, "f64_sqrt(V)"))
+recipe("stddev_samp")(_spread(1, "f64_sqrt(V)"))
 
 
 def _shape(template: str) -> Recipe:
@@ -396,8 +400,8 @@ def _shape(template: str) -> Recipe:
     return shape_recipe
 
 
-RECIPES["skewness"] = _shape("f64_sqrt(N) * f64_div(f64_div(M3, M2), f64_sqrt(M2))")
-RECIPES["kurtosis"] = _shape("N * f64_div(f64_div(M4, M2), M2) - 3.0")
+recipe("skewness")(_shape("f64_sqrt(N) * f64_div(f64_div(M3, M2), f64_sqrt(M2))"))
+recipe("kurtosis")(_shape("N * f64_div(f64_div(M4, M2), M2) - 3.0"))
 
 
 @recipe("product")
@@ -432,15 +436,18 @@ def _points(template: str, none: str = "C == 0") -> Recipe:
 NO_LINE, NO_SPREAD = "C == 0 or SXX == 0.0", "C == 0 or SXX == 0.0 or SYY == 0.0"
 BETWEEN = f"SXX * SYY > {LEAST_SQUARE!r} and SXX * SYY < {GREATEST_SQUARE!r}"
 CORRELATION = f"f64_div(SXY, pick_f64({BETWEEN}, f64_sqrt(SXX * SYY), f64_sqrt(SXX) * f64_sqrt(SYY)))"
-RECIPES["covar_pop"] = _points("f64_div(SXY, N)")
-RECIPES["covar_samp"] = _points("f64_div(SXY, i64_to_f64(max(C - 1, 1)))", "C < 2")
-RECIPES["corr"] = _points(CORRELATION, NO_SPREAD)
-RECIPES["regr_count"] = _points("C")
-RECIPES["regr_avgx"], RECIPES["regr_avgy"] = _points("X"), _points("Y")
-RECIPES["regr_sxx"], RECIPES["regr_syy"], RECIPES["regr_sxy"] = _points("SXX"), _points("SYY"), _points("SXY")
-RECIPES["regr_slope"] = _points("f64_div(SXY, SXX)", NO_LINE)
-RECIPES["regr_intercept"] = _points("Y - f64_div(SXY, SXX) * X", NO_LINE)
-RECIPES["regr_r2"] = _points(f"pick_f64(SYY == 0.0, 1.0, {CORRELATION} * {CORRELATION})", NO_LINE)
+recipe("covar_pop")(_points("f64_div(SXY, N)"))
+recipe("covar_samp")(_points("f64_div(SXY, i64_to_f64(max(C - 1, 1)))", "C < 2"))
+recipe("corr")(_points(CORRELATION, NO_SPREAD))
+recipe("regr_count")(_points("C"))
+recipe("regr_avgx")(_points("X"))
+recipe("regr_avgy")(_points("Y"))
+recipe("regr_sxx")(_points("SXX"))
+recipe("regr_syy")(_points("SYY"))
+recipe("regr_sxy")(_points("SXY"))
+recipe("regr_slope")(_points("f64_div(SXY, SXX)", NO_LINE))
+recipe("regr_intercept")(_points("Y - f64_div(SXY, SXX) * X", NO_LINE))
+recipe("regr_r2")(_points(f"pick_f64(SYY == 0.0, 1.0, {CORRELATION} * {CORRELATION})", NO_LINE))
 
 
 def _pick(kind: type[Pick]) -> Recipe:
@@ -461,8 +468,11 @@ def _pick(kind: type[Pick]) -> Recipe:
     return pick_recipe
 
 
-RECIPES["first"], RECIPES["last"], RECIPES["any_value"] = _pick(First), _pick(Last), _pick(FirstPresent)
-RECIPES["arg_min"], RECIPES["arg_max"] = _pick(AtLeast), _pick(AtGreatest)
+recipe("first")(_pick(First))
+recipe("last")(_pick(Last))
+recipe("any_value")(_pick(FirstPresent))
+recipe("arg_min")(_pick(AtLeast))
+recipe("arg_max")(_pick(AtGreatest))
 
 
 def collected(ready: str, template: str) -> Recipe:
@@ -487,7 +497,7 @@ def collected(ready: str, template: str) -> Recipe:
     return collected_recipe
 
 
-RECIPES["median"] = RECIPES["quantile_cont"] = collected("list_seek_between(T, L, F)", "list_between(T, L, F)")
+recipe("median", "quantile_cont")(collected("list_seek_between(T, L, F)", "list_between(T, L, F)"))
 
 
 @recipe("string_agg")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 
 from cq.codegen.expressions.arrays import cast_array, count_of, element, order_of
 from cq.codegen.state.accumulators import Entry
@@ -11,8 +11,11 @@ from cq.codegen.state.aggregates import RECIPES, Accumulators, Recipe, Result, c
 from cq.codegen.state.list_accumulators import ListedValues, OrderedArguments
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
+from cq.entries import refuse
 from cq.errors import NOWHERE
+from cq.lang.aggregates import all_aggregates
 from cq.lang.aggregates.collected import is_word
+from cq.lang.aggregates.user import FORM as USER_AGGREGATE
 from cq.lang.types import VARCHAR, array
 from cq.planner.plan.calls import AggregateCall
 from cq.runtime.layout import abi
@@ -103,7 +106,17 @@ def histogram_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
     return _gathered(accumulators, call, counted)
 
 
-RECIPES["quantile_disc"] = _or_gathered(
-    collected("list_seek_reaching(T, L, F)", "list_reaching(T, L, F)"), _quantile_disc
+recipe("quantile_disc")(
+    _or_gathered(collected("list_seek_reaching(T, L, F)", "list_reaching(T, L, F)"), _quantile_disc)
 )
-RECIPES["mode"] = _or_gathered(collected("list_sort(T, L)", "list_commonest(T, L)"), _mode)
+recipe("mode")(_or_gathered(collected("list_sort(T, L)", "list_commonest(T, L)"), _mode))
+
+
+def unmatched(recipes: Collection[str]) -> Iterator[str]:
+    """Aggregates without the recipe that they name, and recipes that nothing names."""
+    named = {entry.native: name for name, entry in all_aggregates().items()}
+    yield from (f"there is no recipe {r}, which aggregate {named[r]} names" for r in named if r not in recipes)
+    yield from (f"no aggregate names recipe {r}" for r in recipes if r not in {*named, USER_AGGREGATE})
+
+
+refuse("recipes of aggregates", unmatched(RECIPES))  # all are there: this file loads the other one

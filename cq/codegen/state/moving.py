@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from cq.codegen.state.hash_tables import Births, EntryField, Keys, load_fields
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Writer, expr
+from cq.entries import enter
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field
 from cq.runtime.containers import frames, intervals, log_words, multimap_words, ranks_words, runs_words
@@ -93,8 +94,7 @@ def holds(operator: str) -> Callable[[Holds], Holds]:
     """Register what the slots of an operator hold; rows that wait for the watermark are known from its node."""
 
     def register(function: Holds) -> Holds:
-        assert operator not in HOLDS, f"two of {operator}"
-        HOLDS[operator] = function
+        enter(HOLDS, operator, function, "@holds")
         return function
 
     return register

@@ -6,11 +6,12 @@ of which an argument is NULL are skipped, `add` never sees NULL, unless the entr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from cq.lang.functions.registry import Signature, SignatureRule
+from cq.entries import refuse
+from cq.lang.functions.registry import Signature, SignatureRule, contradictory, undocumented
 from cq.lang.types import DataType
 from cq.records import dataclass
 
@@ -169,9 +170,31 @@ ALIASES: dict[str, str] = {}  # another accepted spelling -> the name of the ent
 
 
 def register(entry: AggregateFunction, *aliases: str) -> AggregateFunction:
-    """Add an entry and its other spellings; a name is taken once."""
-    for name in (entry.name, *aliases):
-        assert name not in AGGREGATES and name not in ALIASES, f"two aggregates named {name}"
+    """Add an entry and its other spellings, or raise BadEntry; a name is taken once."""
+    taken = [f"there is another aggregate {n}" for n in (entry.name, *aliases) if n in AGGREGATES or n in ALIASES]
+    refuse(f"aggregate {entry.name}", [*_problems(entry), *taken])
     AGGREGATES[entry.name] = entry
     ALIASES.update(dict.fromkeys(aliases, entry.name))
     return entry
+
+
+def _problems(entry: AggregateFunction) -> Iterator[str]:
+    yield from undocumented(entry.doc, entry.shape, entry.examples, entry.fails)
+    yield from contradictory(entry)
+    if not any("over nothing" in e for e in entry.examples):
+        yield "has no example over nothing"
+    if not entry.native:
+        yield "names no kernel form"
+    if entry.remove is not None and not entry.merges:
+        yield "can remove a value, and keeps what is not merged"
+    if entry.grows is not None and not entry.slides:
+        yield "its result is all it remembers, and it keeps more than words"
+    if entry.grows is not None and entry.idempotent != (entry.grows in {Grows.LEAST, Grows.GREATEST}):
+        yield f"is {'' if entry.idempotent else 'not '}idempotent, and grows by {entry.grows.value}"
+    text = entry.spark if isinstance(entry.spark, str) else "{0}{2}"
+    if "{0}" not in text:
+        yield "its Spark text names no argument, {0}"
+    if entry.by_position and "{2}" not in text:
+        yield "asks which row came first, and its Spark text does not, {2}"
+    if entry.options and text is entry.spark:
+        yield "has options, and its Spark text takes none"

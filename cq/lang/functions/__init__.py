@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
+from cq.entries import refuse
 from cq.lang.functions import library
 from cq.lang.functions.registry import (
     ALIASES,
@@ -51,6 +52,17 @@ __all__ = [
     "scalar",
     "trunc_units",
 ]
+
+
+def unknown(names: Iterable[str]) -> Iterator[str]:
+    """Names that are those of no entry."""
+    yield from (
+        f"there is no {name}, which an overload, a part or a unit names" for name in names if name not in SCALARS
+    )
+
+
+_OTHERS = [other for others in OVERLOADS.values() for other in others]
+refuse("functions", unknown([*OVERLOADS, *_OTHERS, *EXTRACT_PARTS.values(), *TRUNC_UNITS.values(), *EPOCH_UNITS]))
 
 
 def extract_parts() -> dict[str, str]:

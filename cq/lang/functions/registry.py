@@ -13,11 +13,12 @@ CAST are expressions of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import cleandoc
 from typing import Any, TypeVar
 
-from cq.errors import NOWHERE
+from cq.entries import refuse
+from cq.errors import CODES, NOWHERE
 from cq.lang.types import DataType
 from cq.records import dataclass, field
 
@@ -147,13 +148,49 @@ EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "times
 
 
 def register(entry: Scalar, *aliases: str) -> Scalar:
-    """Add an entry and its other spellings; a name is taken once."""
-    for name in (entry.name, *aliases):
-        assert name not in SCALARS and name not in ALIASES, f"two functions named {name}"
+    """Add an entry and its other spellings, or raise BadEntry; a name is taken once."""
+    taken = [f"there is another function {n}" for n in (entry.name, *aliases) if n in SCALARS or n in ALIASES]
+    refuse(f"function {entry.name}", [*_problems(entry), *taken])
     SCALARS[entry.name] = entry
     ALIASES.update(dict.fromkeys(aliases, entry.name))
     return entry
 
+
+def undocumented(doc: str, shape: str, examples: Sequence[str], fails: Sequence[str]) -> Iterator[str]:
+    """What the documentation of a function or an aggregate lacks, and where it contradicts what the entry says."""
+    if not doc or not shape:
+        yield f"has no {'shape' if doc else 'docstring'}"
+    if len(examples) < 4 or not any("null" in e for e in examples):
+        yield "has fewer than four examples, or none with NULL"
+    yield from (f"its example {e} is not 'expression = value'" for e in examples if " = " not in e)
+    yield from (f"fails with {code}, which is no code of cq.errors" for code in fails if code not in CODES)
+    shown = (e.rpartition(" = error ")[2] for e in examples if " = error " in e)
+    yield from (f"an example fails with {code}, and `fails` does not name it" for code in shown if code not in fails)
+
+
+def contradictory(entry: Any) -> Iterator[str]:
+    """What a function or an aggregate says of NULL and of failures that cannot be."""
+    if entry.never_null and entry.may_be_null:
+        yield "is never_null and may_be_null"
+    if entry.exact and not entry.fails:
+        yield "says for which types it is exact, and never fails"
+
+
+def _problems(entry: Scalar) -> Iterator[str]:
+    yield from undocumented(entry.doc, entry.shape, entry.examples, entry.fails)
+    yield from contradictory(entry)
+    beyond = [n for n in _BEYOND_BODIES if getattr(entry, n)]
+    if beyond and not entry.native:
+        yield f"is {', '.join(beyond)} and names no kernel form: its body cannot be compiled as it is"
+    if entry.never_null and not entry.handles_null:
+        yield "is never_null and does not handle NULL: then it is NULL for one"
+    if entry.walked and entry.fails:
+        yield "is walked and fails"
+    if isinstance(entry.spark, str) and "{" not in entry.spark and not entry.shape.endswith("()"):
+        yield "its Spark text names no argument, such as {0}"
+
+
+_BEYOND_BODIES = ("typed", "handles_null", "may_be_null", "fails", "lists", "walked", "no_null_inside")
 
 Body = TypeVar("Body", bound=Callable[..., object])
 

@@ -366,13 +366,15 @@ _SPARK_SPLIT = (
     walked=True,
     no_null_inside=True,
     aliases=("string_split", "string_to_array", "str_split"),
-    examples=["split(null, ',') = null", "split('a', null) = null"],
+    examples=[
+        "split('a,b,,c', ',') = ARRAY['a', 'b', '', 'c']",
+        "split('', ',') = ARRAY['']",
+        "split(null, ',') = null",
+        "split('a', null) = null",
+    ],
 )
 def split(x: str, separator: str) -> tuple[str, ...]:
-    """The pieces between the separators, empty ones too; an empty separator gives the whole text as one piece.
-
-    split('a,b,,c', ',') has the elements 'a', 'b', '' and 'c'; split('', ',') has one, ''.
-    """
+    """The pieces between the separators, empty ones too; an empty separator gives the whole text as one piece."""
     return tuple(x.split(separator)) if separator else (x,)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cq.entries import enter
 from cq.grammar import ast
 from cq.records import replace
 
@@ -20,7 +21,8 @@ def restated(node: ast.Call) -> ast.Expr | None:
 
 def _named(*names: str) -> Callable[[Restate], Restate]:
     def register(function: Restate) -> Restate:
-        RESTATED.update(dict.fromkeys(names, function))
+        for name in names:
+            enter(RESTATED, name, function, "restated call")
         return function
 
     return register

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from cq.entries import enter
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.grammar.intervals import read_unit
@@ -64,7 +65,8 @@ def shorthand(*names: str) -> Callable[[Shorthand], Shorthand]:
     """Register what binds the calls of these names."""
 
     def register(function: Shorthand) -> Shorthand:
-        SHORTHANDS.update(dict.fromkeys(names, function))
+        for name in names:
+            enter(SHORTHANDS, name, function, "short form", [] if function.__doc__ else ["has no docstring"])
         return function
 
     return register

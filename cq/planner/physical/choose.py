@@ -15,8 +15,9 @@ One worker, or nothing to gain: the whole plan is one loop, for queues between s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from cq.entries import refuse
 from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
@@ -84,6 +85,15 @@ TOLD_PLACEMENT = {
     "per_socket": "; a worker takes those of its socket, then any",
 }
 """Which of them a worker takes, for people."""
+
+
+def untold(ways: Iterable[Way], placements: Iterable[str]) -> Iterator[str]:
+    """Ways of running transactions and placements of which nothing is told."""
+    yield from (f"nothing is told of way {way.name}" for way in ways if way not in TOLD)
+    yield from (f"nothing is told of placement {name}" for name in placements if name not in TOLD_PLACEMENT)
+
+
+refuse("reasons", untold(WAY_OF_SCHEME.values(), PLACEMENTS))
 
 ADAPTIVE = "; how many events are run together is adaptive"
 

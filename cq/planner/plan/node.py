@@ -14,6 +14,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from cq.entries import BadEntry, enter
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Expr, can_fail
 from cq.lang.schema import Field, Schema, TimeAttribute
@@ -390,24 +391,15 @@ NodeT = TypeVar("NodeT", bound=type[LogicalNode])
 OPERATORS: dict[str, type[LogicalNode]] = {}
 
 
-class BadOperator(TypeError):
-    """An operator does not say all it must, or contradicts itself."""
-
-
 def operator(name: str) -> Callable[[NodeT], NodeT]:
     """Register a node class under the name its reference, codegen and Spark files share.
 
-    Raises BadOperator, with the names, for declarations that are missing or contradict its class.
+    Raises BadEntry, with the names, for declarations that are missing or contradict its class.
     """
 
     def register(cls: NodeT) -> NodeT:
-        problems = list(_problems(cls))
-        if name in OPERATORS:
-            problems.append("there is another operator of that name")
-        if problems:
-            raise BadOperator(f"operator {name}: {'; '.join(problems)}")
+        enter(OPERATORS, name, cls, "operator", _problems(cls))
         cls.operator = name
-        OPERATORS[name] = cls
         return cls
 
     return register
@@ -469,16 +461,14 @@ def _answered_again(cls: type[LogicalNode]) -> Iterator[tuple[str, type]]:
 
 
 def complete(room: str, known: Collection[str]) -> None:
-    """Raise BadOperator, with the names, unless the operators of queries are those that a room knows."""
+    """Raise BadEntry, with the names, unless the operators of queries are those that a room knows."""
     ours = [n for n, c in OPERATORS.items() if c.__module__.startswith("cq.planner.operators.")]
     missing = [n for n in ours if n not in known]
     if missing:
-        raise BadOperator(f"{room} does not know operator {', '.join(missing)}")
+        raise BadEntry(f"{room} does not know operator {', '.join(missing)}")
     strangers = [n for n in known if n not in OPERATORS]
     if strangers:
-        raise BadOperator(
-            f"{room} knows operator {', '.join(strangers)}, and no node is registered as that (@operator)"
-        )
+        raise BadEntry(f"{room} knows operator {', '.join(strangers)}, and no node is registered as that (@operator)")
 
 
 def _sets_schema(cls: type[LogicalNode]) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum
 
+from cq.entries import enter
 from cq.errors import Span
 from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import (
@@ -87,9 +88,7 @@ def rule(phase: Phase) -> Callable[[NodeRule], NodeRule]:
     """Register a rule over nodes under its own name."""
 
     def register(function: NodeRule) -> NodeRule:
-        assert function.__name__ not in RULES, f"two rules named {function.__name__}"
-        assert function.__doc__, f"{function.__name__} states no law"
-        RULES[function.__name__] = Rule(function.__name__, phase, function.__doc__, node=function)
+        _enter(Rule(function.__name__, phase, function.__doc__ or "", node=function))
         return function
 
     return register
@@ -97,8 +96,11 @@ def rule(phase: Phase) -> Callable[[NodeRule], NodeRule]:
 
 def plan_rule(phase: Phase, function: PlanRule) -> None:
     """Register a rule over whole plans under its own name."""
-    assert function.__doc__, f"{function.__name__} states no law"
-    RULES[function.__name__] = Rule(function.__name__, phase, function.__doc__, plan=function)
+    _enter(Rule(function.__name__, phase, function.__doc__ or "", plan=function))
+
+
+def _enter(made: Rule) -> None:
+    enter(RULES, made.name, made, "rule", [] if made.law else ["its docstring states no law"])
 
 
 # --------------------------------------------------------------------------------------------------------------- fold

@@ -7,7 +7,7 @@ arithmetic on i64 and f64 locals. It cannot raise; an `assert` holds when interp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from cq.records import dataclass
@@ -66,6 +66,16 @@ def registered(value: object) -> Native | None:
         return _REGISTERED.get(value)  # type: ignore[call-overload,no-any-return]
     except TypeError:  # not hashable
         return None
+
+
+def unfit(entry: object, roles: Mapping[str, int]) -> Iterator[str]:
+    """Why functions of an entry cannot be called in their roles. roles: how many arguments each is called with."""
+    for role, arguments in roles.items():
+        found = registered(getattr(entry, role))
+        if found is None or not found.export:
+            yield f"{role} is no native function that is exported"
+        elif len(found.signature.arguments) != arguments:
+            yield f"{role} is called with {arguments} arguments and takes {len(found.signature.arguments)}"
 
 
 def natives_of(module: str) -> list[Native]:

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from cq.entries import enter
 from cq.records import dataclass
 from cq.runtime.base.interpret import CONTAINERS, load_modules
-from cq.runtime.base.native import native
+from cq.runtime.base.native import native, unfit
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Struct
@@ -82,13 +83,18 @@ def put_arrival(target: int, n: int, place: int, tie: int) -> None:
         st_i64(target, n * ARRIVAL_WORDS + ARRIVAL_PLACE, place)
 
 
+ROLES = {"drop": 1, "saved_words": 1, "save": 2, "load": 2, "arrivals": 2, "taken": 1, "held_bytes": 1}
+"""With how many arguments a function is called."""
+
 _REGISTERED: dict[str, Container] = {}
 
 
 def register(container: Container) -> None:
     """Slots may name this container."""
-    assert container.name not in _REGISTERED, f"{container.name} is registered"
-    _REGISTERED[container.name] = container
+    problems = [*unfit(container, ROLES if container.settle is None else {**ROLES, "settle": 1})]
+    if container.apart is not None:
+        problems += unfit(container.apart, {"hand_over": 4, "groups": 2})
+    enter(_REGISTERED, container.name, container, "container", problems)
 
 
 @cache

@@ -37,9 +37,11 @@ Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from cq.runtime.base.native import native
+from cq.entries import refuse
+from cq.runtime.base.native import native, unfit
 from cq.runtime.base.ops import (
     at_add,
     at_cas,
@@ -483,6 +485,7 @@ def _build_shares(making: Making) -> int:
 
 def register_together(way: Way, build: Callable[[Making], object]) -> None:
     """A way of running in which all workers evaluate the transactions of a ticket."""
+    refuse(f"runner {way}", [] if way.traits.together else ["runs transactions together; its traits do not say so"])
 
     def describe(_host: Host, _stage: int) -> str:
         return way.value
@@ -495,6 +498,10 @@ def register_together(way: Way, build: Callable[[Making], object]) -> None:
     )
 
 
+STEPS = {"admit": 2, "ready": 2, "finish": 2}
+"""Of a scheme: with how many arguments each is called."""
+
+
 def register_scheme(way: Way, admit: Native, ready: Native, finish: Native, *, in_turn: bool, at_once: bool) -> None:
     """A way in which transactions take their place while they run (cq/runtime/engine/ways/requests.py).
 
@@ -502,6 +509,10 @@ def register_scheme(way: Way, admit: Native, ready: Native, finish: Native, *, i
     a transaction that has run gives back. That of LOCK_A waits for locks: a second transaction on a row would wait for
     the first one of its own claim, which runs when all are admitted. The share would be visited for ever.
     """
+    problems = [*unfit(SimpleNamespace(admit=admit, ready=ready, finish=finish), STEPS)]
+    if not way.traits.asks:
+        problems.append("its transactions ask for their places; its traits do not say so")
+    refuse(f"runner {way}", problems)
 
     def build(making: Making) -> None:
         address = making.plant.host.address

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from cq.entries import enter
 from cq.records import dataclass
 from cq.runtime.base.interpret import WAYS, load_modules
+from cq.runtime.base.native import unfit
 from cq.runtime.engine.plant import Plant
 from cq.runtime.layout.pipeline import StageSpec
 from cq.ways import Way
@@ -64,13 +66,18 @@ class Runner:
     emptied: bool
 
 
+ROLES = {"serve": 2, "idle": 1}
+"""With how many arguments a function is called."""
+
 _REGISTERED: dict[Way, Runner] = {}
 
 
 def register(runner: Runner) -> None:
     """Stages are run this way by this one."""
-    assert runner.way not in _REGISTERED, f"there is a runner for {runner.way.name}"
-    _REGISTERED[runner.way] = runner
+    problems = [*unfit(runner, ROLES if runner.flush is None else {**ROLES, "flush": 1})]
+    if runner.alone and runner.way.traits.spreads:
+        problems.append(f"has one worker at a time, and spreads work: {', '.join(runner.way.traits.spreads)}")
+    enter(_REGISTERED, runner.way, runner, "runner", problems)
 
 
 @cache
