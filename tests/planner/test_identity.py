@@ -54,6 +54,12 @@ def test_rewriting_keeps_the_identities_of_the_bound_plan() -> None:
     assert state_of(rewrite(plan)) == state_of(plan) and all(state_of(plan))
 
 
+def test_late_rows_are_others_than_all_rows() -> None:
+    stream = "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (late = 'stream:tardy');"
+    of_all, of_late = (state_of(plan_of(f"{stream} SELECT COUNT(*) AS n FROM {name};")) for name in ("s", "tardy"))
+    assert not {*of_all} & {*of_late}
+
+
 def test_operators_that_compute_the_same_are_told_apart() -> None:
     plan = plan_of(COUNTED + COUNTED.replace("AS n", "AS m"))
     first, second = state_of(plan)

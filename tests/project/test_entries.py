@@ -24,12 +24,18 @@ from cq.codegen.expressions import emit, forms
 from cq.codegen.state import aggregates as recipes
 from cq.codegen.state import gathered, moving
 from cq.connectors import formats
+from cq.connectors.access import FileAccess
 from cq.connectors.generator import _OURS
 from cq.connectors.option_kinds import OptionDef, OptionKind
+from cq.connectors.options import SINK_OPTIONS
+from cq.connectors.sinks.writers import open_sink
 from cq.entries import BadEntry, refuse
 from cq.lang import aggregates, functions
 from cq.lang.aggregates.registry import Grows, Keeps
+from cq.lang.schema import Field
+from cq.lang.types import BIGINT
 from cq.planner.binding import foreign_calls, shorthands
+from cq.planner.binding.settings import SETTINGS
 from cq.planner.physical import choose
 from cq.planner.rewriting import rules
 from cq.records import replace
@@ -41,7 +47,7 @@ from cq.runtime.engine.ways.chains import register_scheme, register_together
 from cq.runtime.engine.ways.lock import lock_admit, lock_finish, lock_ready
 from cq.spark import context as spark
 from cq.spark import operators as _of_spark  # noqa: F401
-from cq.ways import TRAITS, WAY_OF_SCHEME, Way, verify
+from cq.ways import HEURISTICS, PLACEMENTS, SCHEMES, TRAITS, WAY_OF_SCHEME, Way, verify
 from cq.workloads import WORKLOADS
 
 ABS, SQRT = functions.SCALARS["abs"], functions.SCALARS["sqrt"]
@@ -279,3 +285,17 @@ def test_a_file_that_registers_entries_is_loaded_with_the_others(
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_no_parameter_of_a_workload_is_hidden_by_an_option_of_its_connector(name: str) -> None:
     assert not WORKLOADS[name].parameters.keys() & {"connector", *_OURS}
+
+
+@pytest.mark.parametrize(
+    ("setting", "names"), [("heuristic", HEURISTICS), ("transactions", SCHEMES), ("placement", PLACEMENTS)]
+)
+def test_what_a_setting_may_be_is_said_of_each(setting: str, names: tuple[str, ...]) -> None:
+    assert not [name for name in names if f"'{name}'" not in SETTINGS[setting]]
+
+
+@pytest.mark.parametrize("name", SINK_OPTIONS)
+def test_a_connector_whose_options_are_listed_opens_a_sink(name: str, tmp_path: Path) -> None:
+    """One that `open_sink` does not know would be accepted by `cq check`, and end in CQ0999."""
+    options = {"connector": name} | ({"path": "rows.csv"} if "path" in SINK_OPTIONS[name] else {})
+    open_sink([Field("k", BIGINT, True)], options, FileAccess(tmp_path)).abort()

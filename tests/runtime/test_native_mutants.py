@@ -13,7 +13,6 @@ WAITING = ("test_waiting_rows.py",)
 BUFFER = "cq.runtime.containers.waiting"
 TABLE = "cq.runtime.containers.tables"
 STRINGS = "cq.runtime.containers.strings"
-STRINGS = "cq.runtime.containers.strings"
 
 
 def moved(module: str, old: str, new: str, query: str) -> Mutant:

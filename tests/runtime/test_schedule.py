@@ -92,7 +92,7 @@ def test_qst_pushes_from_the_front_until_the_next_queue_has_its_share(run):
 
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_every_heuristic_chooses_by_a_score_of_its_own(run, name):
-    """One without a branch in `choose_stage` used to run as LP; the assertion is there when it is interpreted."""
+    """One without a branch in `_score` used to run as LP; the assertion is there when it is interpreted."""
     assert run.choose_stage(chain(run, (1, 0, 0, 0, SHARED)), HEURISTICS.index(name)) == 0
     with Interpreted(*FUNCTIONS, leaks_allowed=True) as made, pytest.raises(AssertionError, match="without a score"):
         made.choose_stage(chain(made, (1, 0, 0, 0, SHARED)), len(HEURISTICS))

@@ -36,6 +36,8 @@ _ONE_TO_ONE = (
     "atan2",
 )
 _MATH = {name: f"f64_{name}" for name in _ONE_TO_ONE}
+_BUILTINS = ("min", "max")  # of integers
+_NEEDED = "the entry needs a kernel form"
 _OPS: dict[type[ast.operator], str] = {ast.FloorDiv: "floordiv", ast.Mod: "floormod", ast.Div: "f64_div"}
 _KINDS = {"int": "i64", "bool": "i64", "float": "f64"}
 
@@ -58,6 +60,7 @@ def _name_of(function: FunctionType) -> str:
 
 def _signature(function: FunctionType) -> str:
     kinds = {name: _KINDS[str(kind)] for name, kind in function.__annotations__.items()}
+    assert len(kinds) == function.__code__.co_argcount + 1, f"{function.__name__} lacks annotations of its types"
     returned = kinds.pop("return")
     return f"{returned}({', '.join(kinds.values())})"
 
@@ -85,6 +88,7 @@ class _Copier(ast.NodeTransformer):
         self.called: list[FunctionType] = []
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        assert not isinstance(node.op, ast.Pow), f"no op for **: {_NEEDED}"
         left, right = self.visit(node.left), self.visit(node.right)
         op = _OPS.get(type(node.op))
         return ast.BinOp(left, node.op, right) if op is None else ast.Call(_name(op), [left, right], [])
@@ -93,7 +97,7 @@ class _Copier(ast.NodeTransformer):
         assert isinstance(node.value, ast.Name) and self._scope[node.value.id] is math, ast.unparse(node)
         constant = getattr(math, node.attr)
         if not isinstance(constant, float):
-            assert node.attr in _MATH, f"no op for math.{node.attr}: the entry needs a kernel form"
+            assert node.attr in _MATH, f"no op for math.{node.attr}: {_NEEDED}"
             return _name(_MATH[node.attr])
         if math.isfinite(constant):
             return ast.Constant(constant)
@@ -108,6 +112,7 @@ class _Copier(ast.NodeTransformer):
         if isinstance(target, FunctionType) and registered(target) is None:
             self.called.append(target)
             return ast.Call(_name(_name_of(target)), arguments, [])
+        assert target is not None or node.func.id in _BUILTINS, f"no op for {node.func.id}: {_NEEDED}"
         return ast.Call(_name(node.func.id), arguments, [])
 
     def visit_Name(self, node: ast.Name) -> ast.expr:

@@ -82,10 +82,12 @@ def open_sink(
             return MemorySink(schema)
         case "stdout":
             path = STDIN
-        case _:
+        case "file":
             path = options["path"]
             if access.resolve(path) == Path(os.devnull):
                 return Discard()
+        case other:
+            raise AssertionError(f"nothing opens a sink of connector {other}")
     piped = is_pipe(path, access)
     kind = format_for(path, options.get("format", ""), piped)
     _demand_no_months(fields, kind)

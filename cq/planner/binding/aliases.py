@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from cq.errors import CompileError, Span, compile_error
@@ -14,20 +15,20 @@ class Aliases:
     """The names of a select list. places: the items of each name, in order.  end: those from there on are not seen."""
 
     items: Sequence[ast.SelectItem | ast.Star] = ()
-    places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
     end: int = 0
 
     def until(self, end: int) -> Aliases:
         """The same names, seen from the item in that place: those before it."""
         return replace(self, end=end)
 
-    def named(self, name: str) -> list[int]:
-        """The items of this name that are seen."""
-        return [place for place in self.places.get(name, ()) if place < self.end]
+    def seen(self, name: str) -> int:
+        """How many of the items of this name are seen: the first ones."""
+        return bisect_left(self.places.get(name, ()), self.end)
 
     def is_hidden(self, name: str) -> bool:
         """Whether items have this name, and none of them is seen."""
-        return name in self.places and not self.named(name)
+        return name in self.places and not self.seen(name)
 
     def value(self, place: int) -> ast.Expr:
         """What stands in that place of the select list."""
@@ -38,10 +39,10 @@ class Aliases:
 
 def aliases_of(items: Sequence[ast.SelectItem | ast.Star]) -> Aliases:
     """The aliases of a select list, all of them seen."""
-    places: dict[str, tuple[int, ...]] = {}
+    places: dict[str, list[int]] = {}
     for place, item in enumerate(items):
         if isinstance(item, ast.SelectItem) and item.alias:
-            places[item.alias] = (*places.get(item.alias, ()), place)
+            places.setdefault(item.alias, []).append(place)
     return Aliases(items, places, len(items))
 
 

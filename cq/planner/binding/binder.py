@@ -403,14 +403,15 @@ def _renamed(node: LogicalNode, names: tuple[str, ...], span: Span) -> LogicalNo
 
 def with_unique_names(node: LogicalNode) -> LogicalNode:
     """`node` with repeated column names numbered: n, n_1, n_2."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    numbers: dict[str, int] = {}  # the last one behind a name
     taken = set(node.schema.names)
     for name in node.schema.names:
-        unique, number = name, 0
-        while unique in names or (number and unique in taken):
-            number += 1
-            unique = f"{name}_{number}"
-        names.append(unique)
+        unique = name
+        while unique in names or (unique != name and unique in taken):
+            numbers[name] = numbers.get(name, 0) + 1
+            unique = f"{name}_{numbers[name]}"
+        names[unique] = None
     return _renamed(node, tuple(names), node.span)
 
 

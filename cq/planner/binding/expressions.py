@@ -68,6 +68,15 @@ class Clause:
     instead: str = "make it a column of a derived table: FROM (SELECT …, (SELECT …) AS m FROM s)"
 
 
+@dataclass(slots=True)
+class Meant:
+    """What is known of a select list in each clause: what its items stand for, or why nothing; and how many of the
+    first items of a name are of one value."""
+
+    values: dict[tuple[Clause, int], Expr | CompileError] = field(default_factory=dict)
+    alike: dict[tuple[Clause, str], int] = field(default_factory=dict)
+
+
 class Calls(Protocol):
     """What binds the calls that are no scalar functions: aggregates, window functions and parts of windows."""
 
@@ -93,7 +102,7 @@ class ExprBinder:
     clause: Clause
     calls: Calls
     aliases: Aliases = Aliases()
-    meant: dict[tuple[Clause, int], Expr | CompileError] = field(default_factory=dict)
+    meant: Meant = field(default_factory=Meant)
 
     def bind(self, node: ast.Expr) -> Expr:
         """The typed value of `node`."""
@@ -167,12 +176,9 @@ class ExprBinder:
         if part is not None:
             return part
         known = finds(self.relation, node)
-        places = self.aliases.named(node.name) if node.qualifier is None and not known else ()
-        if places:
-            values = [self.aliased(place, node.span) for place in places]
-            if any(value != values[0] for value in values):
-                raise ambiguous(node.name, len(places), node.span)
-            return replace(values[0], span=node.span)
+        count = self.aliases.seen(node.name) if node.qualifier is None and not known else 0
+        if count:
+            return replace(self.aliased(node.name, count, node.span), span=node.span)
         if node.qualifier is None and not known and self.aliases.is_hidden(node.name):
             raise compile_error(
                 "CQ0203",
@@ -183,17 +189,29 @@ class ExprBinder:
             )
         return resolve_column(self.relation, node)
 
-    def aliased(self, place: int, span: Span) -> Expr:
-        """What the alias of an item stands for: as in the select list itself, where it sees those before it. Bound once
+    def aliased(self, name: str, count: int, span: Span) -> Expr:
+        """What the first items of this name stand for, so many of them. CQ0204 where that is not one value."""
+        places, key = self.aliases.places[name], (self.clause, name)
+        first = self.of_item(places[0], span)
+        alike = self.meant.alike.get(key, 1)
+        while alike < count and self.of_item(places[alike], span) == first:
+            alike += 1
+        self.meant.alike[key] = alike
+        if alike < count:
+            raise ambiguous(name, count, span)
+        return first
+
+    def of_item(self, place: int, span: Span) -> Expr:
+        """What an item of the select list stands for: as in the list itself, where it sees those before it. Bound once
         a clause, since aliases of aliases would take twice the time each."""
-        key = (self.clause, place)
-        if key not in self.meant:
+        key, values = (self.clause, place), self.meant.values
+        if key not in values:
             earlier = replace(self, aliases=self.aliases.until(place))
             try:
-                self.meant[key] = check_size(earlier.bind(self.aliases.value(place)), span)
+                values[key] = check_size(earlier.bind(self.aliases.value(place)), span)
             except CompileError as error:
-                self.meant[key] = error
-        found = self.meant[key]
+                values[key] = error
+        found = values[key]
         if isinstance(found, CompileError):
             raise found
         return found

@@ -13,7 +13,7 @@ from cq.planner.binding.aliases import Aliases, aliases_of
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlation import Queries, all_of, parts_of
-from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.expressions import Clause, ExprBinder, Meant
 from cq.planner.binding.grouping import BoundGroups
 from cq.planner.binding.grouping_sets import group_by_sets, sets_of
 from cq.planner.binding.made import aggregate_call, columns
@@ -113,7 +113,7 @@ class SelectBinder:
     findings: Findings = field(default_factory=Findings)
     calls: SelectCalls = field(init=False)
     aliases: Aliases = field(init=False)
-    meant: dict[tuple[Clause, int], Expr | CompileError] = field(default_factory=dict)
+    meant: Meant = field(default_factory=Meant)
 
     def __post_init__(self) -> None:
         windows = {w.name: w.spec for w in self.select.windows}

@@ -76,7 +76,8 @@ def _known(node: LogicalNode, inputs: list[_Known]) -> _Known:
 
     parameters = [canonical(p) for p in node.parameters(text)]
     # what is computed for each row alone is seen in the columns, and where there are several inputs in their order
-    passes = node.op_class is OpClass.STATELESS and len(inputs) == 1 and not parameters
+    every = node.fan_out == 1 and not node.may_drop
+    passes = node.op_class is OpClass.STATELESS and len(inputs) == 1 and every and not parameters
     own = inputs[0].node if passes else _hash(node.operator, *parameters, *(i.node for i in inputs))
     return _Known(own, tuple(_column(node, own, c, text) for c in range(len(node.schema))))
 

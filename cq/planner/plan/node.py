@@ -1,9 +1,9 @@
 """An operator of the logical plan: a frozen node that answers every question others ask about it.
 
 A node is a value: its class and its fields say everything. Code that treats all operators alike asks the node; only
-code for one shape of a query (docs/architecture.md lists it) tests its class. There is no default for any of the
-answers: `operator` refuses a class that leaves one out, so an operator cannot be taken for harmless by mistake. What a
-node does to rows is defined in `cq/reference/operators/<name>.py`.
+code for one shape of a query (docs/architecture.md lists it) tests its class. No answer has a default, unless it
+follows from others: `operator` refuses a class that leaves one out, so an operator cannot be taken for harmless by
+mistake. What a node does to rows is defined in `cq/reference/operators/<name>.py`.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ A table is a block of header words (table_words.py) that points to its entries a
 words: word 0 the tag (epoch in the high half, hash in the low), then the first-arrival serial, then keys, then values.
 Two forms; both probe linearly from slot = the hash's top bits:
 
-Spread  while entries in slots take no more than SPREAD_BYTES: an entry takes 2^n words and stands in its slot, at most
-        half of which are used. It lives while its epoch is the table's, so clearing a table is adding one to a word.
-        BIRTHS says their numbers (slots) in order of birth. One cache line a look-up: nothing is faster where tables
-        are small.
+Spread  while slots take no more than SPREAD_BYTES, twice that where a slot is less than a cache line: an entry takes
+        2^n words and stands in its slot, at most half of which are used. It lives while its epoch is the table's, so
+        clearing a table is adding one to a word. BIRTHS says their numbers (slots) in order of birth. One cache line a
+        look-up: nothing is faster where tables are small.
 Dense   from then on, and where entries are deleted. Entries stand one after the other, numbered from 1, in the order of
         their births; a slot of the index (three quarters of which are used) is a word: hash above, number below, so
         that an entry is touched only if its hash is the one looked for, and growing reads no entry. The pages of large

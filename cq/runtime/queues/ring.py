@@ -97,7 +97,7 @@ def ring_pop(ring: int) -> int:
 
 @native("i64(i64)", export=True)
 def ring_size(ring: int) -> int:
-    """How many values were inside at some moment during the call, those under way included."""
+    """At least as many values as are inside, those under way included: some may leave between the two loads."""
     head = at_load(ring + RING_HEAD * 8)
     return at_load(ring + RING_TAIL * 8) - head
 
