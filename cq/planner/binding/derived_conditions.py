@@ -11,7 +11,7 @@ from functools import partial
 
 from cq.grammar import ast
 from cq.lang import functions
-from cq.planner.binding.correlation import Queries, all_of, is_outer, parts_of, references, with_names
+from cq.planner.binding.correlation import Queries, all_of, below, is_outer, parts_of, references, with_names
 from cq.planner.binding.scope import Relation, finds
 from cq.records import replace
 
@@ -63,6 +63,7 @@ def _moved(
     where = all_of([*parts_of(select.where), *(with_names(p, outside) for p in about)])
     moved = replace(select, relations=(replace(table, query=inner, columns=columns),), where=where)
     shown, _ = queries.from_clause(moved)
-    if not about or any(finds(shown, r) for p in about for r in references(p) if is_around(r)):
+    captured = any(finds(shown, r) for p in about for r in references(p) if is_around(r))
+    if not about or captured or any(isinstance(n, ast.Query) for p in about for n in below(p)):
         return query
     return replace(query, body=moved)
