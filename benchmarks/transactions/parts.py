@@ -101,20 +101,21 @@ def breakdown(now: Circumstances) -> Record:
 
 
 def latency(now: Circumstances) -> Record:
-    """From handing over the events of a punctuation to the last of their results."""
+    """From handing over the events of a punctuation to the last of their results: percentiles of each round."""
+    tickets = max(2, int(TICKETS * now.share))
     found = []
     for name in EVENTS:
-        made = Application(name, INTERVAL * max(2, int(TICKETS * now.share)))
-        for scheme in ("serial", "chains", "lock", "pat"):
-            for workers in now.workers:
-                taken = made.runner(scheme, workers).latencies(INTERVAL)
-                middle, last = percentiles(taken)
-                found.append(
-                    {
-                        "application": name, "scheme": scheme, "workers": workers, "tickets": len(taken),
-                        "p50_us": middle, "p99_us": last,
-                    }
-                )  # fmt: skip
+        made = Application(name, INTERVAL * tickets)
+        runners = [(s, w, made.runner(s, w)) for s in ("serial", "chains", "lock", "pat") for w in now.workers]
+        rounds = [[percentiles(runner.latencies(INTERVAL)) for _, _, runner in runners] for _ in range(now.rounds)]
+        for (scheme, workers, _), taken in zip(runners, zip(*rounds, strict=True), strict=True):
+            p50, p99 = zip(*taken, strict=True)
+            found.append(
+                {
+                    "application": name, "scheme": scheme, "workers": workers, "tickets": tickets,
+                    "p50_us": p50, "p99_us": p99,
+                }
+            )  # fmt: skip
     return {"interval": INTERVAL, "runs": found}
 
 
