@@ -224,59 +224,63 @@ extern "C" i64 window_joined(const void **columns, i64 rows, i64 batch, const i6
 
 namespace {
 
-struct Recent {  // the last bid of a key: its number, counted from 1
+struct Bids {  // those of a key that are kept: the numbers of the first and of the last, counted from 1; 0: none
     u64 epoch;
     i64 id;
-    i64 last, spare;
+    i64 first, last;
     bool is(i64 key) const { return id == key; }
     i64 key() const { return id; }
-    void start(i64 key, i32) { id = key, last = 0; }
+    void start(i64 key, i32) { id = key, first = last = 0; }
 };
 struct Kept {
-    i64 time, value, before;  // before: the number of the bid of this key before it
+    i64 time, value, id, after;  // after: the number of the next bid of this key, 0 where there is none
 };
 
 }  // namespace
 
 // Each ask beside the bids of its key from parameters[1] to parameters[0] before it, neither negative. Rows come in
-// order of time, of one time bids first: so no ask has to be kept. Bids are in a ring until they are too old for any.
+// order of time, of one time bids first: so no ask has to be kept. Bids are in a ring, each linked to the next of its
+// key, until they are too old for any.
 // columns: auction, price, ts of bids; auction, asked, ts of asks; parameters: least and greatest distance, rows of asks
 extern "C" i64 interval_joined(const void **columns, i64 rows, i64 batch, const i64 *parameters, i64 *sums) {
     const i64 *auction = words_of(columns, 0), *price = words_of(columns, 1), *ts = words_of(columns, 2);
     const i64 *of = words_of(columns, 3), *asked = words_of(columns, 4), *at = words_of(columns, 5);
     const i64 least = parameters[0], greatest = parameters[1], asks = parameters[2];
     Results out(3, batch, sums);
-    Table<Recent, i64> table;
+    Table<Bids, i64> table;
     std::vector<Kept> ring(64);
-    std::vector<i64> found;
     i64 oldest = 1, next = 1;  // numbers of bids: the first that is kept, and that of the next one
+    const auto kept = [&](i64 n) -> Kept & { return ring[n & (ring.size() - 1)]; };
+    const auto expire = [&](i64 before) {
+        for (; oldest < next && kept(oldest).time < before; oldest++) {
+            table.prefetch(kept(std::min(oldest + kAhead, next - 1)).id);
+            Bids *bids = table.find(kept(oldest).id);
+            bids->first = kept(oldest).after;
+            if (!bids->first) bids->last = 0;
+        }
+    };
     i64 i = 0;
     for (i64 ask = 0; ask < asks; ask++) {
         for (; i < rows && ts[i] <= at[ask]; i++) {
             table.prefetch(auction[std::min(i + kAhead, rows - 1)]);
-            while (oldest < next && ring[oldest & (ring.size() - 1)].time < ts[i] - greatest) oldest++;
+            expire(ts[i] - greatest);
             if (next - oldest == static_cast<i64>(ring.size())) {
                 std::vector<Kept> bigger(2 * ring.size());
-                for (i64 n = oldest; n < next; n++) bigger[n & (bigger.size() - 1)] = ring[n & (ring.size() - 1)];
+                for (i64 n = oldest; n < next; n++) bigger[n & (bigger.size() - 1)] = kept(n);
                 ring.swap(bigger);
             }
-            Recent *recent = table.find(auction[i]);
-            ring[next & (ring.size() - 1)] = {ts[i], price[i], recent->last};
-            recent->last = next++;
+            Bids *bids = table.find(auction[i]);
+            kept(next) = {ts[i], price[i], auction[i], 0};
+            if (bids->last) kept(bids->last).after = next;
+            else bids->first = next;
+            bids->last = next++;
         }
+        expire(at[ask] - greatest);
         table.prefetch(of[std::min(ask + 2 * kAhead, asks - 1)]);
-        if (const Recent *soon = table.seek(of[std::min(ask + kAhead, asks - 1)]))
-            __builtin_prefetch(&ring[soon->last & (ring.size() - 1)]);
-        const Recent *recent = table.seek(of[ask]);
-        if (!recent) continue;
-        found.clear();
-        for (i64 n = recent->last; n >= oldest; n = ring[n & (ring.size() - 1)].before) {
-            const Kept &bid = ring[n & (ring.size() - 1)];
-            if (bid.time < at[ask] - greatest) break;
-            if (bid.time <= at[ask] - least) found.push_back(bid.value);
-        }
-        for (std::size_t n = found.size(); n--;) {
-            out[0][out.used] = of[ask], out[1][out.used] = found[n], out[2][out.used] = asked[ask];
+        if (const Bids *soon = table.seek(of[std::min(ask + kAhead, asks - 1)])) __builtin_prefetch(&kept(soon->first));
+        const Bids *bids = table.seek(of[ask]);
+        for (i64 n = bids ? bids->first : 0; n && kept(n).time <= at[ask] - least; n = kept(n).after) {
+            out[0][out.used] = of[ask], out[1][out.used] = kept(n).value, out[2][out.used] = asked[ask];
             out.row_done();
         }
     }

@@ -39,7 +39,7 @@ def known(x: Optional[float]) -> bool:  # noqa: UP045
 
 
 @cq.udf
-def noted(text: Optional[str], n: int) -> str:  # noqa: UP045
+def noted(text: Optional[str], n: int) -> str:  # noqa: UP045  both spellings are taken
     """Sees the NULL of one argument, and not of the other."""
     return f"{n}: {text or 'nothing'}"
 

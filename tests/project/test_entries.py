@@ -40,13 +40,13 @@ from cq.planner.physical import choose
 from cq.planner.rewriting import rules
 from cq.records import replace
 from cq.reference import operator as reference
-from cq.reference import operators as _of_the_reference  # noqa: F401
+from cq.reference import operators as _of_the_reference  # noqa: F401  they register themselves
 from cq.runtime.containers import protocol as containers
 from cq.runtime.engine.ways import protocol as runners
 from cq.runtime.engine.ways.chains import register_scheme, register_together
 from cq.runtime.engine.ways.lock import lock_admit, lock_finish, lock_ready
 from cq.spark import context as spark
-from cq.spark import operators as _of_spark  # noqa: F401
+from cq.spark import operators as _of_spark  # noqa: F401  they register themselves
 from cq.ways import HEURISTICS, PLACEMENTS, SCHEMES, TRAITS, WAY_OF_SCHEME, Way, verify
 from cq.workloads import WORKLOADS
 

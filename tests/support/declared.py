@@ -30,5 +30,5 @@ def _watched(node: LogicalNode, clock: Clock) -> RowOperator:
         assert most is None or made <= most, f"{node.operator} made {made} rows of one, and says {most}"
         assert not made or not node.holds_back(port), f"{node.operator} holds back input {port}, and emits its rows"
 
-    operator.on_row = on_row  # type: ignore[method-assign]
+    operator.on_row = on_row  # type: ignore[method-assign]  # whichever class it is, and this one instance alone
     return operator

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from mutant_nursery import CPU_SECONDS, CPU_SECONDS_OF_ONE, Order
+from mutant_nursery import Order
 from paths import GOLDEN, ROOT, SUPPORT, TESTS
 
 from cq.records import dataclass
@@ -102,7 +102,6 @@ class Mutant:
                 output=str(output),
                 started=str(started),
                 slt_file=_slt_file(tests),
-                cpu_seconds=CPU_SECONDS if select or len(tests) > 1 or "::" not in tests[0] else CPU_SECONDS_OF_ONE,
             )
             status = _status(order, self.module.split(".")[1])
             said = output.read_text(encoding="utf-8", errors="replace")[-2000:]

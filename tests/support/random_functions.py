@@ -28,14 +28,14 @@ def damped(x: float, go: bool) -> float:
 
 
 @cq.udf
-def ranked(n: Optional[int], x: Optional[float]) -> Optional[int]:  # noqa: UP045  NULL is None
+def ranked(n: Optional[int], x: Optional[float]) -> Optional[int]:  # noqa: UP045  as users write it
     if n is None or x is None:
         return 7
     return None if x > 3.5 or n % 3 == 0 else n // 2
 
 
 @cq.udf
-def paired(left: Optional[str], right: str) -> str:  # noqa: UP045
+def paired(left: Optional[str], right: str) -> str:  # noqa: UP045  as users write it
     return f"{right}/{'none' if left is None else left.upper()}"
 
 

@@ -17,7 +17,7 @@ from cq.lang.regex.syntax import LAST_POINT, LINE_FEED, WORD, BadRegex
 from cq.records import dataclass
 
 DEAD, ACCEPT = 0, 1  # no match any more; there is one, and nobody asks where
-# What a pattern may take: some hundred KiB of tables and well under a second. Chosen, not measured.
+# Bounds on what one pattern may take. Chosen, not measured.
 MOST_STATES = 8000
 MOST_CELLS = 60_000  # states x classes of code points
 MOST_CLASSES = 250

@@ -53,6 +53,8 @@ def _moved(
     is_around = partial(is_outer, inner=mine, outer=outer)
     parts = parts_of(body.where)
     about = [p for p in parts if any(map(is_around, references(p)))]
+    if not about or any(isinstance(n, ast.Query) for p in about for n in below(p)):
+        return query
     own = dict.fromkeys(r for p in about for r in references(p) if not is_around(r))
     named = {r: f"$about{n}" for n, r in enumerate(own, 1)}
     items = (*(ast.SelectItem(r, name, span=r.span) for r, name in named.items()), *body.items)
@@ -64,6 +66,4 @@ def _moved(
     moved = replace(select, relations=(replace(table, query=inner, columns=columns),), where=where)
     shown, _ = queries.from_clause(moved)
     captured = any(finds(shown, r) for p in about for r in references(p) if is_around(r))
-    if not about or captured or any(isinstance(n, ast.Query) for p in about for n in below(p)):
-        return query
-    return replace(query, body=moved)
+    return query if captured else replace(query, body=moved)
