@@ -143,6 +143,15 @@ def test_a_default_that_all_records_would_share_is_refused() -> None:
             values: list[int] = []  # noqa: RUF012
 
 
+def test_a_field_without_a_default_behind_one_with_one_is_refused() -> None:
+    with pytest.raises(TypeError, match="second has no default"):
+
+        @records.dataclass
+        class _Behind:
+            first: int = 0
+            second: int  # type: ignore[misc]
+
+
 def test_super_means_the_base_of_a_record_with_slots() -> None:
     @records.dataclass(frozen=True, slots=True)
     class Method(Kept):
