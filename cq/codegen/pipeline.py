@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.codegen.ports import storage
+from cq.codegen.printing import GeneratedTooMuch
 from cq.codegen.scan import COMPUTED_TIME, times_name
 from cq.codegen.stage import WrittenStage, write_stage
-from cq.codegen.writer import GeneratedTooMuch
 from cq.errors import CompileError, Span, compile_error
 from cq.faces import face
 from cq.lang.event_time import column_time

@@ -1,12 +1,10 @@
-"""Writes the source of a stage: Python statements as an `ast`, from templates of ours, verified before they leave.
+"""Writes the source of a stage: Python statements as an `ast`, from templates of ours.
 
 A template is a literal in this package. Upper-case names in it are holes; what fills them are `ast` expressions, ints,
 or names this writer made. Nothing of a query ever passes through a template: literals and strings reach a kernel
-through its constants, identifiers are made here (`fresh`), and `verify` checks the finished module against lists of
-what it may contain. Marks (`line`) become comments with the query's line numbers.
-
-A number that knows its name (cq/runtime/layout/words.py) is written by that name, and the module begins with the values
-of the names it uses. So the text says all there is to know of the code, and decides alone which object code fits it.
+through its constants, identifiers are made here (`fresh`), and the finished module is checked as it is printed
+(printing.py). Marks (`line`) become comments with the query's line numbers. The text says all there is to know of the
+code, and decides alone which object code fits it.
 """
 
 from __future__ import annotations
@@ -17,35 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from functools import lru_cache
-from itertools import count
 from typing import Any
 
 from cq.codegen.nesting import flat
+from cq.codegen.printing import LINE_MARK, NAME, Printer
 from cq.records import dataclass, field
 from cq.runtime.layout.words import Word
 
 Fill = ast.expr | int | float | bool | str  # a str is a name of ours
 
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}")
 _HOLE = re.compile(r"[A-Z][A-Z0-9_]*")
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
-_MARK = "line_mark"
-_MARK_TEXT = re.compile(rf"^(\s*){_MARK}\((\d+), (\d+)\)$", re.M)
-
-# what the verifier lets through
-_NODES = {
-    ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.While,
-    ast.If, ast.Break, ast.Continue, ast.Pass, ast.Expr, ast.Call, ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp,
-    ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.Load, ast.Store, ast.Add, ast.Sub, ast.Mult, ast.BitAnd,
-    ast.BitOr, ast.BitXor, ast.RShift, ast.USub, ast.Invert, ast.Not, ast.And, ast.Or, ast.Eq, ast.NotEq, ast.Lt,
-    ast.LtE, ast.Gt, ast.GtE,
-}  # fmt: skip
-MOST_NODES = 400_000  # of one stage; beyond it compiling would take minutes
-
-
-class GeneratedTooMuch(Exception):
-    """The stage is larger than `MOST_NODES`."""
-
 
 Maker = Callable[[Mapping[str, Fill]], Any]  # makes a part of a copy of a template from what fills its holes
 
@@ -117,7 +96,7 @@ def as_expr(fill: Fill) -> ast.expr:
 
 @lru_cache(maxsize=4096)
 def _name(name: str) -> ast.expr:
-    assert _NAME.fullmatch(name), f"not a name of ours: {name!r}"
+    assert NAME.fullmatch(name), f"not a name of ours: {name!r}"
     return ast.Name(name, ast.Load())
 
 
@@ -257,23 +236,16 @@ class Writer:
 
     def line(self, number: int, what: str) -> None:
         """Mark what follows as made for this line of the query; `what` is a word of ours."""
-        assert _NAME.fullmatch(what), what
+        assert NAME.fullmatch(what), what
         if what not in self.marks:
             self.marks.append(what)
-        self.code(f"{_MARK}(NUMBER, WHAT)", NUMBER=number, WHAT=self.marks.index(what))
+        self.code(f"{LINE_MARK}(NUMBER, WHAT)", NUMBER=number, WHAT=self.marks.index(what))
 
     def finish(self, globals_: Iterable[str]) -> str:
         """The module's source, verified: only `globals_`, own functions, own locals and named constants are named."""
         for function in self.functions:
             _drop_idle(function.body)
-        module = ast.Module(list(self.functions), type_ignores=[])
-        constants: dict[str, int] = {}
-        _name_constants(module, constants)
-        own = (_MARK, *(f.name for f in self.functions))
-        verify(module, {*globals_, "range", "int", "float", "bool", *own}, constants)
-        text = ast.unparse(module)
-        text = _MARK_TEXT.sub(lambda m: f"{m[1]}# line {m[2]}: {self.marks[int(m[3])]}", text).strip() + "\n"
-        return _declarations(constants) + text
+        return Printer({*globals_, "range", "int", "float", "bool"}, self.marks).module(self.functions)
 
 
 def _drop_idle(body: list[ast.stmt]) -> None:
@@ -295,84 +267,3 @@ def _does_nothing(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.If) and _is_idle(statement.body) and not statement.orelse:
         return not any(isinstance(n, ast.Call) for n in ast.walk(statement.test))
     return isinstance(statement, ast.Pass)
-
-
-def _name_constants(part: ast.AST, constants: dict[str, int]) -> None:
-    """Put names in the place of numbers that know theirs, and note them. Two numbers of one name get different ones."""
-    for field_name in part._fields:
-        value = getattr(part, field_name)
-        if isinstance(value, list):
-            for i, item in enumerate(value):
-                if isinstance(item, ast.Constant):
-                    value[i] = _named(item, constants)
-                elif isinstance(item, ast.AST):
-                    _name_constants(item, constants)
-        elif isinstance(value, ast.Constant):
-            setattr(part, field_name, _named(value, constants))
-        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-            _name_constants(value, constants)
-
-
-def _named(node: ast.Constant, constants: dict[str, int]) -> ast.expr:
-    value = node.value
-    if not isinstance(value, Word) or not value.name:
-        return node
-    name = next(n for n in _spellings(value.name) if constants.setdefault(n, int(value)) == value)
-    return ast.Name(name, ast.Load())
-
-
-def _spellings(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}_{n}" for n in count(2))
-
-
-def _declarations(constants: Mapping[str, int]) -> str:
-    """The lines a module begins with: a line a constant, by name; those of one structure stand together."""
-    return "".join(f"{name} = {value}\n" for name, value in sorted(constants.items())) + "\n" * bool(constants)
-
-
-def verify(module: ast.Module, globals_: set[str], constants: Mapping[str, int]) -> None:
-    """Assert that the module holds nothing but what kernels are made of.
-
-    Node types are on the list; names are plain and either global (called only) or local, or those of constants, which
-    are 64-bit numbers and never assigned; constants are numbers; calls go to globals by name with plain positional
-    arguments. Raises `GeneratedTooMuch` when it is too large.
-    """
-    for constant, number in constants.items():
-        assert _CONSTANT.fullmatch(constant) and type(number) is int, f"a constant named {constant}"
-        assert -(2**63) <= number < 2**63, f"{constant} is beyond 64 bits"
-    nodes = 0
-    for function in module.body:
-        assert isinstance(function, ast.FunctionDef) and not function.decorator_list, "a module of functions only"
-        local = {a.arg for a in function.args.args}
-        every = _nodes(function)
-        local |= {n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        hidden = local & (globals_ | constants.keys())
-        assert not hidden, f"locals hide globals: {sorted(hidden)}"
-        plain = {name for name in local | globals_ if _NAME.fullmatch(name)} | constants.keys()
-        nodes += len(every)
-        for node in every:
-            assert type(node) in _NODES, f"{type(node).__name__} in generated code"
-            if isinstance(node, ast.Call):
-                assert isinstance(node.func, ast.Name) and not node.keywords, "generated code calls something computed"
-                assert node.func.id in globals_, f"generated code calls {node.func.id}"
-            elif isinstance(node, ast.Name):
-                assert node.id in plain, f"generated code names {node.id}"
-            elif isinstance(node, ast.Constant):
-                assert isinstance(node.value, int | float), "generated code holds text"
-                assert isinstance(node.value, float) or abs(node.value) < 2**63, "a constant beyond 64 bits"
-    if nodes > MOST_NODES:
-        raise GeneratedTooMuch
-
-
-def _nodes(root: ast.AST) -> list[ast.AST]:
-    """All nodes below this one, and itself; in half the time of `ast.walk`."""
-    found = [root]
-    for node in found:  # it grows meanwhile
-        for name in node._fields:
-            value = getattr(node, name)
-            if isinstance(value, ast.AST):
-                found.append(value)
-            elif isinstance(value, list):
-                found.extend(item for item in value if isinstance(item, ast.AST))
-    return found
