@@ -27,6 +27,8 @@ HANG_SECONDS = 60  # less than the 120 after which `cases.watched` ends the proc
 OTHERS = (
     "pytest",
     "hypothesis",
+    "pandas",  # which pyarrow imports with the first array it makes
+    "pyarrow.compute",
     "pyarrow.csv",
     "pyarrow.parquet",
     "numpy",
