@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors import compute as pc
-from cq.connectors.plain import valid
+from cq.lang.arrow_buffers import valid
 
 # A dictionary is looked over for every batch of rows, which have up to as many (`protocol.READ_ROWS`): beyond it, and
 # where it has more texts than the batch has rows, making texts of the codes costs less.

@@ -20,6 +20,7 @@ from cq.connectors.rules import Convert, TypedColumn
 from cq.connectors.zones import moved_to_utc
 from cq.errors import DataError, Diagnostic, did_you_mean
 from cq.grammar import inline
+from cq.lang.arrow_buffers import from_numpy, numbers, valid
 from cq.lang.calendar import DAY_US
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind, from_arrow, to_arrow
@@ -202,8 +203,4 @@ def _floored(array: pa.Array, target: pa.DataType) -> pa.Array:
     if unit != "ns":
         stripped = array.cast(pa.int64()).cast(pa.timestamp(unit) if t.is_timestamp(target) else pa.duration(unit))
         return stripped.cast(target)
-    valid = array.is_valid()
-    nanoseconds = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    floored = pa.array(np.floor_divide(nanoseconds, 1_000))
-    mask = None if array.null_count == 0 else valid
-    return (floored if mask is None else pc.if_else(mask, floored, pa.scalar(None, pa.int64()))).cast(target)
+    return from_numpy(np.floor_divide(numbers(array, 0), 1_000), ~valid(array)).cast(target)

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cq.connectors.plain import int64_array
 from cq.connectors.protocol import BadRow, EventTimer, Piece, Times, UnreadableTime
 from cq.connectors.rules import plain_value
+from cq.lang.arrow_buffers import from_numpy, valid
 from cq.records import replace
 
 NULL_TIME = UnreadableTime("CQ0703", "the event time is NULL")
@@ -26,10 +26,10 @@ def timed(piece: Piece, timer: EventTimer) -> Piece:
     times = timer.compute(piece.batch)
     values, batch, place, bad = times.values, piece.batch, piece.place, piece.bad
     if values.null_count:
-        dropped = np.flatnonzero(np.asarray(values.is_null()))
+        dropped = np.flatnonzero(~valid(values))
         bad = _with_dropped(piece, times, dropped)
         keep = np.setdiff1d(np.arange(batch.num_rows, dtype=np.int64), dropped)
-        batch, values, place = batch.take(int64_array(keep)), values.take(int64_array(keep)), place.take(keep)
+        batch, values, place = batch.take(from_numpy(keep)), values.take(from_numpy(keep)), place.take(keep)
     if timer.column:
         batch = pa.RecordBatch.from_arrays([values, *batch.columns], [timer.column, *batch.schema.names])
     return Piece(batch, place, bad)

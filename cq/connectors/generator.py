@@ -23,16 +23,16 @@ _OURS = frozenset(SOURCE_OPTIONS["generator"]) - {"rows"}
 def generate(options: Mapping[str, str], twins: Twins | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema and batches of the workload a WITH clause asks for; its parameters are options too.
 
-    Without `rows` a stream goes on for good: a default would end what the plan takes for endless.
+    Without `rows` a stream goes on for good, or as far as its workload does: a default would end what the plan takes
+    for endless.
     """
     from cq.workloads import workload_named
-    from cq.workloads.registry import MAX_ROWS
 
     workload = workload_named(options.get("workload", ""))
     parameters = {k: v for k, v in options.items() if k not in _OURS and k != "connector"}
     count = workload.parameters.get("rows")
     if count is not None and count.default is not None:
-        parameters.setdefault("rows", str(MAX_ROWS))
+        parameters.setdefault("rows", str(count.high))
     twin = None if twins is None else twins(workload.name)
     return workload.schema, workload.generate_by(twin or workload.build, parameters)
 

@@ -14,6 +14,7 @@ from cq.connectors.inputs import Inputs
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.protocol import DeclaredStream
 from cq.connectors.sources import open_source
+from cq.lang.arrow_buffers import numbers
 from cq.lang.event_time import SeenTimes
 from cq.lang.schema import Field
 from cq.records import dataclass
@@ -69,7 +70,7 @@ def seen_times(
     """
     found, rows, without, all_rows = RunningDelay(), 0, 0, True
     for values in column_of(fields, column, options, access, natives, given):
-        found.add(values.drop_null().cast(pa.int64()).to_numpy())
+        found.add(numbers(values.drop_null()))
         rows, without = rows + len(values), without + values.null_count
         if most_rows is not None and rows >= most_rows:
             all_rows = False

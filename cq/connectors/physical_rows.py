@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cq.lang import arrow_buffers
 from cq.lang.schema import Field
 from cq.lang.types import WORD_DIGITS, DataType, Kind, to_arrow
-from cq.lang.value_text import write_decimal
 
 
 def rows_of(batch: pa.RecordBatch, types: Sequence[DataType]) -> Iterator[tuple[Any, ...]]:
@@ -67,17 +66,18 @@ def array_of(values: list[Any], type_: DataType) -> pa.Array:
     """Physical values as an array of the column's Arrow type."""
     arrow = to_arrow(type_)
     match type_.kind:
+        case Kind.NULL:
+            return pa.nulls(len(values))
+        case Kind.BOOLEAN:
+            return arrow_buffers.boolean_array(values)
+        case Kind.VARCHAR:
+            return arrow_buffers.text_array(values)
         case Kind.DECIMAL:
-            return pa.array([None if v is None else Decimal(write_decimal(v, type_.scale)) for v in values], arrow)
-        case Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ | Kind.INTERVAL:
-            return pa.array(values, pa.int64()).cast(arrow)
-        case Kind.DATE:
-            return pa.array(values, pa.int32()).cast(arrow)
+            return arrow_buffers.decimal_array(arrow, values)
         case Kind.ARRAY:
             assert type_.element is not None
-            ends = np.cumsum([0, *(0 if v is None else len(v) for v in values)]).tolist()
             flat = array_of([x for v in values if v is not None for x in v], type_.element)
-            starts = [None if v is None else e for v, e in zip(values, ends, strict=False)] + [ends[-1]]
-            return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), flat, type=arrow)
+            sizes = np.array([0 if v is None else len(v) for v in values], np.int64)
+            return arrow_buffers.list_array(flat, sizes, arrow_buffers.missing_in(values))
         case _:
-            return pa.array(values, arrow)
+            return arrow_buffers.number_array(arrow, values)

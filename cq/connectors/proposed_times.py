@@ -14,6 +14,7 @@ from cq.connectors.access import FileAccess
 from cq.connectors.lateness import RunningDelay, Times, column_of, seen_times
 from cq.connectors.natives import NONE, Natives
 from cq.grammar.inline import string
+from cq.lang.arrow_buffers import numbers
 from cq.lang.calendar import DAY_US
 from cq.lang.event_time import ProposedTime, SeenTimes
 from cq.lang.functions.time_formats import fields_of, read_time
@@ -104,12 +105,12 @@ def _reader(pattern: str) -> Callable[[str], int | None]:
 
 
 def _of_days(days: pa.Array) -> Times:
-    times: Times = days.cast(pa.int32()).cast(pa.int64()).to_numpy() * DAY_US
+    times: Times = numbers(days).astype(np.int64) * DAY_US
     return times
 
 
-def _of_counts(unit_us: int, numbers: pa.Array) -> Times | None:
-    counts = numbers.cast(pa.int64()).to_numpy()
+def _of_counts(unit_us: int, values: pa.Array) -> Times | None:
+    counts = numbers(values).astype(np.int64)
     if len(counts) and not (_LEAST_US // unit_us <= counts.min() and counts.max() < _MOST_US // unit_us):
         return None
     times: Times = counts * unit_us

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as t
 
-from cq.connectors.plain import booleans, valid
+from cq.lang.arrow_buffers import booleans, valid
 from cq.lang.types import NAN_BITS
 
 Words = npt.NDArray[np.uint64]

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from cq.connectors import compute as pc
 from cq.connectors.cells import NOT_UTF8
-from cq.connectors.plain import int64_array, valid
 from cq.connectors.protocol import BadRow, DeclaredStream, Piece, Place
 from cq.errors import printable
 from cq.grammar import inline
+from cq.lang.arrow_buffers import from_numpy, valid
 from cq.lang.event_time import ColumnTime, column_time
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, DOUBLE, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
@@ -326,7 +326,7 @@ def _without(
         record = {rules.fields[i].name: plain_value(columns[i][row]) for i in sorted(columns)}
         raw = json.dumps(record, default=_in_json, ensure_ascii=False).encode("utf-8", "backslashreplace")
         bad.append(rules.bad_row(row - order, place.line(row), RowFault(code, message, column), raw))
-    kept = {i: array.take(int64_array(keep)) for i, array in good.items()}
+    kept = {i: array.take(from_numpy(keep)) for i, array in good.items()}
     return Piece(rules.deliver(kept, len(keep)), place.take(keep), tuple(bad))
 
 
@@ -358,7 +358,7 @@ def _alone(array: pa.Array, start: int, stop: int) -> pa.Array:
     """Rows start..stop; without the elements of others, which Arrow converts with those of a slice of lists."""
     if not array.type.num_fields:
         return array.slice(start, stop - start)
-    return array.take(int64_array(np.arange(start, stop, dtype=np.int64)))
+    return array.take(from_numpy(np.arange(start, stop, dtype=np.int64)))
 
 
 def has_text_form(kind: Kind) -> bool:

@@ -1,4 +1,4 @@
-"""Whole columns between UTC and the local times of a zone, by way of buffers as cq/connectors/plain.py does it."""
+"""Whole columns between UTC and the local times of a zone, by way of buffers as cq/lang/arrow_buffers.py does it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cq.connectors.plain import valid
+from cq.lang.arrow_buffers import valid
 from cq.lang.types import INT64_MAX, INT64_MIN
 from cq.lang.zones import CYCLE_END_US, CYCLE_START_US, CYCLE_US, zone_of
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cq.connectors.compute import sort_indices
+from cq.lang.arrow_buffers import number_array
 from cq.planner.operators import Trigger
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import KeyedTable
@@ -49,4 +50,4 @@ def _ranks(lists: pa.ChunkedArray) -> pa.Array:
 
     found = lists.to_pylist()
     ranks = {repr(values): rank for rank, values in enumerate(sorted(found, key=place))}
-    return pa.array([ranks[repr(values)] for values in found], pa.int64())
+    return number_array(pa.int64(), [ranks[repr(values)] for values in found])

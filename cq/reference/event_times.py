@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from cq.connectors.physical_rows import rows_of
 from cq.connectors.protocol import EventTimer, Times, UnreadableTime
+from cq.lang.arrow_buffers import number_array
 from cq.lang.event_time import is_computed
 from cq.lang.functions import Failure
 from cq.planner.plan.source import SourceDef
@@ -27,6 +28,6 @@ def timer_of(source: SourceDef) -> EventTimer | None:
             except Failure as failure:
                 values.append(None)
                 unreadable[number] = UnreadableTime(failure.code, failure.message, failure.span)
-        return Times(pa.array(values, pa.int64()), unreadable)
+        return Times(number_array(pa.int64(), values), unreadable)
 
     return EventTimer(compute)

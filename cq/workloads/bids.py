@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cq.lang.arrow_buffers import from_numpy, of_type, text_array
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Ints, Zipf, below, mix_columns, philox, raw
 
@@ -63,11 +64,11 @@ def bids(
         channel = np.where(channel_bits & 1, cold, (channel_bits >> 1) & 3)
         absent = [_absent(null_bits, shift, nulls) for shift in (0, NULL_BITS, 2 * NULL_BITS)]
         columns = [
-            pa.array(auction),
-            pa.array(FIRST_ID + below(bidder_bits, bidders), mask=absent[0]),
-            pa.array(prices[price_bits & (PRICE_STEPS - 1)], mask=absent[1]),
-            pa.array(ts).view(pa.timestamp("us")),
-            channels.take(pa.array(channel, mask=absent[2])),
+            from_numpy(auction),
+            from_numpy(FIRST_ID + below(bidder_bits, bidders), absent[0]),
+            from_numpy(prices[price_bits & (PRICE_STEPS - 1)], absent[1]),
+            of_type(pa.timestamp("us"), ts),
+            channels.take(from_numpy(channel, absent[2])),
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
@@ -85,7 +86,7 @@ def null_limit(share: float) -> int:
 @lru_cache(maxsize=1)
 def channel_names() -> pa.StringArray:
     """The channels by number: the hot ones, then the others."""
-    return pa.array([*HOT_CHANNELS, *(f"channel-{i}" for i in range(COLD_CHANNELS))])
+    return text_array([*HOT_CHANNELS, *(f"channel-{i}" for i in range(COLD_CHANNELS))])
 
 
 @lru_cache(maxsize=1)

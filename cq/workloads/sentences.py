@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cq.lang.arrow_buffers import from_numpy, of_type, text_array, text_scalar
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Bits, Ints, Zipf, below, raw
 
@@ -50,7 +51,7 @@ def sentences(
             ranks = zipf.ranks(raw(bits, n * words_per_line))
             lines = _lines(words, ranks, words_per_line)
         times = np.arange(start, start + n, dtype=np.int64) * interval_us
-        yield pa.RecordBatch.from_arrays([lines, pa.array(times).view(pa.timestamp("us"))], schema=SCHEMA)
+        yield pa.RecordBatch.from_arrays([lines, of_type(pa.timestamp("us"), times)], schema=SCHEMA)
 
 
 def chunk_bits(seed: int, chunk: int) -> np.random.PCG64:
@@ -69,8 +70,8 @@ def vocabulary_of(seed: int, size: int) -> pa.StringArray:
         first = np.sort(np.unique(whole, return_index=True)[1])
         if len(first) >= size:
             break
-    words = pa.array(whole[first[:size]].astype(f"S{LONGEST}"), pa.binary()).cast(pa.string())
-    return pa.concat_arrays([pc.binary_join_element_wise(words, "", " "), words])
+    words = text_array([word.decode() for word in whole[first[:size]].tolist()])
+    return pa.concat_arrays([pc.binary_join_element_wise(words, text_scalar(""), text_scalar(" ")), words])
 
 
 def _random_words(bits: np.random.BitGenerator, n: int) -> NDArray[np.uint8]:
@@ -92,7 +93,7 @@ def _lines(words: pa.StringArray, ranks: Ints, words_per_line: int) -> pa.String
     """
     ranks = ranks.reshape(-1, words_per_line)
     ranks[:, -1] += len(words) // 2
-    taken = words.take(pa.array(ranks.ravel()))
+    taken = words.take(from_numpy(ranks.ravel()))
     _, offsets, text = taken.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)[taken.offset : taken.offset + len(taken) + 1 : words_per_line]
     return pa.StringArray.from_buffers(len(ranks), pa.py_buffer(np.ascontiguousarray(ends)), text)

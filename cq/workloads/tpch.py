@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
+from cq.lang.arrow_buffers import from_numpy, of_type, text_array
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Ints, mix_columns, under
 from cq.workloads.texts import joined, words
@@ -88,9 +89,9 @@ def lineitem(rows: int = 60_000, seed: int = 1, orders: int = 15_000) -> Iterato
         order, drawn = row // 28 * 7 + _ORDER_OF_LINE[row % 28], _Draws(_LINES, seed, row)
         lines = _Lines(seed, row, order, orders)
         return {
-            "orderkey": pa.array(_order_key(order)),
-            "partkey": pa.array(lines.part),
-            "suppkey": pa.array(_supplier_of(lines.part, drawn.below(1, 4), orders)),
+            "orderkey": from_numpy(_order_key(order)),
+            "partkey": from_numpy(lines.part),
+            "suppkey": from_numpy(_supplier_of(lines.part, drawn.below(1, 4), orders)),
             "linenumber": _numbers(row % 28 - _FIRST_LINE[order % 7] + 1),
             "quantity": _money(lines.quantity * 100),
             "extendedprice": _money(lines.price),
@@ -126,8 +127,8 @@ def orders(rows: int = 15_000, seed: int = 1, orders: int = 15_000) -> Iterator[
             open_lines += there & (lines.ship > TODAY)
         status = np.where(open_lines == 0, 0, np.where(open_lines == LINES[row % 7], 1, 2))
         return {
-            "orderkey": pa.array(_order_key(row)),
-            "custkey": pa.array(customer // 2 * 3 + customer % 2 + 1),
+            "orderkey": from_numpy(_order_key(row)),
+            "custkey": from_numpy(customer // 2 * 3 + customer % 2 + 1),
             "orderstatus": _chosen(status, ("F", "O", "P")),
             "totalprice": _money(total),
             "orderdate": _dates(day),
@@ -146,7 +147,7 @@ def customer(rows: int = 1_500, seed: int = 1) -> Iterator[pa.RecordBatch]:
     def make(row: Ints) -> Columns:
         drawn = _Draws(_CUSTOMERS, seed, row)
         return {
-            "custkey": pa.array(row + 1),
+            "custkey": from_numpy(row + 1),
             "name": _named("Customer", row + 1),
             **_place(drawn),
             "mktsegment": drawn.one_of(5, SEGMENTS),
@@ -162,7 +163,7 @@ def supplier(rows: int = 100, seed: int = 1) -> Iterator[pa.RecordBatch]:
     def make(row: Ints) -> Columns:
         drawn = _Draws(_SUPPLIERS, seed, row)
         return {
-            "suppkey": pa.array(row + 1),
+            "suppkey": from_numpy(row + 1),
             "name": _named("Supplier", row + 1),
             **_place(drawn),
             "comment": drawn.words(6, 25, 100),
@@ -178,7 +179,7 @@ def part(rows: int = 2_000, seed: int = 1) -> Iterator[pa.RecordBatch]:
         drawn = _Draws(_PARTS, seed, row)
         maker = 1 + drawn.below(2, 5)
         return {
-            "partkey": pa.array(row + 1),
+            "partkey": from_numpy(row + 1),
             "name": _texts(zip(drawn.listed(0, COLOURS), drawn.listed(1, COLOURS), strict=True), "{} {}"),
             "mfgr": _texts(((n,) for n in maker.tolist()), "Manufacturer#{}"),
             "brand": _texts(zip(maker.tolist(), (1 + drawn.below(3, 5)).tolist(), strict=True), "Brand#{}{}"),
@@ -201,8 +202,8 @@ def partsupp(rows: int = 8_000, seed: int = 1, orders: int = 15_000) -> Iterator
     def make(row: Ints) -> Columns:
         drawn, key = _Draws(_OFFERS, seed, row), row // 4 + 1
         return {
-            "partkey": pa.array(key),
-            "suppkey": pa.array(_supplier_of(key, row % 4, orders)),
+            "partkey": from_numpy(key),
+            "suppkey": from_numpy(_supplier_of(key, row % 4, orders)),
             "availqty": _numbers(1 + drawn.below(1, 9_999)),
             "supplycost": _money(100 + drawn.below(2, 99_901)),
             "comment": drawn.words(3, 49, 198),
@@ -325,24 +326,24 @@ def _money(cents: Ints) -> pa.Array:
 
 
 def _numbers(values: Ints) -> pa.Array:
-    return pa.array(values.astype(np.int32))
+    return from_numpy(values.astype(np.int32))
 
 
 def _dates(days: Ints) -> pa.Array:
-    return pa.array(days.astype(np.int32)).view(_DATE)
+    return of_type(_DATE, days.astype(np.int32))
 
 
 @cache
 def _choices(texts: tuple[str, ...]) -> pa.StringArray:
-    return pa.array(texts)
+    return text_array(texts)
 
 
 def _chosen(number: Ints, texts: Sequence[str]) -> pa.Array:
-    return _choices(tuple(texts)).take(pa.array(number))
+    return _choices(tuple(texts)).take(from_numpy(number))
 
 
 def _texts(rows: Iterator[tuple[object, ...]] | zip[tuple[object, ...]], form: str) -> pa.Array:
-    return pa.array([form.format(*row) for row in rows], _TEXT)
+    return text_array([form.format(*row) for row in rows])
 
 
 def _named(kind: str, number: Ints) -> pa.Array:

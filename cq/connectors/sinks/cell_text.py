@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors import compute as pc
-from cq.connectors.plain import int64_array, text_array, text_scalar
 from cq.connectors.zones import moved, offsets_at
+from cq.lang.arrow_buffers import from_numpy, text_array, text_scalar
 from cq.lang.value_text import write_date, write_instant, write_offset, write_span, write_timestamp
 
 NOTHING, QUOTE, NULL = text_scalar(""), text_scalar('"'), text_scalar("null")
@@ -59,9 +59,9 @@ def _instants(column: pa.Array) -> pa.Array:
     local, fits = moved(column, offsets)
     if not fits:
         utc = pc.cast(column, pa.int64()).to_pylist()
-        return pa.array([None if v is None else write_instant(v, zone) for v in utc], pa.string())
+        return text_array([None if v is None else write_instant(v, zone) for v in utc])
     few, which = np.unique(offsets, return_inverse=True)
-    distances = text_array([write_offset(offset) for offset in few.tolist()]).take(int64_array(which))
+    distances = text_array([write_offset(offset) for offset in few.tolist()]).take(from_numpy(which))
     return pc.binary_join_element_wise(_times(local), distances, NOTHING)
 
 
@@ -81,7 +81,7 @@ def _checked(texts: pa.Array, values: pa.Array, write: object) -> pa.Array:
     if not pc.any(pc.starts_with(texts, "<value out of range")).as_py():
         return texts
     assert callable(write)
-    return pa.array([None if v is None else write(v) for v in values.to_pylist()], pa.string())
+    return text_array([None if v is None else write(v) for v in values.to_pylist()])
 
 
 def csv_rows(batch: pa.RecordBatch, delimiter: str) -> bytes:
@@ -172,7 +172,7 @@ def _between_quotes(texts: pa.Array) -> pa.Array:
 
 
 def _escaped(texts: pa.Array) -> pa.Array:
-    return pa.array([json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()], pa.string())
+    return text_array([json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()])
 
 
 def not_numbers(batch: pa.RecordBatch) -> int:
@@ -190,4 +190,4 @@ def _lists(column: pa.Array, nan_text: bool = True) -> pa.Array:
     elements, ends = json_texts(column.values, nan_text).to_pylist(), column.offsets.to_pylist()
     valid = column.is_valid().to_pylist()
     lists = zip(valid, ends, ends[1:], strict=False)
-    return pa.array([f"[{', '.join(elements[a:b])}]" if there else None for there, a, b in lists], pa.string())
+    return text_array([f"[{', '.join(elements[a:b])}]" if there else None for there, a, b in lists])

@@ -18,6 +18,7 @@ import pyarrow as pa
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.cell_text import column_text
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, printable
+from cq.lang.arrow_buffers import number_array
 
 if TYPE_CHECKING:
     from cq.lang.schema import Field
@@ -67,7 +68,7 @@ class Partitioned:
             rows.setdefault(key, []).append(row)
         for key, places in rows.items():
             part = self._parts.get(key) or self._opened(batch.schema, key)
-            part.write(batch if len(places) == batch.num_rows else batch.take(pa.array(places, pa.int64())))
+            part.write(batch if len(places) == batch.num_rows else batch.take(number_array(pa.int64(), places)))
 
     def _opened(self, schema: pa.Schema, key: tuple[str | None, ...]) -> Sink:
         if len(self._parts) == MAX_PARTITIONS:

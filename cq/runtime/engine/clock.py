@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from cq.lang.arrow_buffers import from_numpy
 from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import drop_state, made, new_state, words
@@ -58,7 +59,7 @@ class SourceClock:
         """The event times of a batch of the delivered columns."""
         host, rows = self._host, batch.num_rows
         if rows == 0:
-            return ComputedTimes(pa.array([], pa.int64()), ())
+            return ComputedTimes(pa.nulls(0, pa.int64()), ())
         loan = lend(host, batch, self._storages)
         faults: list[TimeFault] = []
         try:
@@ -72,8 +73,7 @@ class SourceClock:
         finally:
             host.function("loan_return")(loan)
         there[[f.row for f in faults]] = False
-        missing = None if there.all() else ~there
-        return ComputedTimes(pa.array(np.frombuffer(values, np.int64), pa.int64(), mask=missing), tuple(faults))
+        return ComputedTimes(from_numpy(np.frombuffer(values, np.int64), ~there), tuple(faults))
 
     def _run(self, first: int) -> int:
         stopped = self._host.function("clock_run")(self._clock, self._entry, self._state, self._constants, first)

@@ -199,7 +199,7 @@ def _adopted(host: Host, parcel: int, columns: Sequence[ColumnSpec], schema: pa.
     ]
     host.function("parcel_return")(parcel)
     if not arrays:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+        return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

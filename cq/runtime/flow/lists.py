@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as t
+
+from cq.lang.arrow_buffers import booleans, numbers, text_scalar, valid
 
 WORD_DIGITS = 18  # of a decimal that takes one word
 MOST_BYTES = 2**31 - 1  # of a column: its offsets have 32 bits
@@ -25,11 +28,10 @@ def array_of_lists(column: pa.ListArray) -> pa.Array:
     elements = column.flatten()
     texts = t.is_string(elements.type)
     if texts:
-        missing, elements = elements.is_null(), elements.fill_null("")
+        there, elements = valid(elements), pc.coalesce(elements, text_scalar(""))
     else:
-        missing = elements.is_null()
-    valid = _bools(column.is_valid())
-    counts = column.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+        there = valid(elements)
+    counts = numbers(column.value_lengths(), 0).astype(np.int64)
     shape = _Shape(counts, 1 if texts else _width(elements.type))
     ends = np.zeros(1, np.int64)
     if texts:
@@ -43,7 +45,7 @@ def array_of_lists(column: pa.ListArray) -> pa.Array:
         for n, part in enumerate(_words(elements)):
             words[shape.places + n] = part
     data = words.view(np.uint8)
-    data[shape.flags] = _bools(missing)
+    data[shape.flags] = ~there
     if texts and ends[-1] > ends[0]:
         content = np.frombuffer(elements.buffers()[2], np.uint8)
         data[shape.text_places(ends)] = content[ends[0] : ends[-1]]
@@ -51,20 +53,20 @@ def array_of_lists(column: pa.ListArray) -> pa.Array:
     if offsets[-1] > MOST_BYTES:
         raise pa.ArrowCapacityError("a batch of arrays takes more than 2 GiB")
     return pa.Array.from_buffers(
-        pa.binary(), len(column), [_bitmap(valid), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+        pa.binary(), len(column), [_bitmap(valid(column)), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
     )
 
 
 def lists_of_array(column: pa.BinaryArray, type_: pa.ListType) -> pa.Array:
     """The column of lists that `array_of_lists` makes these values of."""
     rows = len(column)
-    valid = _bools(column.is_valid())
+    given = valid(column)
     _, offset_buffer, content = column.buffers()
     bounds = np.frombuffer(offset_buffer, np.int32)[column.offset :][: rows + 1] if rows else np.zeros(1, np.int32)
     data = np.frombuffer(content, np.uint8)[: bounds[-1]] if bounds[-1] else np.zeros(0, np.uint8)
     words = data.view(np.int64)
     counts = np.zeros(rows, np.int64)
-    there = valid & (bounds[1:] > bounds[:-1])
+    there = given & (bounds[1:] > bounds[:-1])
     counts[there] = words[bounds[:-1][there] >> 3]
     texts = t.is_string(type_.value_type)
     shape = _Shape(counts, 1 if texts else _width(type_.value_type), bounds.astype(np.int64) >> 3)
@@ -74,7 +76,7 @@ def lists_of_array(column: pa.BinaryArray, type_: pa.ListType) -> pa.Array:
     else:
         elements = _elements([words[shape.places + n] for n in range(shape.width)], type_.value_type, missing)
     lengths = pa.py_buffer(shape.firsts.astype(np.int32))
-    return pa.Array.from_buffers(type_, rows, [_bitmap(valid), lengths], children=[elements])
+    return pa.Array.from_buffers(type_, rows, [_bitmap(given), lengths], children=[elements])
 
 
 class _Shape:
@@ -141,21 +143,17 @@ def _words(elements: pa.Array) -> list[Words]:
         if len(elements) == 0:
             return [np.zeros(0, np.int64)] * _width(kind)
         both = np.frombuffer(elements.buffers()[1], np.int64)[2 * elements.offset :][: 2 * len(elements)]
-        there = _bools(elements.is_valid())
-        return [np.where(there, both[n::2], 0) for n in range(_width(kind))]
+        return [np.where(valid(elements), both[n::2], 0) for n in range(_width(kind))]
     if t.is_boolean(kind):
-        return [_bools(elements.fill_null(False)).astype(np.int64)]
+        return [(booleans(elements) & valid(elements)).astype(np.int64)]
     if t.is_floating(kind):
-        doubles = elements.cast(pa.float64()).fill_null(0.0).to_numpy()
-        return [np.ascontiguousarray(doubles).view(np.int64)]
-    if t.is_temporal(kind):
-        elements = elements.cast(pa.int32() if t.is_date32(kind) else pa.int64())
-    return [elements.fill_null(0).to_numpy().astype(np.int64)]
+        return [np.ascontiguousarray(numbers(elements, 0).astype(np.float64)).view(np.int64)]
+    return [numbers(elements, 0).astype(np.int64)]
 
 
 def _elements(parts: list[Words], type_: pa.DataType, missing: npt.NDArray[np.bool_]) -> pa.Array:
     """The elements that have these words."""
-    valid = _bitmap(~missing)
+    bitmap = _bitmap(~missing)
     low = parts[0]
     content: Any
     if t.is_decimal(type_):
@@ -166,7 +164,7 @@ def _elements(parts: list[Words], type_: pa.DataType, missing: npt.NDArray[np.bo
         content = low.view(np.float64).astype(np.float32 if t.is_float32(type_) else np.float64)
     else:
         content = low.astype(f"i{type_.bit_width // 8}")
-    return pa.Array.from_buffers(type_, len(low), [valid, pa.py_buffer(np.ascontiguousarray(content))])
+    return pa.Array.from_buffers(type_, len(low), [bitmap, pa.py_buffer(np.ascontiguousarray(content))])
 
 
 def _sums(sizes: Words) -> Words:
@@ -174,10 +172,6 @@ def _sums(sizes: Words) -> Words:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
-def _bools(column: pa.BooleanArray) -> npt.NDArray[np.bool_]:
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
-
-
-def _bitmap(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
+def _bitmap(there: npt.NDArray[np.bool_]) -> pa.Buffer | None:
     """The bits of Arrow's validity; none where all are valid."""
-    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cq.lang.arrow_buffers import text_array
 from cq.runtime.base.interpret import GENERATORS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.generators import auctions as a
@@ -56,7 +57,7 @@ def bids(
 
 @lru_cache(maxsize=1)
 def _person_choices() -> Sequence[NDArray[np.uint8]]:
-    return [cells_of(words) for words in (tx.person_names(), pa.array(tx.CITIES), pa.array(tx.STATES))]
+    return [cells_of(words) for words in (tx.person_names(), text_array(tx.CITIES), text_array(tx.STATES))]
 
 
 @lru_cache(maxsize=1)

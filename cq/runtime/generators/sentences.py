@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cq.lang.arrow_buffers import of_type
 from cq.runtime.base.interpret import GENERATORS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.generators.cells import cells_of
@@ -40,7 +41,7 @@ def _batches(lines: Lines, rows: int, seed: int, interval_us: int) -> Iterator[p
         n = min(GENERATED_ROWS, rows - start)
         times = np.arange(start, start + n, dtype=np.int64) * interval_us
         text = lines(_state(seed, start // GENERATED_ROWS), n)
-        yield pa.RecordBatch.from_arrays([text, pa.array(times).view(pa.timestamp("us"))], schema=SCHEMA)
+        yield pa.RecordBatch.from_arrays([text, of_type(pa.timestamp("us"), times)], schema=SCHEMA)
 
 
 def _state(seed: int, chunk: int) -> NDArray[np.uint64]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from cq.lang.arrow_buffers import from_numpy
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Ints, mix, mix_columns
 
@@ -54,7 +55,7 @@ def toll_history(vehicles: int, seed: int, expressways: float) -> Iterator[pa.Re
         vid, day = FIRST_VID + row // DAYS, 1 + row % DAYS
         xway = daily_xways(seed, vid, day, xways)
         toll = (mix_columns(_TOLL, seed, vid, day) % np.uint64(99)).view(np.int64)
-        yield pa.RecordBatch.from_arrays([pa.array(c) for c in (vid, day, xway, toll)], schema=HISTORY_SCHEMA)
+        yield pa.RecordBatch.from_arrays([from_numpy(c) for c in (vid, day, xway, toll)], schema=HISTORY_SCHEMA)
 
 
 def weekday(day: int) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from cq.lang.arrow_buffers import from_numpy, numbers, of_type
 from cq.records import dataclass, field
 from cq.workloads.batches import regroup
 from cq.workloads.draws import Bits, Floats, Ints, mix, mix_columns
@@ -88,7 +89,7 @@ class Simulation:
         while duration_s is None or block * BLOCK_S < duration_s:
             batch = self._block(block)
             if duration_s is not None and duration_s < (block + 1) * BLOCK_S:
-                keep = np.searchsorted(batch.column(1).to_numpy(), duration_s)
+                keep = np.searchsorted(numbers(batch.column(1)), duration_s)
                 batch = batch.slice(0, int(keep))
             yield batch
             block += 1
@@ -216,8 +217,8 @@ class Simulation:
             if name in asked:
                 column[asked_place] = asked[name]
             columns[name] = column
-        arrays = [pa.array(c) for c in columns.values()]
-        arrays.append(pa.array(columns["time"] * MICROS).view(pa.timestamp("us")))
+        arrays = [from_numpy(c) for c in columns.values()]
+        arrays.append(of_type(pa.timestamp("us"), columns["time"] * MICROS))
         return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 

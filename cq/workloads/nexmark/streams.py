@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from cq.lang.arrow_buffers import from_numpy, of_type, text_array
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.bids import COLD_CHANNELS, FIRST_ID, HOT_CHANNELS, PRICE_STEPS, channel_names, price_table
 from cq.workloads.draws import Bits, Ints, mix_columns, under
@@ -60,7 +61,7 @@ def persons(rows: int = 20_000, seed: int = 1, rate: int = 10_000, disorder: int
     def make(event: Ints) -> list[pa.Array]:
         mailbox, host = mix_columns(MAILBOX, seed, event), mix_columns(HOST, seed, event)
         return [
-            pa.array(FIRST_ID + ev.last_person(event)),
+            from_numpy(FIRST_ID + ev.last_person(event)),
             _one_of(tx.person_names(), mix_columns(NAME, seed, event)),
             joined(
                 letters(mailbox, _length(mailbox, MAILBOX_MOST), MAILBOX_MOST),
@@ -69,8 +70,8 @@ def persons(rows: int = 20_000, seed: int = 1, rate: int = 10_000, disorder: int
                 always(".com", len(event)),
             ),
             joined(digits(mix_columns(CARD, seed, event), CARD_GROUPS, CARD_WIDTH)),
-            _one_of(pa.array(tx.CITIES), mix_columns(CITY, seed, event)),
-            _one_of(pa.array(tx.STATES), mix_columns(STATE, seed, event)),
+            _one_of(text_array(tx.CITIES), mix_columns(CITY, seed, event)),
+            _one_of(text_array(tx.STATES), mix_columns(STATE, seed, event)),
             _time(ev.time_us(event, rate)),
             _extra(mix_columns(PERSON_EXTRA, seed, event), EXTRA_PERSON),
         ]
@@ -91,15 +92,15 @@ def auctions(rows: int = 60_000, seed: int = 1, rate: int = 10_000, disorder: in
         initial = _price(mix_columns(INITIAL, seed, event))
         common = seller & np.uint64(3) != 0
         return [
-            pa.array(FIRST_ID + ev.last_auction(event)),
+            from_numpy(FIRST_ID + ev.last_auction(event)),
             joined(words(item, _length(item, ITEM_MOST), ITEM_MOST)),
             joined(words(description, _length(description, DESCRIPTION_MOST), DESCRIPTION_MOST)),
-            pa.array(initial),
-            pa.array(initial + _price(mix_columns(RESERVE, seed, event))),
+            from_numpy(initial),
+            from_numpy(initial + _price(mix_columns(RESERVE, seed, event))),
             _time(begins),
             _time(begins + (1 + under(mix_columns(EXPIRES, seed, event), longest_ms)) * ev.MS),
-            pa.array(np.where(common, FIRST_ID + ev.hot(ev.last_person(event)), ev.any_person(seller, event))),
-            pa.array(FIRST_CATEGORY + under(mix_columns(CATEGORY, seed, event), CATEGORIES)),
+            from_numpy(np.where(common, FIRST_ID + ev.hot(ev.last_person(event)), ev.any_person(seller, event))),
+            from_numpy(FIRST_CATEGORY + under(mix_columns(CATEGORY, seed, event), CATEGORIES)),
             _extra(mix_columns(AUCTION_EXTRA, seed, event), EXTRA_AUCTION),
         ]
 
@@ -127,11 +128,11 @@ def bids(
             ev.any_person(bidder, event),
         )
         return [
-            pa.array(np.where(auction & np.uint64(1), common, ev.any_auction(auction, event))),
-            pa.array(buyer + higher),
-            pa.array(_price(mix_columns(PRICE, seed, event))),
-            channels.take(pa.array(number)),
-            urls.take(pa.array(number)),
+            from_numpy(np.where(auction & np.uint64(1), common, ev.any_auction(auction, event))),
+            from_numpy(buyer + higher),
+            from_numpy(_price(mix_columns(PRICE, seed, event))),
+            channels.take(from_numpy(number)),
+            urls.take(from_numpy(number)),
             _time(ev.time_us(event, rate)),
             _extra(mix_columns(BID_EXTRA, seed, event), EXTRA_BID),
         ]
@@ -142,7 +143,7 @@ def bids(
 def side_input(rows: int = 10_000) -> Iterator[pa.RecordBatch]:
     """Each key from 0 on, which is its own value."""
     for first in range(0, rows, GENERATED_ROWS):
-        key = pa.array(np.arange(first, min(first + GENERATED_ROWS, rows), dtype=np.int64))
+        key = from_numpy(np.arange(first, min(first + GENERATED_ROWS, rows), dtype=np.int64))
         yield pa.RecordBatch.from_arrays([key, key], schema=SIDE_SCHEMA)
 
 
@@ -155,11 +156,11 @@ def _batches(
 
 
 def _time(us: Ints) -> pa.Array:
-    return pa.array(us).view(_TIME)
+    return of_type(_TIME, us)
 
 
 def _one_of(choices: pa.StringArray, drawn: Bits) -> pa.Array:
-    return choices.take(pa.array(under(drawn, len(choices))))
+    return choices.take(from_numpy(under(drawn, len(choices))))
 
 
 def life_ms(rate: int) -> int:

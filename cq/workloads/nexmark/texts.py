@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from cq.lang.arrow_buffers import text_array
 from cq.workloads.bids import COLD_CHANNELS, HOT_CHANNELS
 from cq.workloads.draws import mix
 from cq.workloads.texts import LETTERS
@@ -33,7 +34,7 @@ _LINKED = 0.9  # of the cold channels have their number in the url
 @lru_cache(maxsize=1)
 def person_names() -> pa.StringArray:
     """Every first name with every last name."""
-    return pa.array([f"{first} {last}" for first in FIRST_NAMES for last in LAST_NAMES])
+    return text_array([f"{first} {last}" for first in FIRST_NAMES for last in LAST_NAMES])
 
 
 @lru_cache(maxsize=4)
@@ -46,7 +47,7 @@ def urls(seed: int) -> pa.StringArray:
         linked = cold >= 0 and (drawn >> 11) * 2.0**-53 < _LINKED
         number = f"&channel_id={_number(cold)}" if linked else ""
         made.append(f"https://www.nexmark.com/{folders}/item.htm?query=1{number}")
-    return pa.array(made)
+    return text_array(made)
 
 
 def _word(drawn: int) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cq.lang.arrow_buffers import from_numpy, list_array, of_type, text_array
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.bids import START_US
 from cq.workloads.draws import Ints, Zipf, mix_columns, mix_more, under
@@ -77,12 +77,12 @@ def ledger(
         return [
             _times(number, interval_us),
             _words(("deposit", "transfer"), transfer.astype(np.int64)),
-            pa.array(from_account, mask=~transfer),
-            pa.array(to_account),
-            pa.array(from_asset, mask=~transfer),
-            pa.array(to_asset),
-            pa.array(under(mix_more(event, AMOUNT), AMOUNTS)),
-            pa.array(under(mix_more(event, UNITS), ASSET_UNITS)),
+            from_numpy(from_account, ~transfer),
+            from_numpy(to_account),
+            from_numpy(from_asset, ~transfer),
+            from_numpy(to_asset),
+            from_numpy(under(mix_more(event, AMOUNT), AMOUNTS)),
+            from_numpy(under(mix_more(event, UNITS), ASSET_UNITS)),
         ]
 
     return _batches(make, LEDGER_SCHEMA, rows)
@@ -92,7 +92,7 @@ def ledger_accounts(rows: int = 10_000, balance: int = 20_000) -> Iterator[pa.Re
     """Every account with what it has at first; with 0 many transfers are refused, with 10^6 none is for long."""
 
     def make(number: Ints) -> list[pa.Array]:
-        return [_opening(number), pa.array(number), pa.array(np.full(len(number), balance))]
+        return [_opening(number), from_numpy(number), from_numpy(np.full(len(number), balance))]
 
     return _batches(make, ACCOUNTS_SCHEMA, rows)
 
@@ -118,7 +118,7 @@ def grep_sum(
         values = [under(mix_more(mix_more(event, VALUE), slot), VALUES) for slot in range(accesses)]
         return [
             _times(number, interval_us),
-            pa.array(read),
+            from_numpy(read),
             _lists(keys.several_of(event, accesses)),
             _lists(values, ~read),
         ]
@@ -128,7 +128,7 @@ def grep_sum(
 
 def grep_sum_records(rows: int = 10_000) -> Iterator[pa.RecordBatch]:
     """Every record; its value is its key at first."""
-    return _batches(lambda n: [_opening(n), pa.array(n), pa.array(n)], RECORDS_SCHEMA, rows)
+    return _batches(lambda n: [_opening(n), from_numpy(n), from_numpy(n)], RECORDS_SCHEMA, rows)
 
 
 def bidding(
@@ -158,9 +158,9 @@ def bidding(
         return [
             _times(number, interval_us),
             _words(("bid", "alter", "top"), kind),
-            pa.array(keys.draw(event, 0, 0, ()), mask=~bid),
-            pa.array(under(mix_more(event, PRICE), PRICES), mask=~bid),
-            pa.array(under(mix_more(event, QUANTITY), QUANTITIES), mask=~bid),
+            from_numpy(keys.draw(event, 0, 0, ()), ~bid),
+            from_numpy(under(mix_more(event, PRICE), PRICES), ~bid),
+            from_numpy(under(mix_more(event, QUANTITY), QUANTITIES), ~bid),
             _lists(keys.several_of(event, accesses), ~bid),
             _lists(amounts, ~bid),
         ]
@@ -173,7 +173,7 @@ def bidding_goods(rows: int = 10_000, seed: int = 1, quantity: int = 100) -> Ite
 
     def make(number: Ints) -> list[pa.Array]:
         price = under(mix_columns(GOODS, seed, number), PRICES)
-        return [_opening(number), pa.array(number), pa.array(price), pa.array(np.full(len(number), quantity))]
+        return [_opening(number), from_numpy(number), from_numpy(price), from_numpy(np.full(len(number), quantity))]
 
     return _batches(make, GOODS_SCHEMA, rows)
 
@@ -196,9 +196,9 @@ def toll_reports(
         drawn = mix_more(event, SPEED)
         return [
             _times(number, interval_us),
-            pa.array(under(mix_more(event, VEHICLE), vehicles)),
-            pa.array(places[zipf.ranks(positive(mix_more(event, SEGMENT)))]),
-            pa.array(np.where(share(mix_more(drawn, SPEED), broken), -1, under(drawn, SPEEDS))),
+            from_numpy(under(mix_more(event, VEHICLE), vehicles)),
+            from_numpy(places[zipf.ranks(positive(mix_more(event, SEGMENT)))]),
+            from_numpy(np.where(share(mix_more(drawn, SPEED), broken), -1, under(drawn, SPEEDS))),
         ]
 
     return _batches(make, REPORTS_SCHEMA, rows)
@@ -211,22 +211,20 @@ def _batches(make: Callable[[Ints], list[pa.Array]], schema: pa.Schema, rows: in
 
 
 def _times(number: Ints, interval_us: int) -> pa.Array:
-    return pa.array(START_US + number * interval_us).view(_TIME)
+    return of_type(_TIME, START_US + number * interval_us)
 
 
 def _lists(columns: Sequence[Ints], there: Truths | None = None) -> pa.Array:
     """A list of a value of each column; NULL where there is none."""
-    rows = len(columns[0])
-    ends = np.arange(rows + 1, dtype=np.int32) * len(columns)
-    values = pa.array(np.stack(columns, axis=1).reshape(-1))
-    made = pa.ListArray.from_arrays(ends, values)
-    return made if there is None else pc.if_else(pa.array(there), made, None)
+    rows = np.stack(columns, axis=1)
+    given = np.full(len(rows), True) if there is None else there
+    return list_array(from_numpy(rows[given].reshape(-1)), given * len(columns), ~given)
 
 
 def _opening(number: Ints) -> pa.Array:
     """A second before the first event."""
-    return pa.array(np.full(len(number), START_US - SECOND_US)).view(_TIME)
+    return of_type(_TIME, np.full(len(number), START_US - SECOND_US))
 
 
 def _words(words: tuple[str, ...], which: Ints) -> pa.Array:
-    return pa.array(words).take(pa.array(which))
+    return text_array(words).take(from_numpy(which))
