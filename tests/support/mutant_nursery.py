@@ -21,7 +21,6 @@ from importlib.machinery import ModuleSpec
 from typing import NoReturn, TypedDict
 
 # The tests of one mutant take some seconds; a bug that makes them run on for ever, or stand still, is seen, too.
-CPU_SECONDS = 30
 HANG_SECONDS = 60  # less than the 120 after which `cases.watched` ends the process as if nothing had been tested
 # what the tests import, whoever is mutated
 OTHERS = (
@@ -41,7 +40,8 @@ BROKEN = 3  # as pytest's own exit status for an error that is no test's
 
 class Order(TypedDict):
     """The module is loaded from `path`; pytest runs with `arguments`, what it says goes to the file `output`, the test
-    that begins to the file `started`.  slt_file: the only file of tests/slt whose cases are collected."""
+    that begins to the file `started`.  slt_file: the only file of tests/slt whose cases are collected.  cpu_seconds:
+    after so many they are ended."""
 
     module: str
     path: str
@@ -49,6 +49,7 @@ class Order(TypedDict):
     output: str
     started: str
     slt_file: str
+    cpu_seconds: int
 
 
 def main() -> None:
@@ -80,7 +81,7 @@ def run(order: Order) -> NoReturn:
         with open(order["output"], "wb") as output, open(os.devnull, "rb") as nothing:
             for file, number in ((nothing, 0), (output, 1), (output, 2)):
                 os.dup2(file.fileno(), number)
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_seconds"], order["cpu_seconds"]))
         if order["slt_file"]:
             os.environ["CQ_SLT_FILE"] = order["slt_file"]
         plant(order["module"], order["path"])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,11 @@ UNTOUCHED = {
 }
 
 
-WITNESSES = GOLDEN / "mutants.json"  # module and title of a mutant -> the test that saw it
+# module and title of a mutant -> the test that saw it, behind HANGS if it never ends
+WITNESSES = GOLDEN / "mutants.json"
+HANGS = "for ever: "
+CPU_SECONDS = 30  # a test that takes as many is taken for one that never ends
+KNOWN_TO_HANG_CPU_SECONDS = 6  # without the bug it takes less than one
 SLT_CASE = "tests/agreement/test_slt.py::"
 
 
@@ -77,16 +82,17 @@ class Mutant:
         """Fails unless a test sees the bug. update: which one does is written down anew."""
         name = f"{self.module}: {title}"
         witness = "" if update else _witnesses().get(name, "")
-        if witness and self.tried([witness]).seen:
+        limit = KNOWN_TO_HANG_CPU_SECONDS if witness.startswith(HANGS) else CPU_SECONDS
+        if witness and self.tried([witness.removeprefix(HANGS)], cpu_seconds=limit).seen:
             return
         verdict = self.tried([str(next(TESTS.rglob(name))) for name in self.tests], self.select)
         assert verdict.seen, verdict.said
         if update:
-            _write_down(name, verdict.test)
+            _write_down(name, HANGS * verdict.hangs + verdict.test)
         else:
             warnings.warn(f"{name}: seen by {verdict.test}, not by {witness or 'a test known before'}", stacklevel=2)
 
-    def tried(self, tests: Sequence[str], select: str = "") -> Verdict:
+    def tried(self, tests: Sequence[str], select: str = "", cpu_seconds: int = CPU_SECONDS) -> Verdict:
         """What these tests say of the tree with the bug."""
         source = (ROOT / (self.module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
         for old, new in ((self.old, self.new), *self.more):
@@ -102,19 +108,23 @@ class Mutant:
                 output=str(output),
                 started=str(started),
                 slt_file=_slt_file(tests),
+                cpu_seconds=cpu_seconds,
             )
             status = _status(order, self.module.split(".")[1])
             said = output.read_text(encoding="utf-8", errors="replace")[-2000:]
             test = started.read_text(encoding="utf-8") if started.exists() else ""
         # 1: tests failed.  A crash or a hang of the mutant would count too, but 2 to 5 mean that nothing was tested
-        return Verdict(status is None or status == 1 or status < 0, test, "hangs" if status is None else said)
+        hangs = status in {None, -signal.SIGXCPU, -signal.SIGKILL}
+        return Verdict(hangs or status == 1 or (status or 0) < 0, hangs, test, "hangs" if status is None else said)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether tests see a bug, the one that began last, and the end of what pytest said."""
+    """Whether tests see a bug, as one that makes them run on for ever, the one that began last, and the end of what
+    pytest said."""
 
     seen: bool
+    hangs: bool
     test: str
     said: str
 
