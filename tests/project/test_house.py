@@ -78,7 +78,7 @@ def test_files_and_tests_that_code_and_pages_name_exist() -> None:
 
 
 def test_files_that_share_memory_say_what_orders_it() -> None:
-    """Which loads and stores may not change places, and why, stands in the header: a reader cannot guess it."""
+    """Who may do what, who waits, and which loads and stores may not change places: a reader cannot guess it."""
     atomic = re.compile(r"\b(?:at_(?:load|store|add|cas|xchg)(?:_acq|_rel)?|fence|futex_\w+)\(")
     silent = []
     sharing = [p for layer in ("runtime", "connectors") for p in sorted((ROOT / "cq" / layer).rglob("*.py"))]
@@ -88,8 +88,10 @@ def test_files_that_share_memory_say_what_orders_it() -> None:
         source = path.read_text(encoding="utf-8")
         header = ast.get_docstring(ast.parse(source)) or ""
         shares = atomic.search(source) or re.search(r"^(?:Roles|Shared) {2,}", header, re.MULTILINE)
-        if shares and not re.search(r"^Order {2,}", header, re.MULTILINE):
-            silent.append(str(path.relative_to(ROOT)))
+        headings = ("Roles", "Shared", "Progress", "Order")
+        lacks = [h for h in headings if not re.search(rf"^{h} {{2,}}", header, re.MULTILINE)]
+        if shares and lacks:
+            silent.append(f"{path.relative_to(ROOT)} says nothing of {', '.join(lacks)}")
     assert not silent
 
 

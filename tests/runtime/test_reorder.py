@@ -42,6 +42,10 @@ MUTANTS = {
         "    at_store(_head_slot(buffer), 0)\n    at_add(buffer + REORDER_HEAD * 8, 1)\n",
         "    slot = _head_slot(buffer)\n    at_add(buffer + REORDER_HEAD * 8, 1)\n    at_store(slot, 0)\n",
     ),
+    "who has the flag does not look again": (
+        "        if reorder_ready(buffer) == 1:\n            return 1\n",
+        "        return 1\n",
+    ),
     "anybody reads": ("        if not at_cas(buffer + REORDER_FLAG * 8, 0, 1):\n            return 0\n", ""),
     "a ticket may be one too far ahead": (
         "    if ticket > at_load(buffer + REORDER_HEAD * 8) + mask:",
@@ -109,11 +113,14 @@ def all_leave_in_order(module, runner, tickets, **limits):
     def deliver(shared):
         buffer, log = shared
         while r.reorder_enter(buffer) == 1:
-            while (head := r.reorder_head(buffer)) != 0:
+            head = r.reorder_head(buffer)
+            assert head != 0, "who enters finds the head's result"
+            while head != 0:
                 place = at_load(log)
                 at_store(log, place + 1)
                 at_store(log + 8 + place * 8, head)
                 r.reorder_next(buffer)
+                head = r.reorder_head(buffer)
             if r.reorder_leave(buffer) == 0:
                 return
 

@@ -25,6 +25,10 @@ MUTANTS = {
         "if at_cas(ring + RING_HEAD * 8, position, position + 1):",
         "if at_store(ring + RING_HEAD * 8, position + 1) is None:",
     ),
+    "the size is counted from the other end": (
+        "    head = at_load(ring + RING_HEAD * 8)\n    return at_load(ring + RING_TAIL * 8) - head\n",
+        "    tail = at_load(ring + RING_TAIL * 8)\n    return tail - at_load(ring + RING_HEAD * 8)\n",
+    ),
 }
 
 
@@ -94,6 +98,30 @@ def positions_follow(ring_module, runner, **limits):
     return runner(setup, [r.ring_take, r.ring_take], check, **limits)
 
 
+def size_is_never_less(ring_module, runner, **limits):
+    """While one thread puts a value in before it takes one out, another sees one inside at least."""
+    r = ring_module
+
+    def setup():
+        ring = r.ring_new(4)
+        r.ring_push(ring, 1)
+        return ring
+
+    def turns(ring):
+        for value in (2, 3):
+            assert r.ring_push(ring, value) == 1 and r.ring_pop(ring) == value - 1
+
+    def check(ring, results):
+        assert 1 <= results[1] <= 4
+        r.ring_drop(ring)
+
+    return runner(setup, [turns, r.ring_size], check, **limits)
+
+
+def test_the_size_is_never_less_than_what_is_inside():
+    assert size_is_never_less(original(MODULE), explore, preemptions=2).complete
+
+
 def test_every_value_is_taken_once_in_order():
     assert every_value_once(original(MODULE), explore, preemptions=2).complete
     every_value_once(original(MODULE), wander, runs=300)
@@ -110,6 +138,7 @@ def test_a_planted_bug_is_seen(name):
     with pytest.raises(Failure):
         positions_follow(broken, explore, preemptions=3)
         every_value_once(broken, explore, preemptions=2)
+        size_is_never_less(broken, explore, preemptions=2)
 
 
 def test_real_threads_lose_and_double_nothing():

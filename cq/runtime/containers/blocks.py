@@ -16,6 +16,7 @@ Shared    KEPT_BYTES, the free lists (cq/runtime/queues/free_list.py).
 I1        a block is in one place: with its owner, on a free list, or with the system.
                                                               tests: test_a_kept_block_has_one_owner_in_every_schedule
 I2        blocks on free lists hold at most MOST_KEPT_BYTES.                          tests: test_no_more_is_kept_than_*
+Progress  no call waits for another thread. Where no free list has a block the system is asked, which may refuse.
 Order     what an owner did to a block comes before the CAS that puts it on a free list, and the next owner's work after
           the exchange that takes it (free_list.py). KEPT_BYTES is added to before a block is put and after one is taken
           (seq_cst), so it never counts less than the free lists hold; nobody reads memory by what it says.

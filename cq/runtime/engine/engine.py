@@ -10,6 +10,8 @@ the tickets that workers have in hand.
 
 Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/runtime/engine/worker.py).  With
           threads=0, after `interrupt`, a thread that stores STATE_STOPPING as the feeder does, before `close` or never.
+Shared    what the native functions say that the feeder calls, and the two words below.
+Progress  the feeder waits for results or room, in slices of SLICE_NS, and in `close` for the tickets in hand.
 Order     the feeder calls native functions for all that it shares with workers but two words: it stores
           ADMISSION_PAUSED and STATE_STOPPING plainly, whole and aligned, which workers load at every ticket, and where
           they test many pairs for one row. What it does next (`engine_idle`) takes ADMISSION_BUSY by CAS, so that a

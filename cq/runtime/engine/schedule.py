@@ -10,6 +10,9 @@ wins; ties go to the stage nearer the sink.
     et   the stage whose queue would take longest
     qst  the first stage whose output queue is below its share of what may wait
 
+Roles     any worker chooses, when it looks for work.
+Shared    what stages measure of themselves (stage.py), and the number of items in their rings.
+Progress  no call waits.
 Order     what is measured is loaded as it happens to be (seq_cst, one word at a time): no word is read because of
           another, and a choice by numbers of different moments costs time, never rows.
 Source    Prasaad et al. (2018), section 6. They saw CT give the best throughput and LP the best latency.

@@ -6,6 +6,7 @@ Task      one kernel call under way: a state, output ports with their parcels, t
 Sending   only the one who is in turn sends: the holder of STAGE_BUSY, or the reader of the reorder buffer. A failure
           travels as an item behind the rows before it; the first to pass the last stage is the one with the smallest
           position, so failing runs are identical too.
+Roles     any number of workers run the kernel, each with a task of its own; the one in turn sends.
 Shared    STAGE_BUSY (try-lock); the metrics, added to and never read by the stage; ENGINE_OUTCOME; rings.
 I1        can_send == 1, found by the one in turn, holds until it sends.      tests: test_a_sink_that_is_not_drained_*
 I2        after a failure or the last row nothing is sent.                          tests: test_rows_before_a_failure_*
@@ -13,6 +14,8 @@ I3        an item is in the ring of the next stage before workers are woken for 
                                                                           tests: test_a_worker_that_falls_asleep_*
 I4        ENGINE_OUTCOME is stored after the last row is in its ring, and before the signal that tells of it moves: no
           other signal follows.      tests: test_who_knows_that_the_run_is_over_*, test_a_feeder_that_waits_is_told_*
+Progress  no call waits. Who may not send, because it is not in turn or the next ring is full, keeps its rows in the
+          task and goes on with other work; whoever makes room wakes workers.
 Order     send: the parcel, then the ring's cell (ring.py); then a fence, then ENGINE_WAITERS: a worker that is not in
           WAITERS yet looks at the rings again after it is. Moving EPOCH by an atomic add before the futex wake makes a
           sleeper that read it earlier return.  Results: into the ring, then UNHEARD is loaded; who signals stores

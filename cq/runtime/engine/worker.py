@@ -4,8 +4,12 @@ The whole engine runs by `work_once`: `threads=0` calls it until nothing moves, 
 How a stage is served is the affair of its way (cq/runtime/engine/ways/).
 
 Roles     any number of workers; one at a time in admission.
+Shared    EPOCH  moved by whoever has made work.  WAITERS  workers that sleep or are about to.  SIGNAL, LISTENERS  the
+          same for the feeder.  ADMISSION_BUSY (try-lock).
 I1        a worker goes to sleep only when a look at everything after it had announced itself found nothing.
                                                                        tests: test_no_wakeup_is_lost
+Progress  a worker waits only in the futex, when nothing is left to do, and for whoever makes work; the feeder only for
+          results or room.
 Order     sleep: EPOCH is loaded, WAITERS raised (seq_cst), then everything is looked at again, then the futex compares
           EPOCH. Wake (stage.py): the work, a fence, WAITERS. Raising and looking, publishing and asking are a store
           and a load of two words: one of the two sides sees the other.

@@ -18,6 +18,8 @@ I1        serials are given once, in merge order, whatever the record batches an
 I2        MINIMUM never falls, and no closing time is passed without a CLOSE.            tests: test_every_passed_*
           The watermarks of a ticket's rows are the minimum at each.                     tests: test_watermarks_*
 I3        a ticket has at most ADMISSION_BATCH_ROWS rows and of one loan a source.       tests: test_a_ticket_*
+Progress  no call waits: where the next row of a source is not known yet, nothing is cut, and who pushes the next loan
+          wakes workers.
 Order     all words but five are plain, and belong to the holder of ADMISSION_BUSY (worker.py). ADMISSION_ENDED is
           stored (seq_cst) before BUSY is given back; who reads 1 without the lock finds nothing to admit, and that
           stays so. ADMISSION_PAUSED is loaded before every ticket. LOAN_USERS: raised while admission still uses the

@@ -5,10 +5,12 @@ Loan      one record batch as native code sees it: its ArrowArray (C Data Interf
 Item      what queues hold: a ticket cut from loans, a parcel of rows between two stages, or a failure passing through.
           It begins with the words of a batch (abi.BATCH_*), so a kernel takes it as it is.
 
+Roles     the feeder opens loans and gives them back; whoever has admission or a ticket uses them.
 Shared    LOAN_USERS  tickets and the admission that still need the loan.
 I1        a loan is given back when nobody uses it, and only by the feeder.     tests: test_a_batch_is_given_back_once_*
 I2        VARCHAR bytes of a loan are readable for STRING_SLACK_BYTES past their end.
                                                                           tests: test_strings_at_the_end_of_a_page_*
+Progress  no call waits: a loan that is still in use is looked at again when the feeder comes by.
 Order     a ticket's last look at a loan comes before its `at_add(LOAN_USERS, -1)` (seq_cst); the feeder loads 0, then
           gives the loan back. A ticket is emptied before it is put home (pool.py).
 """

@@ -15,6 +15,7 @@ I3        of the accesses to a row one is LATEST, whatever transaction it is of.
                                                             tests: test_transactions_in_chains_give_the_rows_of_one_loop
 I4        an entry of a table is written by the one that has its row LATEST, when all that read it are done.
                                                             tests: test_every_schedule_of_chains_*
+Progress  nothing here waits. Who finds ACCESS_DONE not stored goes on with other transactions (chains.py).
 Order     lists, links and images are plain: written in one phase and read in the next (chains.py). A row is written to
           its version, and to its table where it is the last one, then ACCESS_DONE = 1 (release); who waits for it loads
           DONE (acquire), then the row.

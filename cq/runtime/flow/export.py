@@ -5,6 +5,9 @@ three buffers for each child. Arrow calls the release function when the last ref
 whatever thread; the parcel then returns to its depot. Buffers are lent as they are when the rows fill them well, else
 the rows are copied into a parcel of their size, so that a result of three rows does not hold memory for thousands.
 
+Roles     the feeder lends a parcel; any thread may be the last reader, and calls the release function.
+Shared    DEPOT_BYTES and what parcel.py says.
+Progress  no call waits.
 Order     Arrow's release call may come from any thread: that the last reader's loads come before it is Arrow's affair
           (its count of references), what follows is `parcel_return` (parcel.py). DEPOT_BYTES is added to, and read for
           metrics only.

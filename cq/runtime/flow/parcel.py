@@ -10,6 +10,7 @@ Shared    DEPOT_FREE  free list of idle parcels.  DEPOT_USERS  parcels that exis
 I1        a parcel is with its owner or idle in its depot, never both.  tests: test_a_parcel_that_came_back_is_taken_*
 I2        after the engine is gone, the last parcel takes the depot with it.
                                                             tests: test_a_parcel_that_comes_back_while_its_depot_*
+Progress  no call waits. A port gets a new parcel where its depot has no idle one, and is refused without memory.
 Order     return: the parcel is cleared, the depot has a user more (seq_cst), the free list has the parcel (CAS), then a
           look at CLOSED. close: CLOSED = 1, then the free list is emptied, then the depot has a user less. Putting and
           looking are a store and a load of two words, as closing and emptying are, so none may be weaker than seq_cst:

@@ -8,6 +8,7 @@ I1        a ticket is delivered once, after all lower ones.                     
 I2        put(t) refuses when t >= head + capacity; put(head) never refuses.      tests: test_head_always_fits
 I3        a result that could be delivered is not left behind: when a put and a leave overlap, the one of them that
           comes second sees it.                                                   tests: test_no_result_is_left_behind
+I4        who becomes the reader finds the head's result.                          tests: test_no_result_is_left_behind
 Progress  no call waits; a thread that finds a reader goes on with other work.
 Order     put: slot (seq_cst), then the flag by CAS.  leave: flag = 0 (seq_cst), then slot. Both pairs are
           store-then-load of different words, so neither store may be weaker than seq_cst.

@@ -8,6 +8,7 @@ I1        a value that was pushed is taken once, and takes of one thread see pus
 I2        at most `capacity` values are inside; a push beyond that refuses.  tests: test_push_refuses_when_full
 I3        takes number the values 0, 1, 2 … in the order of their pushes: the position is a ticket.
                                                                           tests: test_positions_follow_the_pushes
+I4        `ring_size` is never less than what is inside.   tests: test_the_size_is_never_less_than_what_is_inside
 Progress  no call waits. A push or take repeats only when another thread's step succeeded. While a push is between its
           claim and its publication the ring can look empty; whoever relies on a value being there rescans after the
           publication (workers are woken after a push, never before).
