@@ -165,3 +165,21 @@ def test_super_means_the_base_of_a_record_with_slots() -> None:
             return super().name + " too"
 
     assert (Method(1, (2, 3)).total(), Property(1).name) == (6, "kept too")
+
+
+def test_a_class_of_many_records_builds_them_as_it_built_the_first() -> None:
+    for options in OPTIONS:
+        of, plain = written(records, options), written(dataclasses, options)
+        for n in range(200):
+            assert repr(of.Higher(x=n, seen=[n])) == repr(plain.Higher(x=n, seen=[n])) or options.get("repr") is False
+        assert of.Higher.__init__ is not of.Loose.__init__, "it has no constructor of its own"
+        for _ in range(2):
+            assert seen(of, options) == seen(plain, options)
+
+
+def test_what_is_wrong_with_the_values_is_told_as_python_tells_it() -> None:
+    for arguments, message in (((), "missing 1 required"), ((1, (), 3), "takes from 2 to 3 positional arguments")):
+        with pytest.raises(TypeError, match=message):
+            Kept(*arguments)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        Kept(1, z=2)  # type: ignore[call-arg]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as t
 
 from cq.lang.arrow_buffers import booleans, numbers, text_scalar, valid
@@ -28,6 +27,8 @@ def array_of_lists(column: pa.ListArray) -> pa.Array:
     elements = column.flatten()
     texts = t.is_string(elements.type)
     if texts:
+        import pyarrow.compute as pc  # half as much as pyarrow itself, and most queries have no lists of texts
+
         there, elements = valid(elements), pc.coalesce(elements, text_scalar(""))
     else:
         there = valid(elements)
