@@ -62,10 +62,10 @@ else:
 
         fields: all of them by name, those of the bases first.  given: those that the constructor takes, first the
         `places` that it takes by position.  compared: returns a tuple of what makes a record equal to another one.
-        built: how many records have been built without a constructor of the class's own.
+        built: how many records have been built without a constructor of the class's own.  kind: the class.
         """
 
-        __slots__ = ("built", "checks", "compared", "fields", "given", "names", "places", "shown", "unasked")
+        __slots__ = ("built", "checks", "compared", "fields", "given", "kind", "names", "places", "shown", "unasked")
 
         def __init__(self, fields, checks):
             self.built = 0
@@ -84,6 +84,8 @@ else:
 
         def complete(self, given, named):
             """Return a value for each of `names`, or None where they cannot be given so."""
+            if not named and len(given) == len(self.names) == self.places:
+                return given
             values = list(given)
             for f in self.given[len(given) :]:
                 value = named.get(f.name, MISSING)
@@ -93,13 +95,13 @@ else:
             rest = self.names[len(given) :]
             return values if len(given) <= self.places and named.keys() <= {*rest} else None
 
-        def constructor(self, kind):
-            """Return a function that puts what it is given into the fields of a record of this class."""
+        def constructor(self):
+            """Return a function that puts what it is given into the fields of a record of the class."""
             made = tuple(i for i, f in enumerate(self.given) if f.default_factory is not MISSING)
             code = _constructor_code(self.places, len(self.names) - self.places, made, bool(self.unasked), self.checks)
             own = {_parameter(i): name for i, name in enumerate(self.names)}
             code = code.replace(
-                co_qualname=f"{kind.__qualname__}.__init__",
+                co_qualname=f"{self.kind.__qualname__}.__init__",
                 co_varnames=tuple(own.get(name, name) for name in code.co_varnames),
                 co_consts=tuple(own.get(value, value) for value in code.co_consts),
             )
@@ -136,23 +138,24 @@ else:
             return lambda record: ()
         return attrgetter(*(names if len(names) > 1 else names * 2))  # of one name, attrgetter returns no tuple
 
-    def _init(self, /, *given, **named):
-        shape = self.__shape__
-        shape.built += 1
-        values = given
-        if named or len(given) != len(shape.names) or len(given) != shape.places:
-            values = shape.complete(given, named)
-        if values is None or shape.built > MANY:  # it says what is wrong with the values
-            kind = next(base for base in type(self).__mro__ if vars(base).get("__init__") is _init)
-            kind.__init__ = shape.constructor(kind)
-            kind.__init__(self, *given, **named)
-            return
-        for name, value in zip(shape.names, values):  # noqa: B905  # as many, and `strict` costs
-            _put(self, name, value)
-        for f in shape.unasked:
-            _put(self, f.name, f.standard())
-        if shape.checks:
-            self.__post_init__()
+    def _first_constructor(shape):
+        """Return the constructor of a class of which few records have been built."""
+
+        def __init__(self, /, *given, **named):
+            shape.built += 1
+            values = shape.complete(given, named) if shape.built <= MANY else None
+            if values is None:  # many have been; or something is wrong with the values, and that one says what
+                shape.kind.__init__ = shape.constructor()
+                shape.kind.__init__(self, *given, **named)
+                return
+            for name, value in zip(shape.names, values):  # noqa: B905  # as many, and `strict` costs
+                _put(self, name, value)
+            for f in shape.unasked:
+                _put(self, f.name, f.standard())
+            if shape.checks:
+                self.__post_init__()
+
+        return __init__
 
     def _repr(self):
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__shape__.shown)
@@ -187,7 +190,7 @@ else:
         shape = _RecordShape(_inherited(kind) | own, hasattr(kind, "__post_init__"))
         methods = {
             "__shape__": shape,
-            "__init__": _init,
+            "__init__": _first_constructor(shape),
             "__match_args__": shape.names[: shape.places],
         }
         if repr:
@@ -201,7 +204,9 @@ else:
         }  # a class with __eq__ has __hash__ None
         methods = {name: method for name, method in methods.items() if name not in said}
         if slots:
-            return _with_slots(kind, methods, ("__weakref__",) if weakref_slot else ())
+            shape.kind = _with_slots(kind, methods, ("__weakref__",) if weakref_slot else ())
+            return shape.kind
+        shape.kind = kind
         for name, method in methods.items():
             setattr(kind, name, method)
         for f in own.values():

@@ -19,7 +19,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What collecting has made stays to the end: no collection of garbage looks at it again."""
+    """What collecting has made stays to the end: no collection of garbage looks at it again.
+
+    Later ones come less often than Python's own 700 objects apart: they took a twelfth of the time of all tests.
+    """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 

@@ -167,8 +167,10 @@ class Printer:
         if isinstance(value, float):
             assert not math.isnan(value), "NaN has no literal"
             return repr(value).replace("inf", "1e309")
-        assert -(2**63) < value < 2**63 or (isinstance(value, Word) and value.name), "a constant beyond 64 bits"
-        return self._constant_name(value) if isinstance(value, Word) and value.name else repr(value)
+        if isinstance(value, Word) and value.name:
+            return self._constant_name(value)
+        assert -(2**63) < value < 2**63, "a constant beyond 64 bits"
+        return repr(value)
 
     def _constant_name(self, word: Word) -> str:
         """The name of a number. Two numbers of one name get different ones."""

@@ -76,7 +76,7 @@ def _maker_of(node: ast.AST) -> Maker:
     values = _list_of([getattr(node, name) for name in node._fields])
     if isinstance(node, ast.stmt):
         statement = type(node)
-        return lambda fills: statement(*values(fills), lineno=0)  # `unparse` looks for a line number
+        return lambda fills: statement(*values(fills), lineno=0)
     kind = type(node)
     return lambda fills: kind(*values(fills))
 
@@ -155,7 +155,7 @@ class Writer:
         self.signatures[name] = f"i64({', '.join(['i64'] * len(names))})"
 
     def adopt(self, definition: ast.FunctionDef, signature: str) -> None:
-        """Take in a function written elsewhere: the body of a registry entry. It is verified with the rest."""
+        """Take in a function written elsewhere: the body of a registry entry. It is checked with the rest."""
         self.functions.append(definition)
         self.signatures[definition.name] = signature
 
@@ -242,7 +242,7 @@ class Writer:
         self.code(f"{LINE_MARK}(NUMBER, WHAT)", NUMBER=number, WHAT=self.marks.index(what))
 
     def finish(self, globals_: Iterable[str]) -> str:
-        """The module's source, verified: only `globals_`, own functions, own locals and named constants are named."""
+        """The module's source, checked: only `globals_`, own functions, own locals and named constants are named."""
         for function in self.functions:
             _drop_idle(function.body)
         return Printer({*globals_, "range", "int", "float", "bool"}, self.marks).module(self.functions)

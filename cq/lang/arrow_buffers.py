@@ -26,20 +26,20 @@ Truths = npt.NDArray[np.bool_]
 def from_numpy(values: npt.NDArray[Any], missing: Truths | None = None) -> pa.Array:
     """An array of truths, or of numbers as they lie in memory, which is not copied. missing: true where NULL stands."""
     if values.dtype == np.bool_:
-        return pa.Array.from_buffers(pa.bool_(), len(values), [_present(missing), _bits_of(values)])
+        return pa.Array.from_buffers(pa.bool_(), len(values), [validity(missing), _bits_of(values)])
     return of_type(pa.from_numpy_dtype(values.dtype), values, missing)
 
 
 def of_type(type_: pa.DataType, values: npt.NDArray[Any], missing: Truths | None = None) -> pa.Array:
     """An array of this type, whose values lie in memory as these numbers do."""
     content = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(type_, len(values), [_present(missing), content])
+    return pa.Array.from_buffers(type_, len(values), [validity(missing), content])
 
 
 def list_array(elements: pa.Array, sizes: npt.NDArray[Any], missing: Truths | None = None) -> pa.Array:
     """Lists of so many elements each, one behind the other; of those that are missing none."""
     ends = pa.py_buffer(np.concatenate(([0], np.cumsum(sizes))).astype(np.int32))
-    return pa.Array.from_buffers(pa.list_(elements.type), len(sizes), [_present(missing), ends], children=[elements])
+    return pa.Array.from_buffers(pa.list_(elements.type), len(sizes), [validity(missing), ends], children=[elements])
 
 
 # -- arrays of Python's values ----------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def text_array(texts: Sequence[str | None]) -> pa.StringArray:
     if ends[-1] > MOST_TEXT_BYTES:
         raise OverflowError(f"{ends[-1]} bytes of text in one array")
     offsets, content = pa.py_buffer(np.array(ends, np.int32)), pa.py_buffer(b"".join(encoded))
-    return pa.StringArray.from_buffers(len(texts), offsets, content, _present(missing_in(texts)))
+    return pa.StringArray.from_buffers(len(texts), offsets, content, validity(missing_in(texts)))
 
 
 @lru_cache(maxsize=64)
@@ -68,14 +68,13 @@ def boolean_array(values: Sequence[bool | None]) -> pa.Array:
 
 def number_array(type_: pa.DataType, values: Sequence[float | None]) -> pa.Array:
     """Numbers, times or dates, from the numbers that this type holds."""
-    held = f"{'f' if pa.types.is_floating(type_) else 'i'}{type_.bit_width // 8}"
-    return of_type(type_, np.array([0 if v is None else v for v in values], held), missing_in(values))
+    return of_type(type_, np.array([0 if v is None else v for v in values], _held(type_)), missing_in(values))
 
 
 def decimal_array(type_: pa.DataType, unscaled: Sequence[int | None]) -> pa.Array:
     """Values of a decimal128, from the integers that their digits are."""
     content = b"".join((v or 0).to_bytes(16, "little", signed=True) for v in unscaled)
-    return pa.Array.from_buffers(type_, len(unscaled), [_present(missing_in(unscaled)), pa.py_buffer(content)])
+    return pa.Array.from_buffers(type_, len(unscaled), [validity(missing_in(unscaled)), pa.py_buffer(content)])
 
 
 def missing_in(values: Sequence[object]) -> Truths:
@@ -83,7 +82,8 @@ def missing_in(values: Sequence[object]) -> Truths:
     return np.array([v is None for v in values], np.bool_)
 
 
-def _present(missing: Truths | None) -> pa.Buffer | None:
+def validity(missing: Truths | None) -> pa.Buffer | None:
+    """The bits of Arrow's validity; None where nothing is missing."""
     return None if missing is None or not missing.any() else _bits_of(~missing)
 
 
@@ -94,10 +94,10 @@ def _bits_of(values: Truths) -> pa.Buffer:
 # -- back to numpy ----------------------------------------------------------------------------------------------------
 
 
-def bits(buffer: pa.Buffer, offset: int, length: int) -> Truths:
-    """Bits offset..offset+length of a buffer, least significant first."""
+def bits(buffer: pa.Buffer | None, offset: int, length: int) -> Truths:
+    """Bits offset..offset+length of a buffer, least significant first; an array without values may have none."""
     first = offset // 8
-    raw = np.frombuffer(buffer, np.uint8)[first : (offset + length + 7) // 8]
+    raw = np.frombuffer(buffer or b"", np.uint8)[first : (offset + length + 7) // 8]
     return np.unpackbits(raw, count=offset % 8 + length, bitorder="little")[offset % 8 :].view(np.bool_)
 
 
@@ -114,12 +114,18 @@ def numbers(array: pa.Array, under_null: int | None = None) -> npt.NDArray[Any]:
 
     under_null: what stands for NULL; by default whatever lies there.
     """
-    held = np.dtype(f"{'f' if pa.types.is_floating(array.type) else 'i'}{array.type.bit_width // 8}")
+    held = _held(array.type)
     content = array.buffers()[1]
     values = np.frombuffer(content or b"", held)[array.offset :][: len(array)]
     if under_null is None or not array.null_count:
         return values
     return np.where(valid(array), values, held.type(under_null))
+
+
+def _held(type_: pa.DataType) -> np.dtype[Any]:
+    """What numpy calls the numbers that values of this type lie in memory as."""
+    floating, unsigned = pa.types.is_floating(type_), pa.types.is_unsigned_integer(type_)
+    return np.dtype(f"{'f' if floating else 'u' if unsigned else 'i'}{type_.bit_width // 8}")
 
 
 def booleans(array: pa.Array) -> Truths:

@@ -78,6 +78,19 @@ def test_arrays_of_numpy_are_not_copied_and_have_nulls_where_told() -> None:
     assert ab.from_numpy(numbers, np.zeros(10, np.bool_)).null_count == 0
 
 
+@pytest.mark.parametrize("type_", [pa.uint8(), pa.uint32(), pa.uint64(), pa.int16(), pa.float32()], ids=str)
+def test_numbers_come_back_as_they_are(type_: pa.DataType) -> None:
+    most = 2**type_.bit_width - 1 if pa.types.is_unsigned_integer(type_) else 100
+    array = pa.array([1, None, most, 0], type_)
+    assert ab.numbers(array.slice(1), 7).tolist() == [7, most, 0] and ab.numbers(array)[2] == most
+    assert ab.numbers(pa.array([], type_)).tolist() == []
+
+
+def test_arrays_without_values_may_have_no_buffers() -> None:
+    truths, numbers = (pa.Array.from_buffers(t, 0, [None, None]) for t in (pa.bool_(), pa.int64()))
+    assert len(ab.booleans(truths)) == len(ab.valid(truths)) == len(ab.numbers(numbers, 0)) == 0
+
+
 def test_more_text_than_an_array_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ab, "MOST_TEXT_BYTES", 3)
     assert len(ab.text_array(["ab", "c"])) == 2

@@ -149,7 +149,7 @@ def test_a_field_without_a_default_behind_one_with_one_is_refused() -> None:
         @records.dataclass
         class _Behind:
             first: int = 0
-            second: int  # type: ignore[misc]
+            second: int  # type: ignore[misc]  # which type checkers refuse, too
 
 
 def test_super_means_the_base_of_a_record_with_slots() -> None:
@@ -182,4 +182,20 @@ def test_what_is_wrong_with_the_values_is_told_as_python_tells_it() -> None:
         with pytest.raises(TypeError, match=message):
             Kept(*arguments)
     with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
-        Kept(1, z=2)  # type: ignore[call-arg]
+        Kept(1, z=2)  # type: ignore[call-arg]  # which type checkers refuse, too
+
+
+def test_a_constructor_of_the_class_itself_builds_on_that_of_its_base() -> None:
+    for module in (records, dataclasses):
+
+        @module.dataclass(slots=True)
+        class Two(Kept):
+            z: int = 0
+
+            def __init__(self, x: int, z: int) -> None:
+                Kept.__init__(self, x)
+                object.__setattr__(self, "z", z)
+
+        for n in range(200):  # more than it takes for a constructor of the base's own
+            two = Two(n, 5)
+            assert (two.x, two.y, two.z) == (n, (), 5)

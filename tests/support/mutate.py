@@ -88,7 +88,7 @@ class Mutant:
         verdict = self.tried([str(next(TESTS.rglob(name))) for name in self.tests], self.select)
         assert verdict.seen, verdict.said
         if update:
-            _write_down(name, HANGS * verdict.hangs + verdict.test)
+            _write_down(name, HANGS + verdict.test if verdict.hangs else verdict.test)
         else:
             warnings.warn(f"{name}: seen by {verdict.test}, not by {witness or 'a test known before'}", stacklevel=2)
 

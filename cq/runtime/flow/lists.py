@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as t
 
-from cq.lang.arrow_buffers import booleans, numbers, text_scalar, valid
+from cq.lang.arrow_buffers import booleans, numbers, text_scalar, valid, validity
 
 WORD_DIGITS = 18  # of a decimal that takes one word
 MOST_BYTES = 2**31 - 1  # of a column: its offsets have 32 bits
@@ -54,7 +54,7 @@ def array_of_lists(column: pa.ListArray) -> pa.Array:
     if offsets[-1] > MOST_BYTES:
         raise pa.ArrowCapacityError("a batch of arrays takes more than 2 GiB")
     return pa.Array.from_buffers(
-        pa.binary(), len(column), [_bitmap(valid(column)), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+        pa.binary(), len(column), [validity(~valid(column)), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
     )
 
 
@@ -77,7 +77,7 @@ def lists_of_array(column: pa.BinaryArray, type_: pa.ListType) -> pa.Array:
     else:
         elements = _elements([words[shape.places + n] for n in range(shape.width)], type_.value_type, missing)
     lengths = pa.py_buffer(shape.firsts.astype(np.int32))
-    return pa.Array.from_buffers(type_, rows, [_bitmap(given), lengths], children=[elements])
+    return pa.Array.from_buffers(type_, rows, [validity(~given), lengths], children=[elements])
 
 
 class _Shape:
@@ -126,7 +126,7 @@ def _texts(shape: _Shape, words: Words, data: npt.NDArray[np.uint8], missing: np
     befores = _sums(sizes)
     offsets = np.concatenate([np.zeros(1, np.int64), ends + np.repeat(befores[:-1], shape.counts)])
     content = data[shape.text_places(offsets)]
-    parts = [_bitmap(~missing), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
+    parts = [validity(missing), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
     return pa.Array.from_buffers(pa.string(), len(missing), parts)
 
 
@@ -154,7 +154,6 @@ def _words(elements: pa.Array) -> list[Words]:
 
 def _elements(parts: list[Words], type_: pa.DataType, missing: npt.NDArray[np.bool_]) -> pa.Array:
     """The elements that have these words."""
-    bitmap = _bitmap(~missing)
     low = parts[0]
     content: Any
     if t.is_decimal(type_):
@@ -165,14 +164,9 @@ def _elements(parts: list[Words], type_: pa.DataType, missing: npt.NDArray[np.bo
         content = low.view(np.float64).astype(np.float32 if t.is_float32(type_) else np.float64)
     else:
         content = low.astype(f"i{type_.bit_width // 8}")
-    return pa.Array.from_buffers(type_, len(low), [bitmap, pa.py_buffer(np.ascontiguousarray(content))])
+    return pa.Array.from_buffers(type_, len(low), [validity(missing), pa.py_buffer(np.ascontiguousarray(content))])
 
 
 def _sums(sizes: Words) -> Words:
     """The sums of the first 0, 1, … sizes."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
-
-
-def _bitmap(there: npt.NDArray[np.bool_]) -> pa.Buffer | None:
-    """The bits of Arrow's validity; none where all are valid."""
-    return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))

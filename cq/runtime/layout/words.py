@@ -8,7 +8,7 @@ A structure is declared at the top of the module that owns it, a word a line; no
     HEAP_WORDS = _heap.size()
 
 A module whose words generated code touches calls `name_words(globals())` behind them. To everybody who computes with it
-a `Word` is the int it stands for; the writer of generated code prints its name (cq/codegen/writer.py).
+a `Word` is the int it stands for; generated code is printed with its name (cq/codegen/printing.py).
 """
 
 from __future__ import annotations
