@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,12 @@ def pytest_collection_finish() -> None:
     """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test compiles its queries quickly, unless it is of what the optimiser makes of them."""
+    optimised = item.get_closest_marker("optimised") or item.get_closest_marker("long")
+    os.environ["CQ_OPTIMISE"] = "" if optimised else "little"
 
 
 @pytest.fixture(autouse=True, scope="session")

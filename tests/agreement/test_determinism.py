@@ -8,6 +8,8 @@ from determinism import QUERIES, disagreements, prepared, run, runs
 from cq.connectors.sinks.writers import MemorySink, result_schema
 from cq.engines.query import run_query
 
+pytestmark = pytest.mark.optimised
+
 NAMES = sorted(p.stem for p in QUERIES.glob("*.cq"))
 ROWS, SMALL_ROWS = 20_000, 1_000
 

@@ -23,6 +23,8 @@ from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.workloads import WORKLOADS
 
+pytestmark = pytest.mark.optimised
+
 Row = tuple[Any, ...]
 FOLDER = QUERIES / "nexmark"
 # 25 s of the auction house, of every 50 events a person, three auctions and 46 bids; auctions last up to 16 s

@@ -32,6 +32,7 @@ def counts_of(chunk: Chunk) -> dict[str, Any]:
     return counts
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("chunk", COMPILED, ids=lambda c: f"seeds {c.first}")
 def test_compiled_plans_are_the_reference(chunk: Chunk) -> None:
     counts = counts_of(chunk)

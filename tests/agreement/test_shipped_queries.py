@@ -20,6 +20,8 @@ from cq.reference.engine import run
 from cq.workloads import WORKLOADS
 from cq.workloads.linear_road.oracle import simple_tolls
 
+pytestmark = pytest.mark.optimised
+
 Row = tuple[Any, ...]
 TYPE, TIME, VID, SPD, XWAY, LANE, DIR, SEG, POS, QID = range(10)
 US = 1_000_000

@@ -36,7 +36,9 @@ def in_turn(cases: Iterable[int], most: int) -> set[int]:
 # What the gate compiles and gives to Spark: one of 16 corners, and every other case of the other files.
 GATE = in_turn((n for n in RUNNING if n in CORNERS), 16) | in_turn((n for n in RUNNING if n not in CORNERS), 2)
 LONG = {*RUNNING} - GATE
-COMPILED = [pytest.param(n, marks=[pytest.mark.long] * (n in LONG)) for n in RUNNING if CASES[n].file not in FORMS]
+OPTIMISED = in_turn(GATE, 4)
+MARKS = {n: [pytest.mark.long] * (n in LONG) + [pytest.mark.optimised] * (n in OPTIMISED) for n in RUNNING}
+COMPILED = [pytest.param(n, marks=MARKS[n]) for n in RUNNING if CASES[n].file not in FORMS]
 
 CUTS = {1: (1,), 3: (2, 1), 4096: ()}  # batch rows -> sizes of the record batches that are handed in
 

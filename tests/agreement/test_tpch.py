@@ -18,6 +18,8 @@ from spark_fixture import spark  # noqa: F401
 import cq
 from cq.workloads import WORKLOADS
 
+pytestmark = pytest.mark.optimised
+
 duckdb = pytest.importorskip("duckdb")
 
 FOLDER = QUERIES / "tpch"

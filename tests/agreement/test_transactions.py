@@ -15,6 +15,8 @@ from paths import QUERIES
 
 from cq.workloads import WORKLOADS
 
+pytestmark = pytest.mark.optimised
+
 EVENTS, FEWER, MOST = 10_000, 1_000, 1_000_000
 KEYS = ("accounts", "records", "goods")
 SHARED = {"partitions": 8, "several": 0.5}

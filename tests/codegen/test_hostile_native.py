@@ -89,6 +89,7 @@ def test_text_stays_a_literal_in_sql_for_spark(payload: str) -> None:
         assert "DROP" not in outside and "spark.x" not in outside, outside
 
 
+@pytest.mark.optimised
 def test_a_huge_list_of_values_is_searched_in_reasonable_code() -> None:
     began = time.process_time()
     values = ", ".join(str(n * 7) for n in range(3_000))

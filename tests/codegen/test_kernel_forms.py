@@ -43,6 +43,8 @@ from cq.records import replace
 from cq.reference.evaluate import evaluate
 from cq.runtime.base.simulation import memory
 
+pytestmark = pytest.mark.optimised
+
 SEED = 20_26
 TYPES = (
     BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(7, 2), decimal(18, 0), decimal(18, 18),

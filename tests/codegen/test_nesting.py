@@ -32,6 +32,7 @@ def test_case_has_as_many_branches_as_one_likes() -> None:
     agrees(f"SELECT {case_of(98)} AS v FROM t;", [(n, "a") for n in (-1, 0, 7, 8, 9, 97, 98, None)])
 
 
+@pytest.mark.optimised
 def test_four_hundred_branches_compile_in_seconds() -> None:
     """8 s on quiet cores, 12 s while others use their caches; what this guards against takes minutes."""
     rows: list[tuple[object, ...]] = [(n, "a") for n in (-1, 0, 7, 8, 9, 399, 400, None)]

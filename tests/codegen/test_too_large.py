@@ -18,6 +18,8 @@ from cq.connectors.inputs import Inputs
 from cq.runtime.base import kernel, link
 from cq.runtime.layout.pipeline import Pipeline
 
+pytestmark = pytest.mark.optimised
+
 ROWS = {"k": [1, 1, 2]}
 
 
@@ -84,9 +86,31 @@ def test_more_than_there_is_time_for_is_refused(text: str, code: str) -> None:
     assert refused.value.code == code
 
 
-def test_large_code_is_optimised_little_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("why", ["large", "wished"])
+def test_code_that_is_optimised_little_gives_the_same(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Prepared(STREAM + "SELECT v, COUNT(*) AS n, SUM(k * 7919) AS k, MEDIAN(k) AS m FROM s GROUP BY v;")
     made.give({"s": [(n, n % 3, n) for n in range(50)]})
+    efforts = noted_efforts(monkeypatch)
+    if why == "large":
+        monkeypatch.setattr(link, "LARGE_LINES", 10)
+    else:
+        monkeypatch.setenv("CQ_OPTIMISE", "little")
+    assert made.native(Way(0, 7)) == made.reference()
+    assert efforts == [0]
+
+
+def test_code_optimised_little_is_not_that_of_a_usual_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Prepared(STREAM + "SELECT v, COUNT(*) AS n, SUM(k * 7907) AS k FROM s GROUP BY v;")
+    made.give({"s": [(1, 2, 3)]})
+    efforts = noted_efforts(monkeypatch)
+    for wish in ("little", "", "little", ""):
+        monkeypatch.setenv("CQ_OPTIMISE", wish)
+        made.native(Way(0, 7))
+    assert efforts == [0, 3]
+
+
+def noted_efforts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How hard LLVM tries, of each module that is compiled from now on; nothing is found in the object cache."""
     kernel.library()  # compiled before, if it is at all
     efforts = []
     tuned = link.llvm.create_pipeline_tuning_options
@@ -96,10 +120,8 @@ def test_large_code_is_optimised_little_and_gives_the_same(monkeypatch: pytest.M
         return tuned(speed_level=speed_level)
 
     monkeypatch.setattr(link.llvm, "create_pipeline_tuning_options", noted)
-    monkeypatch.setattr(link, "LARGE_LINES", 10)
     monkeypatch.setattr(kernel, "object_cache", Forgetful)
-    assert made.native(Way(0, 7)) == made.reference()
-    assert efforts == [0]
+    return efforts
 
 
 class Forgetful:

@@ -25,6 +25,8 @@ from cq.runtime.base.ops import add_ovf, ld_i64, st_f64, st_i64, wadd
 from cq.runtime.base.restricted import TranslationError
 from cq.runtime.base.simulation import Memory
 
+pytestmark = pytest.mark.optimised
+
 STAGE = """
 def half(x):
     return x * 0.5

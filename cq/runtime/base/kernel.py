@@ -30,6 +30,7 @@ from cq.runtime.base.modules import (
     borrowed,
     inline_texts,
     key_of,
+    optimises_little,
     shipped,
     source_of,
     translator_name,
@@ -121,11 +122,16 @@ def _numba() -> ByNumba:
 
 
 def _object(
-    key: str, texts: list[str], entries: dict[str, str], inline: Mapping[str, str], target: Processor | None = None
+    key: str,
+    texts: list[str],
+    entries: dict[str, str],
+    inline: Mapping[str, str],
+    target: Processor | None = None,
+    little: bool = False,
 ) -> ObjectCode:
     """The object of these translated functions with the ops they use inlined."""
     used = {name for text in texts for name in re.findall(rf'@"?{intrinsics.symbol("")}(\w+)"?', text)}
-    code = link([*texts, intrinsics.prelude(used)], frozenset(entries.values()), target)
+    code = link([*texts, intrinsics.prelude(used)], frozenset(entries.values()), target, little)
     return ObjectCode(key, entries, undefined_symbols(code), code, json.dumps(inline, sort_keys=True))
 
 
@@ -318,13 +324,14 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
     runtime = library()
     callable_names = sorted(entries)
     code = _COMMENT.sub("", source)
-    key = key_of("stage", translator_name(), runtime.key, code, sorted(signatures.items()), callable_names)
+    little = optimises_little()
+    key = key_of("stage", translator_name(), little, runtime.key, code, sorted(signatures.items()), callable_names)
     with _LOADING:
         if key not in _stages:
             path = object_cache().source_path(key)
             made = object_cache().get(key)
             if made is None:
-                made = _compile_source(source, path, signatures, callable_names, key)
+                made = _compile_source(source, path, signatures, callable_names, key, little)
                 object_cache().put(made, source)
             _stages[key] = LoadedStage(key, runtime.code.load(made), path)
         return _stages[key]
@@ -334,7 +341,9 @@ _stages: dict[str, LoadedStage] = {}
 _COMMENT = re.compile(r"[ \t]*#[^\n]*")  # generated sources hold no texts in which a # could stand
 
 
-def _compile_source(source: str, path: str, signatures: Mapping[str, str], entries: list[str], key: str) -> ObjectCode:
+def _compile_source(
+    source: str, path: str, signatures: Mapping[str, str], entries: list[str], key: str, little: bool
+) -> ObjectCode:
     scope = {**stage_scope(signatures), **stage_constants(source)}
     trees = _functions(source)
     assert trees.keys() == signatures.keys(), "every function of a generated source has a signature"
@@ -347,7 +356,7 @@ def _compile_source(source: str, path: str, signatures: Mapping[str, str], entri
         tell(QUERY, len(texts), len(own))
         texts.append(_text(function, own))
     texts += _copied(texts, library().inline_texts)
-    return _object(key, texts, {name: own[name].symbol for name in entries}, {})
+    return _object(key, texts, {name: own[name].symbol for name in entries}, {}, little=little)
 
 
 def _copied(texts: list[str], inline: Mapping[str, str]) -> list[str]:

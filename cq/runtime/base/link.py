@@ -90,19 +90,26 @@ def identity(target: Processor | None = None) -> list[str]:
     return [llvm.get_default_triple(), made.cpu, made.features]
 
 
-def link(texts: Iterable[str], exports: frozenset[str], target: Processor | None = None) -> bytes:
-    """One object file of these modules; only `exports` can be called from outside it."""
+def link(
+    texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, little: bool = False
+) -> bytes:
+    """One object file of these modules; only `exports` can be called from outside it.
+
+    little: optimise as little as where code is large, which takes a third of the time.
+    """
     texts = list(texts)
-    machine = target_machine(target, 0 if _is_large(texts) else _OPTIMISE)
-    code = bytes(machine.emit_object(optimised(texts, exports, target)))
+    little = little or _is_large(texts)
+    machine = target_machine(target, 0 if little else _OPTIMISE)
+    code = bytes(machine.emit_object(optimised(texts, exports, target, little)))
     if raising := [name.removeprefix(RAISES) for name in undefined_symbols(code) if name.startswith(RAISES)]:
         raise LinkError(f"native code cannot raise, but {', '.join(raising)} can")
     return code
 
 
-def optimised(texts: Iterable[str], exports: frozenset[str], target: Processor | None = None) -> Any:
+def optimised(
+    texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, little: bool = False
+) -> Any:
     """One optimised module of these modules."""
-    texts = list(texts)
     machine = target_machine(target)
     module = llvm.parse_assembly("")
     module.name = "cq"
@@ -118,7 +125,7 @@ def optimised(texts: Iterable[str], exports: frozenset[str], target: Processor |
             function.linkage = "internal"
             if function.name.endswith(".body"):
                 function.add_function_attribute("alwaysinline")
-    if _is_large(texts):
+    if little:
         _optimise_a_little(module, machine)
         return module
     options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISE)

@@ -39,6 +39,11 @@ def translator_name() -> str:
     return NUMBA if os.environ.get("CQ_TRANSLATOR") == NUMBA else DIRECT
 
 
+def optimises_little() -> bool:
+    """Whether code of queries is made in a third of the time and runs at half the speed: CQ_OPTIMISE says `little`."""
+    return os.environ.get("CQ_OPTIMISE") == "little"
+
+
 # -- keys ------------------------------------------------------------------------------------------------------------
 
 
