@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cq.compiler.passes import Compiled
+from cq.connectors.asked import Opened
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.memory import read_memory
 from cq.connectors.rules import Rules
@@ -66,7 +67,7 @@ class Job:
             self._demand_open(stream)
             declared = self._streams[stream]
             pieces = read_memory(data, stream, Rules.of(declared), first=self._rows[stream] + 1)
-            source = PiecedSource(stream, pieces, self._bad[stream])
+            source = PiecedSource(stream, Opened(pieces, None, None), self._bad[stream])
             timer = self._steps.timer(stream)
             if timer is not None:
                 source.time_by(timer)

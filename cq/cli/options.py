@@ -17,7 +17,7 @@ from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text
 from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.once import told_of_waiting
-from cq.connectors.options import SOURCE_OPTIONS
+from cq.connectors.registry import SOURCES
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean, printable
 from cq.planner.binding.parameters import Untyped
 from cq.planner.binding.settings import SETTINGS, Setting, setting_value, takes, unknown_setting
@@ -133,7 +133,7 @@ def _refuse_misspelt_query(argument: str) -> None:
 
 def input_options(given: Sequence[str]) -> dict[str, dict[str, str]]:
     """Options by stream, those of every stream under ""; CQ0207 for one that no input has."""
-    known = {key for connector in ("file", "stdin") for key in SOURCE_OPTIONS[connector]} - {"path"}
+    known = {key for connector in ("file", "stdin") for key in SOURCES[connector].options} - {"path"}
     found: dict[str, dict[str, str]] = {}
     for key, value in (_pair(g, "-w", "[STREAM.]OPTION=VALUE") for g in given):
         stream, _, option = key.rpartition(".")

@@ -264,7 +264,7 @@ def schema(
 
 def _of_the_file(given: Sequence[str]) -> dict[str, str]:
     """The options of -w. CQ0207 and CQ0208 for what a file does not take."""
-    from cq.connectors.options import SOURCE_OPTIONS
+    from cq.connectors.registry import SOURCES
     from cq.planner.binding.stream_options import check_options
 
     by_stream = input_options(given)
@@ -276,7 +276,7 @@ def _of_the_file(given: Sequence[str]) -> dict[str, str]:
     if options.pop("follow", "false") == "true":
         cause = "cq schema reads what a file has now, and does not follow it"
         raise UsageError(Diagnostic("CQ0207", cause, help=("leave the option out, and add it to what is printed",)))
-    check_options({**options, "path": "-"}, (), SOURCE_OPTIONS, NOWHERE, "file")
+    check_options({**options, "path": "-"}, (), SOURCES, NOWHERE, "file")
     return {key: value for key, value in options.items() if key != "connector"}
 
 

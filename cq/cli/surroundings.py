@@ -43,13 +43,13 @@ def gen(workload: str | None, parameters: Sequence[str], output: str, format_: s
     values = dict(_parameter(p) for p in parameters)
     batches = chosen.generate(**values)
 
-    from cq.connectors.inference import fields_of
+    from cq.connectors.schemas import columns_of
     from cq.connectors.sinks.targets import OutputClosed
     from cq.connectors.sinks.writers import open_sink
     from cq.lang.schema import Field
 
     options = {"path": output, **({"format": format_} if format_ else {})}
-    fields = [f for f in fields_of(chosen.schema) if isinstance(f, Field)]
+    fields = [f for f in columns_of(chosen.schema) if isinstance(f, Field)]
     sink = open_sink(fields, options, FileAccess(Path.cwd()))
     rows = 0
     try:

@@ -1,7 +1,7 @@
 """Where rows come from and where they go.
 
-`open_source` and `infer` for streams, `open_sink` for outputs; what they take and give is in `protocol.py`, the options
-of every connector in `options.py`. Nothing here knows plans or engines. Names are loaded when used.
+`open_source` and `infer` for streams, `open_sink` for outputs; what they take and give is in `protocol.py`, and every
+connector is an entry of `registry.py`. Nothing here knows plans or engines. Names are loaded when used.
 """
 
 from __future__ import annotations

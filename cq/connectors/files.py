@@ -10,20 +10,30 @@ from functools import partial
 from typing import BinaryIO
 
 from cq.connectors.access import FileAccess
+from cq.connectors.asked import Asked, Opened
+from cq.connectors.followed import Followed, is_followed
 from cq.connectors.formats import FORMATS, codec_of, format_of, with_ending
 from cq.connectors.headers import columns_said
 from cq.connectors.narrow import spread
 from cq.connectors.native_file import native
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.once import Once, is_pipe
-from cq.connectors.options import option
 from cq.connectors.packed import unpacked
 from cq.connectors.pipes import read_pipe
 from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.readings.protocol import TextReading, reading_of
+from cq.connectors.registry import option
 from cq.connectors.rules import Rules
 from cq.connectors.several import Lacking, lacking
 from cq.records import replace
+
+
+def open_files(asked: Asked) -> Opened:
+    """The rows of the files of a path or pattern; of a file that is followed, those to come, too."""
+    assert asked.path is not None, "files without a path"
+    read = Followed if is_followed(asked.options) else Files
+    files = read(asked.path, asked.options, asked.rules, asked.access, asked.natives)
+    return Opened(files.pieces(), files, asked.rules.nothing())
 
 
 class Files:

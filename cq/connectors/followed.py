@@ -19,9 +19,9 @@ from typing import BinaryIO
 from cq.connectors.access import FileAccess, is_pattern, is_written
 from cq.connectors.formats import FORMATS, codec_of, format_of, with_ending
 from cq.connectors.natives import NONE, Natives
-from cq.connectors.options import option
 from cq.connectors.protocol import RECORD_BYTES, Piece, Place, damaged
 from cq.connectors.readings.protocol import TextReading, reading_of
+from cq.connectors.registry import option
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError
 

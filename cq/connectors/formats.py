@@ -67,7 +67,7 @@ def _problems(format_: Format) -> Iterator[str]:
     for key, said in (*format_.options.items(), *format_.sink_options.items()):
         yield from (f"its option {key} {problem}" for problem in said.problems())
     yield from (
-        f"{place} names no module and attribute" for place in (format_.reading, format_.sink) if not _is_there(place)
+        f"{place} names no module and attribute" for place in (format_.reading, format_.sink) if not is_there(place)
     )
     for other in FORMATS.values():
         yield from (f"{ending} is an ending of {other.name}" for ending in format_.endings if ending in other.endings)
@@ -78,7 +78,7 @@ def _problems(format_: Format) -> Iterator[str]:
         yield from (f"its option {key} is another one than that of {other.name}" for key in again)
 
 
-def _is_there(place: str) -> bool:
+def is_there(place: str) -> bool:
     """Whether there is such a module; that it has the attribute is known when it is loaded."""
     module, _, attribute = place.partition(":")
     try:

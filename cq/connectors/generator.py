@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from cq.connectors.access import FileAccess
 from cq.connectors.arrow.source import arrow_pieces
-from cq.connectors.options import SOURCE_OPTIONS
+from cq.connectors.asked import Asked, Opened
+from cq.connectors.natives import Twins
 from cq.connectors.protocol import Piece
-from cq.connectors.rules import Rules
+from cq.connectors.registry import SOURCES
+from cq.connectors.schemas import Columns, columns_of
 
-if TYPE_CHECKING:
-    from cq.workloads.registry import Build
-
-Twins = Callable[[str], "Build | None"]  # the faster way to make a workload's rows, by its name, where there is one
-
-_OURS = frozenset(SOURCE_OPTIONS["generator"]) - {"rows"}
+_OURS = frozenset(SOURCES["generator"].options) - {"rows"}
 
 
 def generate(options: Mapping[str, str], twins: Twins | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -37,7 +34,41 @@ def generate(options: Mapping[str, str], twins: Twins | None = None) -> tuple[pa
     return workload.schema, workload.generate_by(twin or workload.build, parameters)
 
 
-def read_generator(options: Mapping[str, str], name: str, rules: Rules, twins: Twins | None = None) -> Iterator[Piece]:
-    """The rows of a workload as pieces."""
-    schema, batches = generate(options, twins)
-    return arrow_pieces(schema, batches, f"<{name}>", rules)
+def columns_of_workload(options: Mapping[str, str], access: FileAccess, stream: str) -> Columns:
+    """The columns of the workload that the options name."""
+    return columns_of(generate(options)[0])
+
+
+def open_generator(asked: Asked) -> Opened:
+    """The rows of a workload."""
+    schema, batches = generate(asked.options, asked.natives.twins)
+    pieces = arrow_pieces(schema, batches, f"<{asked.stream}>", asked.rules)
+    if "rows" not in asked.options:
+        return Opened(pieces, None, asked.rules.nothing())
+    counted = CountedPieces(pieces, int(asked.options["rows"]))
+    return Opened(counted, counted, asked.rules.nothing())
+
+
+class CountedPieces:
+    """Pieces of which it is known how many rows they have together."""
+
+    def __init__(self, pieces: Iterator[Piece], total: int) -> None:
+        self._pieces, self._total = pieces, total
+        self._rows = 0
+
+    def __iter__(self) -> Iterator[Piece]:
+        return self
+
+    def __next__(self) -> Piece:
+        piece = next(self._pieces)
+        self._rows += piece.batch.num_rows
+        return piece
+
+    def share_done(self) -> float | None:
+        return min(1.0, self._rows / self._total) if self._total else None
+
+    def stop(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is open."""

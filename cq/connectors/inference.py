@@ -14,55 +14,56 @@ import pyarrow as pa
 from cq.connectors.access import FileAccess
 from cq.connectors.csv.blocks import Readable
 from cq.connectors.followed import is_followed
-from cq.connectors.formats import codec_of, format_of, with_ending
-from cq.connectors.generator import generate
+from cq.connectors.formats import codec_of, format_of, loaded, with_ending
 from cq.connectors.memory import as_reader
-from cq.connectors.mixed import is_mixed, unheld
 from cq.connectors.native_file import native
-from cq.connectors.nested import flat_schema
 from cq.connectors.once import Looked, Once, is_pipe
-from cq.connectors.options import option
 from cq.connectors.packed import unpacked
 from cq.connectors.pipes import told, typed_source, unreadable
 from cq.connectors.readings.protocol import TextReading, reading_of
+from cq.connectors.registry import SOURCES, option
+from cq.connectors.schemas import Columns, columns_of
 from cq.connectors.several import FileColumns, of_all, of_first, unites
 from cq.connectors.stdin import NAME as STDIN_NAME
 from cq.connectors.stdin import standard_input
 from cq.connectors.waiting import LOOK_BYTES, WaitingNotice, end_of_rows
 from cq.errors import CqError, Diagnostic, UsageError
 from cq.faces import face
-from cq.lang.schema import Field, Unheld
-from cq.lang.types import VARCHAR, from_arrow
 
-Inferred = tuple[Field | Unheld, ...]
 ROWS_FOR_NAMES = "100"  # of a file that is only asked for its columns: fields of JSON may be missing in some rows
 
 
-def infer(options: Mapping[str, str], access: FileAccess | None = None, stream: str = "") -> Inferred:
+def infer(options: Mapping[str, str], access: FileAccess | None = None, stream: str = "") -> Columns:
     """The columns of the source a WITH clause describes. CSV and JSON are guessed from their first rows.
 
     stream: what it is called, for whoever is told that a pipe keeps us waiting.
     """
     allowed = access or FileAccess(Path.cwd())
-    match options.get("connector", "file"):
-        case "file" if options.get("path"):
-            return infer_file(options["path"], options, allowed, stream)
-        case "generator":
-            return fields_of(generate(options)[0])
-        case "stdin":
-            return _pipe_columns(standard_input(), STDIN_NAME, options, stream)
-        case other:
-            declare = "declare its columns: CREATE STREAM … (column TYPE, …); cq schema FILE prints those of a file"
-            help = tuple(h for h in (declare, face().giving(stream)) if h)
-            raise UsageError(Diagnostic("CQ0602", f"a stream from {other} has no schema of its own", help=help))
+    connector = SOURCES[options.get("connector", "file")]
+    if not connector.columns:
+        declare = "declare its columns: CREATE STREAM … (column TYPE, …); cq schema FILE prints those of a file"
+        help = tuple(h for h in (declare, face().giving(stream)) if h)
+        raise UsageError(Diagnostic("CQ0602", f"a stream from {connector.name} has no schema of its own", help=help))
+    found: Columns = loaded(connector.columns)(options, allowed, stream)
+    return found
 
 
-def infer_given(given: Any, name: str) -> Inferred:
+def columns_of_files(options: Mapping[str, str], access: FileAccess, stream: str) -> Columns:
+    """The columns of the files that the options name."""
+    return infer_file(options["path"], options, access, stream)
+
+
+def columns_of_stdin(options: Mapping[str, str], access: FileAccess, stream: str) -> Columns:
+    """The columns of what comes by standard input, which is still there for who reads it next."""
+    return _pipe_columns(standard_input(), STDIN_NAME, options, stream)
+
+
+def infer_given(given: Any, name: str) -> Columns:
     """The columns of an object in memory."""
-    return fields_of(as_reader(given, None, name).schema)
+    return columns_of(as_reader(given, None, name).schema)
 
 
-def infer_file(path: str, options: Mapping[str, str], access: FileAccess, stream: str = "") -> Inferred:
+def infer_file(path: str, options: Mapping[str, str], access: FileAccess, stream: str = "") -> Columns:
     """The columns of a file, or of the first file of a pattern that is not empty, or of all its files
     (cq/connectors/several.py). stream: as for `infer`."""
     paths = access.expand(path)
@@ -112,7 +113,7 @@ def _file_columns(path: str, options: Mapping[str, str], access: FileAccess) -> 
 
 def _of_schema(path: str, schema: pa.Schema, guessed: bool) -> FileColumns:
     without_values = frozenset(f.name for f in schema if pa.types.is_null(f.type))
-    return FileColumns(path, fields_of(schema), without_values, guessed)
+    return FileColumns(path, columns_of(schema), without_values, guessed)
 
 
 def _is_empty(path: Path) -> bool:
@@ -124,7 +125,7 @@ def _is_empty(path: Path) -> bool:
     return stat.S_ISREG(status.st_mode) and not status.st_size
 
 
-def _pipe_columns(file: Once, name: str, options: Mapping[str, str], stream: str) -> Inferred:
+def _pipe_columns(file: Once, name: str, options: Mapping[str, str], stream: str) -> Columns:
     """The columns of what can be read only once, and is still there for who reads it next."""
     said = with_ending(options, name)
     waiting = WaitingNotice(name, stream, said, lambda reading, rows: _guessed(reading, Looked(rows, True), name, said))
@@ -136,14 +137,14 @@ def _pipe_columns(file: Once, name: str, options: Mapping[str, str], stream: str
                 waiting.reading = reading
                 return _guessed(reading, _first_rows(text, reading, said, waiting), name, said)
             with typed_source(file, name, kind, reading) as source:
-                return fields_of(reading.schema(source, name))
+                return columns_of(reading.schema(source, name))
     except OSError as e:
         raise unreadable(name, e) from None
 
 
-def _guessed(reading: TextReading, head: Looked, name: str, options: Mapping[str, str]) -> Inferred:
+def _guessed(reading: TextReading, head: Looked, name: str, options: Mapping[str, str]) -> Columns:
     found = reading.guess(head, name, options)
-    return fields_of(found) if isinstance(found, pa.Schema) else found
+    return columns_of(found) if isinstance(found, pa.Schema) else found
 
 
 def _first_rows(
@@ -163,16 +164,3 @@ def _first_rows(
         if most and (end := end_of_rows(found, reading, options, most)):
             return Looked(found[:end], ended=True)
     return Looked(found, ended=False)
-
-
-def fields_of(schema: pa.Schema) -> Inferred:
-    """The columns of an Arrow schema as SQL columns, the fields of its structs among them."""
-    return tuple(_held(f) or unheld(f) for f in flat_schema(schema))
-
-
-def _held(column: pa.Field) -> Field | None:
-    if is_mixed(column):
-        return None
-    as_text = pa.types.is_null(column.type) or pa.types.is_binary(column.type)
-    type_ = VARCHAR if as_text else from_arrow(column.type)
-    return Field(column.name, type_, column.nullable) if type_ is not None else None

@@ -10,12 +10,14 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors.arrow.source import arrow_pieces
+from cq.connectors.asked import Asked, Opened
 from cq.connectors.mixed import in_words, mixed, untaken
 from cq.connectors.nested import flat_batch, flat_row, flat_schema, tops_of
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import Piece, told_apart
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError, did_you_mean
+from cq.faces import face
 from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
 from cq.lang.zones import zone_of
@@ -236,6 +238,16 @@ def _guessed(values: list[Any], field: Field, name: str, way: str) -> pa.Array:
         return pa.array(values)
     except (pa.ArrowException, TypeError, OverflowError):
         raise _several_types(name, field.name, values, way) from None
+
+
+def open_memory(asked: Asked) -> Opened:
+    """The rows of the object that a program gave; CQ0602 where none was given."""
+    if asked.given is None:
+        ways = (face().giving(asked.stream), "declare where its rows are: WITH (path = '…')")
+        raise UsageError(
+            Diagnostic("CQ0602", f"stream {asked.stream} has no source", help=tuple(way for way in ways if way))
+        )
+    return Opened(read_memory(asked.given, asked.stream, asked.rules), None, None)
 
 
 def read_memory(given: Any, name: str, rules: Rules, first: int = 1) -> Iterator[Piece]:

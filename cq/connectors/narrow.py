@@ -10,8 +10,8 @@ from collections.abc import Set as AbstractSet
 
 import pyarrow as pa
 
-from cq.connectors.options import option
 from cq.connectors.protocol import DeclaredStream
+from cq.connectors.registry import SOURCES, option
 from cq.lang.expressions import Expr, remap
 from cq.lang.schema import Field
 from cq.lang.types import to_arrow
@@ -39,8 +39,8 @@ def narrowed(stream: DeclaredStream, used: AbstractSet[int]) -> Narrowed | None:
     """The stream with the columns that are used; None for one that has to be read as it stands: its columns were
     declared, it uses all of them, or without one of them another would be told by its name or number."""
     options = dict(stream.options)
-    from_rows = stream.rows is not None or options.get("connector") == "generator"
-    if not stream.inferred or from_rows or len(used) == len(stream.fields):
+    narrows = stream.rows is None and SOURCES[options.get("connector", "file")].narrows
+    if not stream.inferred or not narrows or len(used) == len(stream.fields):
         return None
     if option(options, "header") == "false" or len({f.name.lower() for f in stream.fields}) < len(stream.fields):
         return None

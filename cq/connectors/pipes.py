@@ -18,10 +18,10 @@ from cq.connectors.formats import FORMATS, codec_of, ending_format, with_ending
 from cq.connectors.native_file import native
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.once import Once, Peeked
-from cq.connectors.options import option
 from cq.connectors.packed import unpacked
 from cq.connectors.protocol import Piece, damaged, to_nobody
 from cq.connectors.readings.protocol import TextReading, TypedReading, reading_of, texts
+from cq.connectors.registry import option
 from cq.connectors.rules import Rules
 
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from cq.connectors.conversion import match_columns
-from cq.connectors.options import BY_NAME, option
 from cq.connectors.protocol import ColumnNames
+from cq.connectors.registry import BY_NAME, option
 from cq.connectors.rules import Rules
 from cq.errors import DataError, Diagnostic
 from cq.lang.schema import Field, Unheld

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
-from collections.abc import Iterator, Mapping
 
-from cq.connectors.natives import NONE, Natives
+from cq.connectors.asked import Asked, Opened
 from cq.connectors.once import Once
 from cq.connectors.pipes import read_pipe
-from cq.connectors.protocol import Piece
-from cq.connectors.rules import Rules
 
 NAME = "<stdin>"
 
@@ -19,6 +18,27 @@ def standard_input() -> Once:
     return Once.of(sys.stdin.fileno(), owned=False)
 
 
-def read_stdin(options: Mapping[str, str], rules: Rules, natives: Natives = NONE) -> Iterator[Piece]:
-    """The rows of standard input as pieces."""
-    yield from read_pipe(standard_input(), NAME, options, rules, natives)
+def open_stdin(asked: Asked) -> Opened:
+    """The rows of standard input."""
+    pieces = read_pipe(standard_input(), NAME, asked.options, asked.rules, asked.natives)
+    return Opened(pieces, Redirected(), asked.rules.nothing())
+
+
+class Redirected:
+    """Standard input: a file behind `<` has a size and a position, a pipe has neither."""
+
+    def share_done(self) -> float | None:
+        try:
+            descriptor = sys.stdin.fileno()
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or not status.st_size:
+                return None
+            return min(1.0, os.lseek(descriptor, 0, os.SEEK_CUR) / status.st_size)
+        except (OSError, ValueError):
+            return None
+
+    def stop(self) -> None:
+        """A read of a silent pipe cannot be called back."""
+
+    def close(self) -> None:
+        """It is not ours."""

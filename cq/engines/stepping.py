@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from cq.compiler.passes import Compiled
+from cq.connectors.asked import Opened
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import EventTimer, SourceBatch
@@ -197,4 +198,4 @@ class NativeSteps:
 
 def _no_feed(stream: SourceDef) -> Feed:
     """The feed of a stream whose rows are pushed: it has none of its own."""
-    return Feed(stream, PiecedSource(stream.name, iter(()), BadRows("fail")), Progress())
+    return Feed(stream, PiecedSource(stream.name, Opened(iter(()), None, None), BadRows("fail")), Progress())

@@ -27,7 +27,7 @@ from cq.connectors import formats
 from cq.connectors.access import FileAccess
 from cq.connectors.generator import _OURS
 from cq.connectors.option_kinds import OptionDef, OptionKind
-from cq.connectors.options import SINK_OPTIONS
+from cq.connectors.registry import SINKS, SOURCES, SinkConnector, SourceConnector, register_sink, register_source
 from cq.connectors.sinks.writers import open_sink
 from cq.entries import BadEntry, refuse
 from cq.lang import aggregates, functions
@@ -73,6 +73,14 @@ def container(of: containers.Container = TABLE, **changes: Any) -> Callable[[], 
 def file_format(of: formats.Format = CSV, **changes: Any) -> Callable[[], object]:
     bare = {"name": "probe", "endings": {}, "magics": (), "options": {}, "sink_options": {}}
     return lambda: formats.register(replace(of, **{**bare, **changes}))
+
+
+def source(of: SourceConnector = SOURCES["file"], **changes: Any) -> Callable[[], object]:
+    return lambda: register_source(replace(of, **{"name": "probe", **changes}))
+
+
+def sink(of: SinkConnector = SINKS["file"], **changes: Any) -> Callable[[], object]:
+    return lambda: register_sink(replace(of, **{"name": "probe", **changes}))
 
 
 def runner(of: runners.Runner = LOOP, **changes: Any) -> Callable[[], object]:
@@ -198,6 +206,12 @@ REFUSED: dict[str, Callable[[], object]] = {
     "format probe: cq.probe.probe:sink names no module": file_format(sink="cq.probe.probe:sink"),
     "format probe: cq.connectors.sinks.writers names no module": file_format(sink="cq.connectors.sinks.writers"),
     "format csv: there is another format of that name": file_format(name="csv"),
+    "source probe: cq.probe:opened names no module": source(open="cq.probe:opened"),
+    "source probe: cq.probe:columns names no module": source(columns="cq.probe:columns"),
+    "source probe: its option way has no choices": source(options={"way": OptionDef(OptionKind.CHOICE, "")}),
+    "source file: there is another source of that name": source(name="file"),
+    "sink probe: cq.connectors.sinks.writers names no module": sink(open="cq.connectors.sinks.writers"),
+    "sink file: there is another sink of that name": sink(name="file"),
     "workload bids: there is another workload of that name": workload(name="bids"),
     "workload probe: is not described": workload(description=""),
     "workload probe: `build` takes rows, which is no parameter": workload(parameters={}),
@@ -248,10 +262,11 @@ def loaded() -> tuple[set[str], set[str]]:
 
 
 def test_entries_are_checked_when_they_are_loaded(loaded: tuple[set[str], set[str]]) -> None:
-    expected = {"functions", "kernel forms", "recipes of aggregates", "reasons", "option path of file"}
+    expected = {"functions", "kernel forms", "recipes of aggregates", "reasons"}
     named = {
         "function": functions.SCALARS, "aggregate": aggregates.AGGREGATES, "container": containers.containers(),
         "runner": runners.runners(), "format": formats.FORMATS, "workload": WORKLOADS, "rule": rules.RULES,
+        "source": SOURCES, "sink": SINKS,
         "recipe of an aggregate": recipes.RECIPES, "kernel form": forms.FORMS, "pure kernel form": forms.PURE,
     }  # fmt: skip
     expected |= {f"{kind} {name}" for kind, registry in named.items() for name in registry}
@@ -294,8 +309,8 @@ def test_what_a_setting_may_be_is_said_of_each(setting: str, names: tuple[str, .
     assert not [name for name in names if f"'{name}'" not in SETTINGS[setting]]
 
 
-@pytest.mark.parametrize("name", SINK_OPTIONS)
+@pytest.mark.parametrize("name", SINKS)
 def test_a_connector_whose_options_are_listed_opens_a_sink(name: str, tmp_path: Path) -> None:
     """One that `open_sink` does not know would be accepted by `cq check`, and end in CQ0999."""
-    options = {"connector": name} | ({"path": "rows.csv"} if "path" in SINK_OPTIONS[name] else {})
+    options = {"connector": name} | ({"path": "rows.csv"} if "path" in SINKS[name].options else {})
     open_sink([Field("k", BIGINT, True)], options, FileAccess(tmp_path)).abort()

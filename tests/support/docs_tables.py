@@ -12,8 +12,7 @@ from paths import QUERIES
 from cq.cli import COMMANDS
 from cq.cli.surroundings import all_limits
 from cq.compiler.passes import compile
-from cq.connectors.option_kinds import OptionDef
-from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS
+from cq.connectors.registry import SINKS, SOURCES, Connector
 from cq.errors import CODES, CqError, SourceText
 from cq.grammar.parser import parse
 from cq.lang import aggregates, casts, functions
@@ -235,24 +234,24 @@ def error_codes() -> str:
     return rows("code | meaning", ((code(c), words(text)) for c, text in CODES.items()))
 
 
-def _options(connectors: Mapping[str, Mapping[str, OptionDef]]) -> str:
+def _options(connectors: Mapping[str, Connector]) -> str:
     body = []
-    for connector, options in connectors.items():
+    for name, connector in connectors.items():
         body += [
-            (code(connector), code(name), words(o.doc), words(o.allowed), "required" if o.required else code(o.default))
-            for name, o in options.items()
-        ] or [(code(connector), "", "no options", "", "")]
+            (code(name), code(key), words(o.doc), words(o.allowed), "required" if o.required else code(o.default))
+            for key, o in connector.options.items()
+        ] or [(code(name), "", "no options", "", "")]
     return rows("connector | option | meaning | value | default", body)
 
 
 @table
 def source_options() -> str:
-    return _options(SOURCE_OPTIONS)
+    return _options(SOURCES)
 
 
 @table
 def sink_options() -> str:
-    return _options(SINK_OPTIONS)
+    return _options(SINKS)
 
 
 @table

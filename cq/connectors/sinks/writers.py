@@ -13,8 +13,8 @@ import pyarrow as pa
 from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.csv.source import CsvOptions
 from cq.connectors.formats import CODECS, FORMATS, WRITTEN, codec_of, ending_format, loaded, options_of_ending
-from cq.connectors.options import SINK_OPTIONS
 from cq.connectors.protocol import Sink
+from cq.connectors.registry import SINKS
 from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows, not_numbers
 from cq.connectors.sinks.partitioned import Partitioned, partition_columns
 from cq.connectors.sinks.targets import (
@@ -32,6 +32,7 @@ from cq.faces import face
 from cq.grammar import inline
 from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
+from cq.records import dataclass
 
 _ENDINGS_WRITTEN = tuple(ending for ending, codec in CODECS.items() if codec in WRITTEN)
 ROW_GROUP_ROWS = 131_072  # of a Parquet file: engines read row groups in parallel, and each costs some kilobytes
@@ -55,7 +56,7 @@ def format_for(path: str, given: str = "", piped: bool = False) -> str:
         return given.lower()
     format_ = ending_format(path)
     if piped and not format_:
-        return SINK_OPTIONS["stdout"]["format"].default
+        return SINKS["stdout"].options["format"].default
     if not format_:
         cause = f'the ending of "{path}" names no format'
         raise UsageError(Diagnostic("CQ0602", cause, help=(f"say which: -f {', '.join(FORMATS)}",)))
@@ -74,25 +75,51 @@ def open_sink(
     reserved: files that must not be written, by (device, inode).  endless: nobody knows whether the rows end, so a file
     keeps those that came when the run ends before they do.
     """
-    schema = result_schema(fields)
-    match _connector(options):
-        case "discard":
-            return Discard()
-        case "memory":
-            return MemorySink(schema)
-        case "stdout":
-            path = STDIN
-        case "file":
-            path = options["path"]
-            if access.resolve(path) == Path(os.devnull):
-                return Discard()
-        case other:
-            raise AssertionError(f"nothing opens a sink of connector {other}")
+    opener = loaded(SINKS[_connector(options)].open)
+    opened: Sink = opener(Output(fields, options, access, reserved, endless))
+    return opened
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a sink connector is asked to open: as for `open_sink`."""
+
+    fields: Sequence[Field]
+    options: Mapping[str, str]
+    access: FileAccess
+    reserved: frozenset[tuple[int, int]]
+    endless: bool
+
+
+def open_discard(asked: Output) -> Sink:
+    """A sink whose rows go nowhere."""
+    return Discard()
+
+
+def open_memory(asked: Output) -> Sink:
+    """A sink that keeps its rows for a program."""
+    return MemorySink(result_schema(asked.fields))
+
+
+def open_stdout(asked: Output) -> Sink:
+    """Standard output as a sink."""
+    return _written(STDIN, asked)
+
+
+def open_file(asked: Output) -> Sink:
+    """A file, or files for the values of some columns, as a sink."""
+    path = asked.options["path"]
+    return Discard() if asked.access.resolve(path) == Path(os.devnull) else _written(path, asked)
+
+
+def _written(path: str, asked: Output) -> Sink:
+    """The sink of what a path names."""
+    fields, options, access = asked.fields, asked.options, asked.access
     piped = is_pipe(path, access)
     kind = format_for(path, options.get("format", ""), piped)
     _demand_no_months(fields, kind)
     if options.get("partition_by"):
-        return _partitioned(path, fields, options, access, reserved, endless)
+        return _partitioned(path, fields, options, access, asked.reserved, asked.endless)
     if path.endswith("/"):
         parted = ", or --partition-by COLUMN" if face().takes_options else ""
         ways = ("name a file in it", f"or partition the rows: partition_by = 'column' in WITH{parted}")
@@ -109,10 +136,10 @@ def open_sink(
         raise UsageError(Diagnostic("CQ0605", f"{format_.title} cannot be written to a pipe", help=("use -f arrow",)))
     opener: OpenSink = loaded(format_.sink)
     make = opener(path, options)
-    target: Target = open_target(path, access, reserved, grows=endless and format_.grows)
+    target: Target = open_target(path, access, asked.reserved, grows=asked.endless and format_.grows)
     if codec:
-        target = Packed(target, codec, endless)
-    return make(schema, target, endless)
+        target = Packed(target, codec, asked.endless)
+    return make(result_schema(fields), target, asked.endless)
 
 
 def _demand_no_months(fields: Sequence[Field], kind: str) -> None:
@@ -355,7 +382,7 @@ def csv_sink(path: str, options: Mapping[str, str]) -> MakeSink:
 
 def json_sink(path: str, options: Mapping[str, str]) -> MakeSink:
     """The rows as JSON lines."""
-    nan_text = options.get("nan", SINK_OPTIONS["file"]["nan"].default) == "text"
+    nan_text = options.get("nan", SINKS["file"].options["nan"].default) == "text"
     return lambda schema, target, endless: JsonLines(target, nan_text)
 
 

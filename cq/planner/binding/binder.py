@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from cq.connectors.options import BY_NAME
+from cq.connectors.registry import BY_NAME
 from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast, inline
 from cq.lang.casts import castable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS
+from cq.connectors.registry import SINKS, SOURCES
 from cq.errors import (
     NOWHERE,
     CompileError,
@@ -307,7 +307,7 @@ class Catalog:
         fields = declared_fields(columns)
         check_unique([(name, c.span) for c in columns for name in flat_names(c)])
         options = written_options(node.options, self.environment.parameters)
-        check_options(options, node.options, SINK_OPTIONS, node.name_span, "stdout")
+        check_options(options, node.options, SINKS, node.name_span, "stdout")
         sink = SinkDef(node.name, as_pairs(options), span=node.name_span)
         self.sinks[node.name] = SinkDecl(sink, fields)
 
@@ -496,10 +496,11 @@ def source_options(
     given = dict(environment.inputs.get(name, {}))
     written = told_by_topic(written)
     options = {**(still_said(written, given) if given else written), **given}
-    known = SOURCE_OPTIONS.get(connector_of(options, "memory"), {})
+    connector = SOURCES.get(connector_of(options, "memory"))
+    known = connector.options if connector is not None else {}
     options |= {key: value for key, value in environment.extra.get("", {}).items() if key in known}
     options |= environment.extra.get(name, {})
-    check_options(options, places.values(), SOURCE_OPTIONS, span, "memory")
+    check_options(options, places.values(), SOURCES, span, "memory")
     if options.get("follow") == "true":
         check_followed(options, places["follow"].value.span if "follow" in places else span)
     return options

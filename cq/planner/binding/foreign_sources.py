@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS
+from cq.connectors.registry import SINKS, SOURCES
 from cq.errors import did_you_mean
 from cq.grammar import ast
 from cq.records import replace
@@ -16,7 +16,7 @@ GRACE_HOURS = "24"  # how late rows may be in ksqlDB unless it is said
 
 def is_elsewhere(connector: str) -> bool:
     """Whether a connector is one of another system."""
-    return connector not in SOURCE_OPTIONS and connector not in SINK_OPTIONS
+    return connector not in SOURCES and connector not in SINKS
 
 
 def told_by_topic(options: Mapping[str, str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cq.connectors.options import LATE_STREAM
+from cq.connectors.registry import LATE_STREAM
 from cq.errors import compile_error
 from cq.grammar import ast, inline
 from cq.planner.operators import LateRows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from cq.connectors.options import BY_NAME
+from cq.connectors.registry import BY_NAME
 from cq.errors import NOWHERE, CompileError, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast, inline
 from cq.lang.expressions import Column, Expr, transform

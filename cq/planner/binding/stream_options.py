@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cq.connectors.option_kinds import OptionDef
-from cq.connectors.options import OPEN_CONNECTORS, ROW_OPTIONS, SOURCE_OPTIONS
+from cq.connectors.registry import ROW_OPTIONS, SOURCES, Connector
 from cq.errors import CompileError, Findings, Span, UsageError, compile_error, did_you_mean
 from cq.faces import face
 from cq.grammar import ast
@@ -76,7 +75,9 @@ def still_said(written: Options, given: Options) -> dict[str, str]:
     if is_elsewhere(declared):  # all the rest says where the rows are there
         return {key: value for key, value in written.items() if key in ROW_OPTIONS}
     new = given.get("connector", declared)
-    table, known = SOURCE_OPTIONS.get(new, {}), SOURCE_OPTIONS.get(declared, {})
+    here, there = SOURCES.get(new), SOURCES.get(declared)
+    table, known = (c.options if c is not None else {} for c in (here, there))
+    open_ended = there is not None and there.takes_more
     format_is_given = bool(given.get("path")) and bool(ending_format(given["path"]))
     laid = FORMATS.get(written.get("format", ""))
     by_rows = laid is not None and not laid.magics  # and that is a guess
@@ -84,7 +85,7 @@ def still_said(written: Options, given: Options) -> dict[str, str]:
     kept = {}
     for key, value in written.items():
         said = key in table and (new == declared or table[key].accepts(value))
-        unknown = key not in known and declared not in OPEN_CONNECTORS and key != "connector"
+        unknown = key not in known and not open_ended and key != "connector"
         if new != declared and key in told:  # by the first bytes of standard input
             continue
         if (said or unknown) and not (key in {"format", "compression"} and format_is_given):
@@ -95,7 +96,7 @@ def still_said(written: Options, given: Options) -> dict[str, str]:
 def check_options(
     options: dict[str, str],
     places: Iterable[ast.Option],
-    known: Mapping[str, Mapping[str, OptionDef]],
+    known: Mapping[str, Connector],
     span: Span,
     default: str,
 ) -> None:
@@ -117,14 +118,14 @@ def check_options(
                 f"{nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
             ),
         )
-    table = known[connector]
+    table = known[connector].options
     findings = Findings()
     for key, value in options.items():
         at = written.get(key)
         if key == "connector":
             continue
         if key not in table:
-            if connector in OPEN_CONNECTORS:
+            if known[connector].takes_more:
                 continue
             unknown = compile_error(
                 "CQ0207",
@@ -158,8 +159,5 @@ def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:
 
 
 def is_bounded(options: Options) -> bool:
-    """Whether the stream ends: memory, stdin and files do, but for one that is followed, a generator when it is told
-    how many rows to make."""
-    if options.get("follow") == "true":
-        return False
-    return options["connector"] != "generator" or "rows" in options
+    """Whether the stream ends, as its connector says."""
+    return SOURCES[options["connector"]].ends(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from cq.connectors.options import option
+from cq.connectors.registry import option
 from cq.errors import NOWHERE, Span
 from cq.lang.event_time import ProposedTime
 from cq.lang.expressions import Expr

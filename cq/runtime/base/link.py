@@ -90,9 +90,7 @@ def identity(target: Processor | None = None) -> list[str]:
     return [llvm.get_default_triple(), made.cpu, made.features]
 
 
-def link(
-    texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, little: bool = False
-) -> bytes:
+def link(texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, little: bool = False) -> bytes:
     """One object file of these modules; only `exports` can be called from outside it.
 
     little: optimise as little as where code is large, which takes a third of the time.
