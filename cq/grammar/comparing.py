@@ -81,6 +81,14 @@ def row_among_rows(row: RowOfValues, query: ast.Query, negated: bool, at: Span) 
     return ast.Not(among, span=at) if negated else among
 
 
+def row_and_rows(node: ast.Exists) -> tuple[tuple[ast.Expr, ...], ast.Query]:
+    """The row and the query of `(a, b) IN (SELECT …)`, as they were written."""
+    match node.query.body:
+        case ast.Select(relations=(ast.DerivedTable(query=query),), where=ast.Logical(operands=equal)):
+            return tuple(e.right for e in equal if isinstance(e, ast.Binary)), query
+    raise AssertionError("no row is sought")
+
+
 def _one_of(rows: ast.DerivedTable, where: ast.Expr, at: Span) -> ast.Query:
     """SELECT 1 FROM rows WHERE …"""
     one = ast.SelectItem(ast.NumberLiteral("1", span=at), span=at)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 from cq.grammar import ast
+from cq.grammar.comparing import row_and_rows
 from cq.grammar.lexer import NILADIC, RESERVED
 
 # How tightly an expression binds; the levels of cq.lark.
@@ -91,6 +92,8 @@ def level(node: ast.Expr) -> int:
             return _BINARY_LEVEL[op][0]
         case ast.Between() | ast.InList() | ast.InQuery() | ast.Like():
             return PREDICATE
+        case ast.Exists(possible=possible) if possible is not None:
+            return PREDICATE
         case ast.Unary():
             return UNARY
         case ast.Subscript() | ast.AtTimeZone():
@@ -113,8 +116,12 @@ def _operator(node: ast.Expr) -> str:
     match node:
         case ast.Logical(op, operands):
             return f" {op} ".join(expr(o, level(node) + 1) for o in operands)
+        case ast.Not(ast.Exists(possible=possible) as among) if possible is not None:
+            return _row_among_rows(among, negated=True)
         case ast.Not(operand):
             return f"NOT {expr(operand, NOT)}"
+        case ast.Exists():
+            return _row_among_rows(node, negated=False)
         case ast.IsTest(operand, what, negated):
             return f"{expr(operand, IS)} IS {_not(negated)}{what}"
         case ast.Binary(op, left, right):
@@ -140,6 +147,11 @@ def _operator(node: ast.Expr) -> str:
         case ast.Subscript(operand, index):
             return f"{expr(operand, POSTFIX)}[{expr(index)}]"
     raise AssertionError(f"{type(node).__name__} is not an operator")
+
+
+def _row_among_rows(node: ast.Exists, negated: bool) -> str:
+    items, inner = row_and_rows(node)
+    return f"({exprs(items)}) {_not(negated)}IN ({query(inner)})"
 
 
 def _not(negated: bool) -> str:

@@ -7,8 +7,9 @@ from itertools import pairwise
 from random import Random
 
 from grammar_trees import Trees
+from slt_coverage import all_cases
 
-from cq.errors import SourceText
+from cq.errors import CompileError, SourceText
 from cq.grammar import ast, inline
 from cq.grammar.lexer import tokenize
 from cq.grammar.parser import parse, parse_expression, parse_query, tables
@@ -65,6 +66,15 @@ def fmt(text: str) -> str:
     assert sorted(comments_of(printed)) == sorted(comments_of(text))
     assert print_script(script(printed)) == printed
     return printed
+
+
+def test_cases_of_the_slt_files_mean_the_same_when_they_are_formatted() -> None:
+    for case in all_cases()[::8]:
+        try:
+            script(case.text)
+        except CompileError:
+            continue
+        fmt(case.text)
 
 
 def test_comments_stay_where_they_were() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from cq.errors import NOWHERE
 from cq.grammar import ast
+from cq.grammar.comparing import RowOfValues, row_among_rows
 
 NAMES = ["a", "b", "ts", "time", "type", "day", "rows", "window", "order", "Mixed", "two words", 'quo"te', "é", "size"]
 TABLES = ["s", "t", "bids", "select", "Big", "value"]
@@ -48,8 +50,26 @@ class Trees:
             return self.leaf()
         makers = [
             *(self.leaf, self.column, self.unary, self.binary, self.negation, self.logical, self.is_test, self.between),
-            *(self.in_list, self.in_query, self.like, self.exists, self.scalar_query, self.cast, self.case),
-            *(self.extract, self.call, self.array, self.subscript, self.at_time_zone, self.binary, self.call),
+            *(
+                self.in_list,
+                self.in_query,
+                self.row_in_query,
+                self.like,
+                self.exists,
+                self.scalar_query,
+                self.cast,
+                self.case,
+            ),
+            *(
+                self.case,
+                self.extract,
+                self.call,
+                self.array,
+                self.subscript,
+                self.at_time_zone,
+                self.binary,
+                self.call,
+            ),
         ]
         return self.pick(makers)(depth - 1)
 
@@ -113,6 +133,10 @@ class Trees:
 
     def in_query(self, depth: int) -> Any:
         return ast.InQuery(self.expr(depth), self.query(depth), self.chance())
+
+    def row_in_query(self, depth: int) -> Any:
+        row = RowOfValues(tuple(self.some(self.expr, depth, least=2, most=3)), NOWHERE)
+        return row_among_rows(row, self.query(depth), self.chance(), NOWHERE)
 
     def like(self, depth: int) -> Any:
         escape = self.maybe(self.expr, depth)
