@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from cq.errors import CompileError, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Column, Expr, Literal, transform
+from cq.lang.expressions import Column, Expr, Literal, columns_of, transform
 from cq.planner.binding.aliases import Aliases, aliases_of
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
@@ -49,7 +49,7 @@ from cq.planner.binding.subqueries import (
 from cq.planner.binding.time_attributes import named_time
 from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, group_window, with_windows
-from cq.planner.operators import Filter, OrderKey, Project
+from cq.planner.operators import Filter, OrderKey, Project, Window
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field, replace
 
@@ -149,6 +149,8 @@ class SelectBinder:
             if not self.groups_by_window(where, [k for keys in sets or () for k in keys]):
                 return self.in_windows(where)
             self.refuse_tests_of_windowed(where)
+            if not all(self.spares_windows(p) for p in parts_of(self.select.where)):
+                return self.in_windows(where)
         keys = [k for k in order if k is not None]
         node = self.passing(self.relation.node, where, unchanged)
         overs, over_from = self.calls.overs, unchanged
@@ -254,11 +256,25 @@ class SelectBinder:
         """This SELECT over rows that are in their windows already; what WHERE asks of rows alone comes before that."""
         relation, select = self.relation, self.select
         parts = parts_of(select.where)
-        before = [p for p in parts if not holds_query(p) and not holes_of(self.where_part(p), Room.WINDOW)]
+        before = [p for p in parts if not holds_query(p) and self.is_of_rows_alone(p) and self.spares_windows(p)]
         if where is not None and before:
             relation = replace(relation, node=Filter(relation.node, self.where_part(all_of(before)), span=where.span))
             select = replace(select, where=all_of([p for p in parts if p not in before]))
         return SelectBinder(select, with_windows(relation), self.queries, self.order, self.limit, self.offset).bind()
+
+    def is_of_rows_alone(self, part: ast.Expr) -> bool:
+        """Whether a part of WHERE reads no bound of a window."""
+        return not holes_of(self.where_part(part), Room.WINDOW)
+
+    def spares_windows(self, part: ast.Expr) -> bool:
+        """Whether the windows of the rows that pass a part of WHERE are the same when the others are left out before
+        they are made. Which rows a session or a window of a number of rows has depends on its other rows, so WHERE,
+        which tests what FROM gives, comes after it: but for keys, of which all rows pass or none."""
+        assert self.relation.window is not None, "nothing to spare"
+        window = self.relation.window.window
+        if isinstance(window, Window) or self.calls.group_window is not None:
+            return True
+        return columns_of(self.where_part(part)) <= {k.index for k in window.keys or () if isinstance(k, Column)}
 
     def where_part(self, node: ast.Expr | None) -> Expr:
         """A part of WHERE that has been bound before."""
@@ -449,13 +465,25 @@ class SelectBinder:
     # --------------------------------------------------------------------------------------------------- refusals
 
     def refuse_tests_of_windowed(self, where: Conditions | None) -> None:
-        """CQ0502 for sub-queries in the WHERE of windows that are grouped."""
+        """CQ0502 for what WHERE cannot test in windows that are grouped."""
         if where is not None and not where.is_plain:
             raise compile_error(
                 "CQ0502",
                 "a sub-query cannot decide which rows come into a window: what it lets pass has no event time",
                 where.span,
                 help="test the results of the windows: write the condition in HAVING",
+            )
+        assert self.relation.window is not None, "no windows"
+        counts = isinstance(self.relation.window.window, CountWindow)
+        if where is not None and counts and not all(self.spares_windows(p) for p in parts_of(self.select.where)):
+            raise compile_error(
+                "CQ0502",
+                "WHERE tests the rows of the windows, which have been counted with the others",
+                where.span,
+                help=(
+                    "aggregate those that pass: SUM(x) FILTER (WHERE condition)",
+                    "or count only them: CREATE VIEW v AS SELECT * FROM stream WHERE condition, with TABLE v here",
+                ),
             )
 
     def refuse_ungrouped_stars(self, items: Sequence[ResultColumn], grouped: BoundGroups) -> None:
