@@ -15,11 +15,12 @@ from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount,
 from cq.grammar import ast, inline
 from cq.lang.casts import castable
 from cq.lang.schema import Unheld
-from cq.lang.types import DataType, common_type
+from cq.lang.types import NULL, DataType, common_type
 from cq.lang.zones import NO_ZONE, session_zone
 from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.arrival import in_order_of_arrival
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
+from cq.planner.binding.conversion import unsettled
 from cq.planner.binding.file_names import names_file, stream_name
 from cq.planner.binding.filled_streams import filled_streams
 from cq.planner.binding.foreign_sources import as_sink
@@ -272,9 +273,11 @@ class Binding:
                 help=f"columns of the sink: {', '.join(str(f) for f in fields)}",
             )
         by_name = {f.name: f for f in fields}
-        for given, name in zip(rows.schema.fields, names, strict=True):
+        bare = {n for n, e in enumerate(rows.exprs) if unsettled(e) == NULL} if isinstance(rows, Project) else set()
+        for n, (given, name) in enumerate(zip(rows.schema.fields, names, strict=True)):
             wanted = by_name[name]
-            if common_type(given.type, wanted.type) is None and not _assignable(given.type, wanted.type):
+            type_ = NULL if n in bare else given.type
+            if common_type(type_, wanted.type) is None and not _assignable(type_, wanted.type):
                 raise compile_error(
                     "CQ0307",
                     f'column "{name}" of sink "{node.target}" is {wanted.type}, and the query gives {given.type}',

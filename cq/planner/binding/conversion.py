@@ -61,6 +61,11 @@ def settled(expr: Expr) -> Expr:
     return convert(expr, INTEGER) if expr.type == NULL else expr
 
 
+def unsettled(expr: Expr) -> DataType:
+    """The type of an expression; of a bare NULL that of all types, though it has been settled."""
+    return NULL if isinstance(expr, Literal) and expr.value is None else expr.type
+
+
 def narrowed_integer(expr: Expr, other: DataType) -> Expr:
     """An integer constant beside a DECIMAL as the DECIMAL of its own digits, as in Spark; anything else unchanged."""
     if not (isinstance(expr, Literal) and expr.type.is_integer and other.kind is Kind.DECIMAL):

@@ -11,8 +11,9 @@ from cq.grammar.printer import print_expr
 from cq.lang.expressions import Column, Expr, Literal, substitute
 from cq.lang.functions import Failure
 from cq.lang.schema import Field
-from cq.lang.types import Kind
+from cq.lang.types import NULL, Kind
 from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.conversion import convert, unsettled
 from cq.planner.binding.declared import check_unique, declared_fields
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
@@ -139,6 +140,8 @@ def stored(binder: ExprBinder, value: Expr, field: Field) -> Expr:
     """The value as the column holds it. CQ0307 where it cannot."""
     if value.type == field.type:
         return value
+    if unsettled(value) == NULL:
+        return convert(value, field.type)
     both_texts = (value.type.kind is Kind.VARCHAR) == (field.type.kind is Kind.VARCHAR)
     if isinstance(value, Literal) or value.type.kind is Kind.NULL or both_texts:
         return binder.bind_cast(value, field.type, value.span)

@@ -8,8 +8,8 @@ from cq.errors import Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr
 from cq.lang.schema import Field
-from cq.lang.types import common_type
-from cq.planner.binding.conversion import convert
+from cq.lang.types import INTEGER, NULL, common_type
+from cq.planner.binding.conversion import convert, unsettled
 from cq.planner.plan.transactions import Emit, Step, rebuilt
 from cq.records import dataclass, replace
 
@@ -34,13 +34,13 @@ class Outputs:
         """The values as the trigger's columns: the first SELECT says their names, all of them their types."""
         if self.fields is None:
             names = [_name(item, n) for n, item in enumerate(items, 1)]
-            self.fields = tuple(Field(n, v.type, True) for n, v in zip(names, values, strict=True))
+            self.fields = tuple(Field(n, unsettled(v), True) for n, v in zip(names, values, strict=True))
             twice = next((n for n in names if names.count(n) > 1), None)
             if twice is not None:
                 raise compile_error(
                     "CQ0409", f'two columns of the trigger are named "{twice}"', span, help="give one of them an alias"
                 )
-        types = [common_type(f.type, v.type) for f, v in zip(self.fields, values, strict=False)]
+        types = [common_type(f.type, unsettled(v)) for f, v in zip(self.fields, values, strict=False)]
         if len(self.fields) != len(values) or None in types:
             raise compile_error(
                 "CQ0307",
@@ -51,9 +51,13 @@ class Outputs:
         self.fields = tuple(replace(f, type=t) for f, t in zip(self.fields, types, strict=True) if t is not None)
         return tuple(values)
 
+    def settled(self) -> tuple[Field, ...]:
+        """The columns, those of which every SELECT gives a bare NULL as INTEGER."""
+        return tuple(replace(f, type=INTEGER) if f.type == NULL else f for f in self.fields or ())
+
     def aligned(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """The steps with the rows of every SELECT in the types that hold those of all."""
-        types = [f.type for f in self.fields or ()]
+        types = [f.type for f in self.settled()]
 
         def one(step: Step) -> Step:
             if isinstance(step, Emit) and not step.into:

@@ -166,7 +166,7 @@ class BodyBinder:
         steps = self.steps(self.node.body)
         if self.outputs.fields is None:
             steps = (*steps, Emit(()))
-        return Program(self.node.name, when, self.outputs.aligned(steps), self.outputs.fields or ())
+        return Program(self.node.name, when, self.outputs.aligned(steps), self.outputs.settled())
 
     # ------------------------------------------------------------------------------------------------------- scopes
 
