@@ -430,6 +430,9 @@ WINDOW_ARGUMENTS = {
     "rows_of_count_windows": BID + "SELECT auction FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100);",
     "count_windows_by_other_keys": BID + "SELECT item, COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) "
     "GROUP BY item;",
+    "count_windows_with_where": BID
+    + "SELECT auction, SUM(price) AS s FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 10) WHERE price > 5 "
+    "GROUP BY auction;",
     "growing_by_rows": BID + "SELECT COUNT(*) FROM CUMULATE(TABLE bid, ROWS 10, ROWS 100);",
     "rows_that_are_no_number": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 50 + 50);",
     "rows_by_time": BID + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), ROWS 10, INTERVAL '1' DAY);",

@@ -172,6 +172,8 @@ class Transactions:
                     "CQ0502", f'trigger "{node.name}" cannot be fired by its own rows', node.relation_span,
                     help="name a stream or view behind ON, and write what its rows cause into the same body",
                 )  # fmt: skip
+            if node.relation in self.tables:
+                raise fired_by_a_table(node)
             if self.catalog.is_declared_below(node.relation, node.relation_span):
                 way = f"move its CREATE up, before this; where rows of {node.name} fire it, make one trigger of both"
                 raise too_early(node.relation, node.relation_span, way)
@@ -398,6 +400,17 @@ def _rows_of(trigger: BoundTrigger) -> str:
     """What a query would have to read for the trigger to run, for people."""
     filled = " or of the streams it fills" if trigger.targets else ""
     return f"its rows or those of its tables{filled}"
+
+
+def fired_by_a_table(node: ast.CreateTrigger) -> CompileError:
+    """CQ0502: a query reads the rows that a table has in the end, of which a trigger would not be meant."""
+    changes = inline.name(f"{node.relation}_changes")
+    return compile_error(
+        "CQ0502",
+        f'no statement on table "{node.relation}" fires a trigger',
+        node.relation_span,
+        help=f"fire it by what has changed: AFTER INSERT ON {changes} … WHEN (new.op = '+I')",
+    )
 
 
 def _too_late(what: str, span: Span) -> CompileError:
