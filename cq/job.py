@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cq.compiler.passes import Compiled
-from cq.connectors.asked import Opened
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.memory import read_memory
+from cq.connectors.requests import Opened
 from cq.connectors.rules import Rules
 from cq.connectors.sources import PiecedSource
 from cq.engines import stepping

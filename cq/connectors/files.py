@@ -10,7 +10,6 @@ from functools import partial
 from typing import BinaryIO
 
 from cq.connectors.access import FileAccess
-from cq.connectors.asked import Asked, Opened
 from cq.connectors.followed import Followed, is_followed
 from cq.connectors.formats import FORMATS, codec_of, format_of, with_ending
 from cq.connectors.headers import columns_said
@@ -23,12 +22,13 @@ from cq.connectors.pipes import read_pipe
 from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.readings.protocol import TextReading, reading_of
 from cq.connectors.registry import option
+from cq.connectors.requests import Opened, SourceRequest
 from cq.connectors.rules import Rules
 from cq.connectors.several import Lacking, lacking
 from cq.records import replace
 
 
-def open_files(asked: Asked) -> Opened:
+def open_files(asked: SourceRequest) -> Opened:
     """The rows of the files of a path or pattern; of a file that is followed, those to come, too."""
     assert asked.path is not None, "files without a path"
     read = Followed if is_followed(asked.options) else Files

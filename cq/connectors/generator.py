@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from cq.connectors.access import FileAccess
 from cq.connectors.arrow.source import arrow_pieces
-from cq.connectors.asked import Asked, Opened
 from cq.connectors.natives import Twins
 from cq.connectors.protocol import Piece
 from cq.connectors.registry import SOURCES
+from cq.connectors.requests import Opened, SourceRequest
 from cq.connectors.schemas import Columns, columns_of
 
 _OURS = frozenset(SOURCES["generator"].options) - {"rows"}
@@ -39,7 +39,7 @@ def columns_of_workload(options: Mapping[str, str], access: FileAccess, stream: 
     return columns_of(generate(options)[0])
 
 
-def open_generator(asked: Asked) -> Opened:
+def open_generator(asked: SourceRequest) -> Opened:
     """The rows of a workload."""
     schema, batches = generate(asked.options, asked.natives.twins)
     pieces = arrow_pieces(schema, batches, f"<{asked.stream}>", asked.rules)

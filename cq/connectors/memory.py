@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors.arrow.source import arrow_pieces
-from cq.connectors.asked import Asked, Opened
 from cq.connectors.mixed import in_words, mixed, untaken
 from cq.connectors.nested import flat_batch, flat_row, flat_schema, tops_of
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import Piece, told_apart
+from cq.connectors.requests import Opened, SourceRequest
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError, did_you_mean
 from cq.faces import face
@@ -240,7 +240,7 @@ def _guessed(values: list[Any], field: Field, name: str, way: str) -> pa.Array:
         raise _several_types(name, field.name, values, way) from None
 
 
-def open_memory(asked: Asked) -> Opened:
+def open_memory(asked: SourceRequest) -> Opened:
     """The rows of the object that a program gave; CQ0602 where none was given."""
     if asked.given is None:
         ways = (face().giving(asked.stream), "declare where its rows are: WITH (path = '…')")

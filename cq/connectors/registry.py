@@ -22,8 +22,8 @@ class Connector:
 
     options: those of a WITH clause.
     takes_more: whether there are others, which it checks itself when its columns are asked for.
-    open: what opens it, as module:attribute; of a source a function of an `Asked` (asked.py), of a sink one of an
-    `Output` (sinks/writers.py).
+    open: what opens it, as module:attribute: of a source a function of a `SourceRequest` (requests.py), of a sink one
+    of a `SinkRequest` (sinks/writers.py).
     """
 
     name: str

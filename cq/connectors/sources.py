@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from cq.connectors.access import identity
-from cq.connectors.asked import Asked, Opened
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.event_times import timed
 from cq.connectors.formats import loaded
@@ -21,6 +20,7 @@ from cq.connectors.natives import NONE, Natives
 from cq.connectors.protocol import Contradiction, DeclaredStream, EventTimer, Piece, Place, SourceBatch
 from cq.connectors.read_ahead import Ahead
 from cq.connectors.registry import SOURCES, option
+from cq.connectors.requests import Opened, SourceRequest
 from cq.connectors.rules import Rules
 from cq.errors import DataError, Diagnostic, UsageError
 from cq.records import replace
@@ -56,7 +56,7 @@ def open_source(
     return PiecedSource(stream.name, loaded(SOURCES[connector].open)(request), bad)
 
 
-def _asked(stream: DeclaredStream, inputs: Inputs, rules: Rules, natives: Natives) -> tuple[str, Asked]:
+def _asked(stream: DeclaredStream, inputs: Inputs, rules: Rules, natives: Natives) -> tuple[str, SourceRequest]:
     """The connector of a stream, and what it is asked for: what was given takes the place of what was declared."""
     given, options = inputs.given.get(stream.name), dict(stream.options)
     path, access = inputs.path_of(stream)
@@ -66,7 +66,7 @@ def _asked(stream: DeclaredStream, inputs: Inputs, rules: Rules, natives: Native
         connector = "stdin" if is_path(given) else "memory"
     else:
         connector = options.get("connector", "memory")
-    return connector, Asked(stream.name, options, rules, natives, access, path, given)
+    return connector, SourceRequest(stream.name, options, rules, natives, access, path, given)
 
 
 def _dead_letter_path(stream: DeclaredStream, inputs: Inputs, reserved: frozenset[tuple[int, int]]) -> Path | None:

@@ -6,9 +6,9 @@ import os
 import stat
 import sys
 
-from cq.connectors.asked import Asked, Opened
 from cq.connectors.once import Once
 from cq.connectors.pipes import read_pipe
+from cq.connectors.requests import Opened, SourceRequest
 
 NAME = "<stdin>"
 
@@ -18,7 +18,7 @@ def standard_input() -> Once:
     return Once.of(sys.stdin.fileno(), owned=False)
 
 
-def open_stdin(asked: Asked) -> Opened:
+def open_stdin(asked: SourceRequest) -> Opened:
     """The rows of standard input."""
     pieces = read_pipe(standard_input(), NAME, asked.options, asked.rules, asked.natives)
     return Opened(pieces, Redirected(), asked.rules.nothing())

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from cq.compiler.passes import Compiled
-from cq.connectors.asked import Opened
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import EventTimer, SourceBatch
+from cq.connectors.requests import Opened
 from cq.connectors.sources import PiecedSource, open_source
 from cq.engines.data_errors import with_ways_out
 from cq.engines.engines import engine_named

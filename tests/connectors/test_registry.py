@@ -11,7 +11,6 @@ import pytest
 import cq
 from cq.connectors.access import FileAccess
 from cq.connectors.arrow.source import arrow_pieces
-from cq.connectors.asked import Asked, Opened
 from cq.connectors.formats import loaded
 from cq.connectors.option_kinds import OptionDef, OptionKind
 from cq.connectors.registry import (
@@ -23,8 +22,9 @@ from cq.connectors.registry import (
     register_sink,
     register_source,
 )
+from cq.connectors.requests import Opened, SourceRequest
 from cq.connectors.schemas import Columns, columns_of
-from cq.connectors.sinks.writers import Discard, Output
+from cq.connectors.sinks.writers import Discard, SinkRequest
 from cq.errors import CODES
 from cq.records import fields, replace
 
@@ -36,7 +36,7 @@ def columns(options: Mapping[str, str], access: FileAccess, stream: str) -> Colu
     return columns_of(SCHEMA)
 
 
-def opened(asked: Asked) -> Opened:
+def opened(asked: SourceRequest) -> Opened:
     """The numbers from 0 on."""
     numbers = range(int(asked.options["count"]))
     batch = pa.record_batch([pa.array(numbers, pa.int64()), pa.array([n / 2 for n in numbers])], SCHEMA)
@@ -51,7 +51,7 @@ class Taking(Discard):
         TAKEN.append(batch)
 
 
-def taking(asked: Output) -> Taking:
+def taking(asked: SinkRequest) -> Taking:
     TAKEN.clear()
     return Taking()
 

@@ -28,7 +28,8 @@ OF_TRIGGERS = {
     "trigger_group_by": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT card, n FROM account GROUP BY card;",
     "trigger_after_query": ACCOUNT + "SELECT * FROM account;\n"
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;",
-    "trigger_on_table": ACCOUNT + "CREATE TABLE seen (card VARCHAR PRIMARY KEY);\nCREATE TRIGGER t AFTER INSERT ON bid\n"
+    "trigger_on_table": ACCOUNT
+    + "CREATE TABLE seen (card VARCHAR PRIMARY KEY);\nCREATE TRIGGER t AFTER INSERT ON bid\n"
     "INSERT INTO account VALUES (item, 1) ON CONFLICT (card) DO UPDATE SET n = n + 1;\n"
     "CREATE TRIGGER u AFTER INSERT ON account INSERT INTO seen VALUES (new.card) ON CONFLICT (card) DO NOTHING;",
     "trigger_when": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"

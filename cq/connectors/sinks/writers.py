@@ -76,12 +76,12 @@ def open_sink(
     keeps those that came when the run ends before they do.
     """
     opener = loaded(SINKS[_connector(options)].open)
-    opened: Sink = opener(Output(fields, options, access, reserved, endless))
+    opened: Sink = opener(SinkRequest(fields, options, access, reserved, endless))
     return opened
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class SinkRequest:
     """What a sink connector is asked to open: as for `open_sink`."""
 
     fields: Sequence[Field]
@@ -91,28 +91,28 @@ class Output:
     endless: bool
 
 
-def open_discard(asked: Output) -> Sink:
+def open_discard(asked: SinkRequest) -> Sink:
     """A sink whose rows go nowhere."""
     return Discard()
 
 
-def open_memory(asked: Output) -> Sink:
+def open_memory(asked: SinkRequest) -> Sink:
     """A sink that keeps its rows for a program."""
     return MemorySink(result_schema(asked.fields))
 
 
-def open_stdout(asked: Output) -> Sink:
+def open_stdout(asked: SinkRequest) -> Sink:
     """Standard output as a sink."""
     return _written(STDIN, asked)
 
 
-def open_file(asked: Output) -> Sink:
+def open_file(asked: SinkRequest) -> Sink:
     """A file, or files for the values of some columns, as a sink."""
     path = asked.options["path"]
     return Discard() if asked.access.resolve(path) == Path(os.devnull) else _written(path, asked)
 
 
-def _written(path: str, asked: Output) -> Sink:
+def _written(path: str, asked: SinkRequest) -> Sink:
     """The sink of what a path names."""
     fields, options, access = asked.fields, asked.options, asked.access
     piped = is_pipe(path, access)

@@ -15,7 +15,7 @@ from cq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SourceRequest:
     """The rows of one stream.
 
     options: of its WITH clause, checked.  rules: what its rows must obey.  natives: what the engine does faster.
@@ -31,7 +31,7 @@ class Asked:
     given: Any
 
 
-class Progress(Protocol):
+class ReadShare(Protocol):
     """How far reading has come, and what must be told when nobody reads any more."""
 
     def share_done(self) -> float | None: ...
@@ -52,5 +52,5 @@ class Opened:
     """
 
     pieces: Iterator[Piece]
-    progress: Progress | None
+    progress: ReadShare | None
     nothing: pa.RecordBatch | None
