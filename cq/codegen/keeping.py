@@ -154,6 +154,10 @@ class Side(KeptSide):
     def has_several(self, entry: Fill) -> ast.expr | None:
         return None
 
+    def last_of(self, entry: Fill) -> ast.expr:
+        """The reference of the last row of the key that has this entry."""
+        return expr("shr_u(ld_i64(E + ENDS, 0), 32)", E=entry, ENDS=Word(self.keys.next_word * 8, "KEY_ENDS_BYTES"))
+
     def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
         """The record that a reference leads to, and its chunk."""
         scope = flow.scope

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
-from cq.codegen.keeping import KeptSide
+from cq.codegen.keeping import KeptSide, Side
 from cq.codegen.state.hash_tables import LINE_BYTES, Keys, TableLocals
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
@@ -109,6 +109,21 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptS
                 with scope.when(several):
                     for line in range(LINE_BYTES, SIDE_BY_SIDE_BYTES, LINE_BYTES):
                         writer.code("prefetch(X + N)", X=record, N=line)
+
+
+def prefetch_last(flow: Flow, node: LogicalNode, mine: Side) -> None:
+    """Write a prefetch for what keeping a row will change: the entry of its key, and the last record there."""
+    below = source_columns(flow, mine.input, mine.exprs)
+    if flow.steps is None or not below:
+        return
+    slot, entry, row = flow.steps
+    scope, table = flow.scope, mine.key_table(flow, node)
+    _prefetch_entry(flow, mine.keys, table, below, slot, entry, changed=True)
+    with scope.when(table.is_large()):
+        found = _entry_of(flow, mine.keys, table, below, row)
+        with scope.when(expr("E != 0", E=found)):
+            record, _ = mine.record(flow, node, scope.let(mine.last_of(found), "last"))
+            flow.writer.code("prefetch_to_write(X)", X=record)
 
 
 def prefetch_runs(

@@ -25,7 +25,7 @@ from cq.codegen.flow import (
 )
 from cq.codegen.keeping import KeptTime, Side, alone, leave_unmatched
 from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, meet, meet_or_leave, where_not_null
-from cq.codegen.prefetch import prefetch, prefetch_records
+from cq.codegen.prefetch import prefetch_last, prefetch_records
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting import over, over_next
@@ -111,7 +111,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     mine, other = timed.side, partner.side
     own, others = mine.key_table(flow, node), other.key_table(flow, node)
     prefetch_records(flow, node, mine, other)
-    prefetch(flow, mine.input, mine.keys, own, mine.exprs)
+    prefetch_last(flow, node, mine)
     values = mine.columns_of(row)
     time = scope.let(expr("T + S", T=values[timed.time.column].it, S=timed.time.shift_us), "t")
     expiry = scope.let(expr("T + N", T=time, N=timed.expiry_us + 1), "expiry")

@@ -29,6 +29,8 @@ from cq.runtime.base.ops import (
     ld_i64,
     max_i64,
     min_i64,
+    prefetch,
+    prefetch_to_write,
     release,
     shl,
     shr_u,
@@ -113,6 +115,8 @@ from cq.runtime.containers.tables import (
 from cq.runtime.layout.abi import NEVER
 
 FIRST_NUMBERS = 8
+SLOT_AHEAD = 24  # records of a chunk: so much earlier than it is unlinked what leads to its key is fetched ...
+ENTRY_AHEAD = 12  # ... and the entry that this leads to
 CHUNK_BYTES = 1 << 16  # of its records: what one row far in the future can hold back
 
 
@@ -366,10 +370,29 @@ def _empty_chunk(log: int, number: int) -> None:
     chunk = log_chunk(log, reference)
     count = ld_i64(chunk, CHUNK_COUNT)
     for place in range(count):
+        _fetch_ahead(log, chunk, place, count)
         _unlink(log, reference | place, log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES)))
     st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - count)
     st_i64(chunk, CHUNK_COUNT, 0)
     st_i64(chunk, TABLE_ARENA_USED, 0)
+
+
+@native("void(i64, i64, i64, i64)", inline=True)
+def _fetch_ahead(log: int, chunk: int, place: int, count: int) -> None:
+    """What later records of a chunk take to be unlinked is on its way: the next of the key, and the key's entry."""
+    size = ld_i64(log, LOG_RECORD_BYTES)
+    table = ld_i64(log, LOG_TABLE)
+    index = ld_i64(table, TABLE_INDEX)
+    shift = ld_i64(table, TABLE_SHIFT)
+    record = log_record(chunk, min_i64(place + SLOT_AHEAD, count - 1), size)
+    following = ld_i64(record, RECORD_NEXT)
+    if following != 0:
+        prefetch_to_write(log_record(log_chunk(log, following), following, size))
+    prefetch(index + shr_u(ld_i64(record, RECORD_HASH) & HASH_MASK, shift) * 8)
+    soon = log_record(chunk, min_i64(place + ENTRY_AHEAD, count - 1), size)
+    number = ld_i64(index, shr_u(ld_i64(soon, RECORD_HASH) & HASH_MASK, shift)) & NUMBER_MASK
+    entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
+    prefetch_to_write(entry + ld_i64(log, LOG_HEAD) * 8)
 
 
 @native("void(i64, i64)")
