@@ -49,7 +49,7 @@ MUTANTS = {
         BY_KEY,
     ),
     "a ticket is sent on before all parts have their rows": Mutant(
-        DEALS, "if at_add(ld_i64(task, TASK_DEAL), -1) == 1:", "if at_add(ld_i64(task, TASK_DEAL), -1) == 2:",
+        DEALS, "DEAL_LEFT * 8, -1) == 1:", "DEAL_LEFT * 8, -1) == 2:",
         PARTIALS, BY_KEY,
     ),
     "tickets are dealt by several workers": Mutant(
@@ -83,6 +83,24 @@ MUTANTS = {
     "of several failures the last one counts": Mutant(
         DEALS, "_position(state) < _position(found)", "_position(state) > _position(found)",
         PARTIALS, "smallest_position_fails and 20",
+    ),
+    "a failure is told behind the part that is done last": Mutant(
+        DEALS,
+        """        at_store(part + PART_FAILED * 8, ld_i64(task, TASK_TICKET) + 1)
+    at_store(part + PART_NEXT * 8, following + 1)
+    if at_add(ld_i64(task, TASK_DEAL) + DEAL_LEFT * 8, -1) == 1:
+        _send_on(stage, task)
+""",
+        """        failed = True
+    ticket = ld_i64(task, TASK_TICKET)
+    at_store(part + PART_NEXT * 8, following + 1)
+    last = at_add(ld_i64(task, TASK_DEAL) + DEAL_LEFT * 8, -1) == 1
+    if failed:
+        at_store(part + PART_FAILED * 8, ticket + 1)
+    if last:
+        _send_on(stage, task)
+""",
+        PARTIALS, "done_last",
     ),
     "events behind a failure are passed on": Mutant(
         DEALS, "            port_failed(out, kind, failed, item)\n            return 1\n",

@@ -4,11 +4,13 @@ cq/runtime/engine/ways/parts.py."""
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_engine_schedules import in_every_schedule
+from interleave import explore
+from test_engine_schedules import Run, in_every_schedule
 
 from cq.compiler.passes import compile
 from cq.planner.physical import choose
@@ -17,6 +19,7 @@ from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.containers.pane_words import PANE_TABLES
 from cq.runtime.containers.panes import panes_attach, panes_drop, panes_groups, panes_new
 from cq.runtime.containers.tables import table_insert
+from cq.runtime.engine import stage as s
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
 from cq.runtime.engine.ways import parts as q
@@ -74,10 +77,10 @@ def rows_alone(text: str) -> list[tuple[int, int]]:
     return ran(pipeline_of(text, 0), 0)
 
 
-def given(text: str) -> list[tuple[int, ...]]:
+def given(text: str, rows: Sequence[tuple[int, int, int]] = ROWS) -> list[tuple[int, ...]]:
     """The rows, with their columns in the order in which the pipeline reads them."""
     names = [c.name for c in pipeline_of(text).sources[0].columns]
-    return [tuple(dict(zip("kvt", row, strict=True))[name] for name in names) for row in ROWS]
+    return [tuple(dict(zip("kvt", row, strict=True))[name] for name in names) for row in rows]
 
 
 def batch_for(pipeline) -> pa.RecordBatch:
@@ -229,6 +232,36 @@ def test_how_parts_are_filled_may_change_at_any_ticket(text, batch_rows):
 def test_the_smallest_position_fails_in_parts_by_key(batch_rows):
     text = windows(TUMBLE, "k, SUM(9 / (v - 4)) AS total")  # fails at rows 4, 9, 14 and 19; one window closes before
     assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == ([(0, -2)], 4)
+
+
+class Dealt(Run):
+    """The rows of a ticket are dealt out, and each worker is about to take those of a part."""
+
+    def setup(self):
+        host, plant, loans = super().setup()
+        partials = host.word(plant.stages[0], s.STAGE_PARTIALS)
+        while host.word(partials, q.PARTIALS_DEALT) == 0:
+            host.function("work_once")(plant.engine, 0)
+        return host, plant, loans
+
+    def worker(self, number):
+        def work(shared):
+            host, plant, _ = shared
+            host.function("work_once")(plant.engine, number)
+
+        return work
+
+
+@pytest.mark.usefixtures("by_key")
+def test_a_failure_is_known_to_the_part_that_is_done_last():
+    """Two rows of two parts, of which the first fails: with one preemption, wherever it is."""
+    text = windows(TUMBLE, "k, SUM(9 / (v - 4)) AS total")
+    case = Dealt(pipeline_of(text), given(text, [(0, 4, 0), (1, 1, 1)]), 2, 2, ())
+
+    def check(shared, _):
+        assert case.result(shared) == ([], 0)
+
+    assert explore(case.setup, [case.worker(0), case.worker(1)], check, preemptions=1).complete
 
 
 @pytest.mark.usefixtures("by_key")

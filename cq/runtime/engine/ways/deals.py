@@ -15,7 +15,7 @@ I1        a part is filled ticket after ticket: so its groups are in the order o
 I2        every part takes its rows of a ticket before that is sent on.
                                                              tests: test_parts_by_key_give_the_rows_of_one_worker
 I3        of several parts that fail at a ticket, the smallest position counts.
-                                                             tests: test_the_smallest_position_fails_in_parts_by_key
+                               tests: test_the_smallest_position_fails_in_parts_by_key, test_a_failure_is_known_*
 Progress  no call waits: who finds the lock taken goes on with other work, and whoever finds a part free and behind
           takes its rows (`part_behind` in parts.py).
 Order     A ticket is taken, dealt and shown under PARTIALS_TAKING (CAS, and given back by a store), by who has a part
@@ -280,7 +280,7 @@ def take_share(stage: int, part: int) -> None:
     if not failed and _fill_with(stage, part, task) == ERROR:
         at_store(part + PART_FAILED * 8, ld_i64(task, TASK_TICKET) + 1)
     at_store(part + PART_NEXT * 8, following + 1)
-    if at_add(ld_i64(task, TASK_DEAL), -1) == 1:
+    if at_add(ld_i64(task, TASK_DEAL) + DEAL_LEFT * 8, -1) == 1:
         _send_on(stage, task)
 
 
