@@ -36,7 +36,7 @@ def stop_at_once(delivery: Delivery, stop: Callable[[], None]) -> None:
 def test_rows_with_many_pairs_stop_between_two(monkeypatch: pytest.MonkeyPatch, name: str, threads: int) -> None:
     query = cq.sql(QUERIES[name], a=TABLE, b=TABLE)
     assert not query.run(threads=threads).stats.interrupted
-    monkeypatch.setattr(engine, "GRACE_NS", -1)
+    monkeypatch.setattr(engine, "GRACE_NS", 0)
     monkeypatch.setattr(Delivery, "on_interrupt", stop_at_once)
     assert query.run(threads=threads).stats.interrupted
 
@@ -61,7 +61,7 @@ def test_rows_that_ask_python_stop_before_they_do(monkeypatch: pytest.MonkeyPatc
         stopping.set()
 
     monkeypatch.setattr(engine, "_stop_kernels", stop_kernels)
-    monkeypatch.setattr(engine, "GRACE_NS", -1)
+    monkeypatch.setattr(engine, "GRACE_NS", 0)
     monkeypatch.setattr(Delivery, "on_interrupt", lambda delivery, stop: told.append(stop))
     rows = [{"v": v} for v in range(100)]
     stats = cq.sql("SELECT slow(v) AS y FROM t", t=rows, functions=[slow]).run(threads=threads).stats

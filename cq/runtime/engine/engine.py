@@ -394,7 +394,7 @@ class Engine:
             return
         self._interrupted_ns = time.monotonic_ns()
         if self._inline:
-            timer = threading.Timer(max(GRACE_NS, 0) / 1e9, self._hasten)
+            timer = threading.Timer(GRACE_NS / 1e9, self._hasten)
             timer.daemon = True
             timer.start()
 

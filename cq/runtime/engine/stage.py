@@ -22,7 +22,8 @@ Order     send: the parcel, then the ring's cell (ring.py); then a fence, then E
           UNHEARD = 0, then adds to SIGNAL, then loads LISTENERS (all seq_cst): a result that counts on an UNHEARD
           already set is in the ring before SIGNAL moves.       tests: test_a_feeder_that_waits_is_told_of_every_result
           STAGE_FAILED: stored by the one in turn before the failure is sent; others load it only to save work.
-          ENGINE_OUTCOME: stored once. Metrics: added to (seq_cst, whole); nothing is concluded from one about another.
+          ENGINE_OUTCOME: changed once, by CAS: the first outcome counts, whoever has another.
+          Metrics: added to (seq_cst, whole); nothing is concluded from one about another.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
     at_add,
+    at_cas,
     at_load,
     at_store,
     call4,
@@ -245,8 +247,7 @@ def call_feeder(engine: int) -> None:
 @native("void(i64, i64)")
 def conclude(engine: int, outcome: int) -> None:
     """The run is over with this outcome, unless it was over before."""
-    if at_load(engine + ENGINE_OUTCOME * 8) == RUNNING:
-        at_store(engine + ENGINE_OUTCOME * 8, outcome)
+    at_cas(engine + ENGINE_OUTCOME * 8, RUNNING, outcome)
     signal_feeder(engine)
 
 
@@ -449,7 +450,8 @@ def send(stage: int, port: int, parcel: int) -> None:
         first = ld_i64(stage, STAGE_SENT)
         parcel_to_batch(parcel, first)
         st_i64(stage, STAGE_SENT, first + max(ld_i64(parcel, BATCH_ROWS), 1))
-        ring_push(ld_i64(following, STAGE_INPUT), parcel)
+        pushed = ring_push(ld_i64(following, STAGE_INPUT), parcel)
+        assert pushed == 1, "who sends has found room"
         wake_workers(engine, 1)
     else:
         _send_to_sink(engine, ld_i64(ld_i64(engine, ENGINE_SINK_TABLE), port), parcel)
@@ -468,7 +470,8 @@ def _send_to_sink(engine: int, sink: int, parcel: int) -> None:
         return
     st_i64(sink, SINK_ROWS, ld_i64(sink, SINK_ROWS) + rows)
     st_i64(sink, SINK_BATCHES, ld_i64(sink, SINK_BATCHES) + 1)
-    ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
+    pushed = ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
+    assert pushed == 1, "who sends has found room"
     announce_results(engine, ring_size(ld_i64(sink, SINK_RING)))
     if left >= 0 and left == rows:
         conclude_if_satisfied(engine)
@@ -491,7 +494,8 @@ def send_failure(stage: int, item: int) -> None:
         return
     at_store(stage + STAGE_FAILED * 8, 1)
     if following != 0:
-        ring_push(ld_i64(following, STAGE_INPUT), item)
+        pushed = ring_push(ld_i64(following, STAGE_INPUT), item)
+        assert pushed == 1, "who sends has found room"
         wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
     else:
         conclude(ld_i64(stage, STAGE_ENGINE), item)

@@ -106,6 +106,7 @@ from cq.runtime.flow.batch import (
     LOAN_COLUMNS,
     LOAN_FIRST,
     LOAN_ROWS,
+    LOAN_USERS,
     add_segment,
     last_segment,
 )
@@ -285,7 +286,7 @@ def _refill(admission: int, ticket: int, source: int) -> int:
         ld_i64(source, SOURCE_ENDED) == 0 or ld_i64(source, SOURCE_ENDED) == SILENT
     ):
         if ld_i64(source, SOURCE_LOAN) != 0:
-            at_add(ld_i64(source, SOURCE_LOAN), -1)
+            at_add(ld_i64(source, SOURCE_LOAN) + LOAN_USERS * 8, -1)
             st_i64(source, SOURCE_LOAN, 0)
             st_i64(source, SOURCE_ROW, 0)
             st_i64(source, SOURCE_ROWS, 0)
@@ -528,7 +529,7 @@ def _lent(admission: int, ticket: int, number: int) -> int:
     loan = ld_i64(ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8, SOURCE_LOAN)
     loans = ld_i64(ticket, ITEM_LOANS)
     if ld_i64(loans, number) == 0:
-        at_add(loan, 1)
+        at_add(loan + LOAN_USERS * 8, 1)
         st_i64(loans, number, loan)
         st_i64(ld_i64(ticket, BATCH_PORTS), number, ld_i64(loan, LOAN_COLUMNS))
         first = (number << CAUSE_SOURCE_SHIFT) + ld_i64(loan, LOAN_FIRST)

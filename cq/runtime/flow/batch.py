@@ -210,7 +210,7 @@ def _open_texts(buffers: int, offsets: int, count: int, table: int, copied: int)
 @native("i64(i64)", export=True)
 def loan_in_use(loan: int) -> int:
     """How many still use the loan."""
-    return at_load(loan)
+    return at_load(loan + LOAN_USERS * 8)
 
 
 @native("void(i64)", export=True)
@@ -259,7 +259,7 @@ def ticket_return(ticket: int, sources: int) -> None:
     for source in range(sources):
         loan = ld_i64(loans, source)
         if loan != 0:
-            at_add(loan, -1)
+            at_add(loan + LOAN_USERS * 8, -1)
             st_i64(loans, source, 0)
             st_i64(ld_i64(ticket, BATCH_PORTS), source, 0)
     st_i64(ticket, BATCH_ROWS, 0)

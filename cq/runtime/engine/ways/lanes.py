@@ -89,6 +89,7 @@ from cq.runtime.flow.split_words import (
     SPLIT_FIRST,
     SPLIT_HOME,
     SPLIT_ITEM,
+    SPLIT_LEFT,
     SPLIT_NEXT,
     SPLIT_OWN_FAILURE,
     SPLIT_RECORDS,
@@ -142,7 +143,7 @@ def _take(stage: int, lanes: int) -> int:
     if shares < 0:
         _fail_split(split, NO_MEMORY)
         shares = 0
-    at_store(split, shares)
+    at_store(split + SPLIT_LEFT * 8, shares)
     put = reorder_put(ld_i64(lanes, LANES_SPREAD), ticket, split)
     assert put == 1, "as many slots as splits"
     _spread(stage, lanes)
@@ -155,7 +156,7 @@ def _take(stage: int, lanes: int) -> int:
 @native("i64(i64, i64)")
 def _spread_split(lanes: int, split: int) -> int:
     """1 and every share is in the hybrid queue, or the ticket, that has none, with those to be sent; 0: no room."""
-    if at_load(split) == 0 and ld_i64(split, SPLIT_NEXT) == 0:
+    if at_load(split + SPLIT_LEFT * 8) == 0 and ld_i64(split, SPLIT_NEXT) == 0:
         put = reorder_put(ld_i64(lanes, LANES_MERGED), ld_i64(split, SPLIT_TICKET), split)
         assert put == 1, "as many slots as splits"
         return 1
@@ -226,7 +227,7 @@ def _merge(stage: int, lanes: int, split: int) -> None:
 @native("void(i64, i64, i64)")
 def _finish_share(stage: int, lanes: int, split: int) -> None:
     """One lane of the ticket is done; with the last one the output is merged and waits to be sent."""
-    if at_add(split, -1) == 1:
+    if at_add(split + SPLIT_LEFT * 8, -1) == 1:
         _merge(stage, lanes, split)
         put = reorder_put(ld_i64(lanes, LANES_MERGED), ld_i64(split, SPLIT_TICKET), split)
         assert put == 1, "as many slots as splits"
