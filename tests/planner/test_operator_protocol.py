@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MemberDescriptorType
 
 import pytest
 from planner_fixture import plan_of
@@ -13,11 +14,11 @@ from cq.entries import BadEntry
 from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
 from cq.planner.operators.grouped import Grouped
-from cq.planner.operators.joined import Joined
-from cq.planner.operators.over import Over
+from cq.planner.operators.joined import Joined, UntimedJoin
+from cq.planner.operators.over import OverCalls
+from cq.planner.operators.window import Windowed
 from cq.planner.plan import node as protocol
 from cq.planner.plan.node import (
-    ABOUT_EXPRESSIONS,
     DECLARATIONS,
     LogicalNode,
     OpClass,
@@ -57,16 +58,24 @@ def declared(base: type[LogicalNode], *, leave_out: str = "") -> type[LogicalNod
     """A class that declares what its base leaves open, but one."""
     kept = [n for n in dir(base) if n != leave_out and protocol._is_open(getattr(base, n))]
     body = {name: (lambda self, *_: None) for name in kept}
+    body |= {n: 0 for n in CONSTANTS if n != leave_out and not hasattr(base, n)}
     made = {"__doc__": "A probe.", "__slots__": (), "__post_init__": lambda self: self._set_schema(Schema(()))}
     return type("Probe", (base,), {**body, **made})
 
 
+CONSTANTS = ("first_key", "left_input", "right_input")
+"""What a base names, with its type, and gives no value."""
+
 OPEN = {
-    Stateless: "fails_itself vouched groups check meaning uses_time fan_out may_drop cost_ns",
-    Grouped: "fan_out may_drop holds_back waits_on closes emits_at_end uses_time merge_pays cost_ns state check moved",
-    Joined: "closes holds_back waits_on uses_time fan_out may_drop state cost_ns times_read times_moved",
+    Stateless: "fails_itself vouched groups check meaning uses_time late_alone fan_out may_drop cost_ns",
+    Grouped: "fan_out may_drop holds_back waits_on closes emits_at_end uses_time merge_pays cost_ns state check moved "
+    "columns_read parameters meaning first_key",
+    Windowed: "columns_read meaning window_kind lag_us",
+    Joined: "closes holds_back waits_on uses_time fan_out may_drop state cost_ns times_read times_moved left_input",
+    OverCalls: "expressions map_expressions columns_read parameters meaning check moved times_after keeps_rows "
+    "frame_text state cost_ns closes emits_at_end holds_back",
 }
-"""What is not the same for all that keep nothing, count rows into groups, or match rows."""
+"""What is not the same for all that keep nothing, count rows into groups, match rows, or compute from a partition."""
 
 
 @pytest.mark.parametrize(("base", "name"), [(base, n) for base, names in OPEN.items() for n in names.split()])
@@ -85,13 +94,83 @@ def test_an_operator_that_answers_otherwise_than_its_base_is_refused() -> None:
         operator("probe")(type("Probe", (declared(Grouped),), answers))
 
 
-@pytest.mark.parametrize("name", ABOUT_EXPRESSIONS)
-def test_an_operator_does_not_leave_its_own_expressions_to_a_base_that_does_not_know_them(name: str) -> None:
-    """Frames adds the key of a range to what it shares with Over, whose answers are complete without it."""
-    answers = {n: (lambda self, *_: super) for n in ABOUT_EXPRESSIONS if n != name}
-    added = {"__annotations__": {"key": "OrderKey | None"}, "__doc__": "A probe.", "__slots__": ()}
-    with pytest.raises(BadEntry, match=rf"^operator probe: adds key and leaves {name} to OverCalls$"):
-        operator("probe")(type("Probe", (Over,), {**answers, **added}))
+def test_an_operator_that_adds_to_what_its_base_answers_is_refused() -> None:
+    """SessionAggregate added its time to the columns of Grouped: without that, a session over a view met a KeyError."""
+    added = {"pruned": lambda self, *given: super().pruned(*given), "__doc__": "A probe.", "__slots__": ()}
+    with pytest.raises(BadEntry, match=r"^operator probe: answers pruned again over Joined$"):
+        operator("probe")(type("Probe", (declared(Joined),), added))
+
+
+def adding(base: type[LogicalNode], kind: str) -> type[LogicalNode]:
+    """A class that declares what its base leaves open in a class above it, and adds a field of this type."""
+    added = {"__annotations__": {"own": kind}, "__doc__": "A probe.", "__slots__": ()}
+    return type("Probe", (declared(base),), added)
+
+
+@pytest.mark.parametrize(
+    ("base", "kind", "names"),
+    [
+        (Grouped, "Expr | None", "expressions map_expressions columns_read pruned parameters meaning"),
+        (Joined, "OrderKey", "expressions map_expressions columns_read pruned parameters meaning"),
+        (OverCalls, "AggregateCall", "expressions columns_read pruned parameters fails_itself merges_exactly"),
+        (UntimedJoin, "tuple[TimeAttribute, ...]", "columns_read pruned parameters"),
+        (Windowed, "Window", "columns_read pruned parameters"),
+    ],
+)
+def test_an_operator_does_not_leave_its_own_fields_to_a_base_that_does_not_know_them(base, kind, names: str) -> None:
+    with pytest.raises(BadEntry) as caught:
+        operator("probe")(adding(base, kind))
+    for name in names.split():
+        assert f"adds own and leaves {name} to " in str(caught.value)
+
+
+def test_a_base_that_asks_an_operator_for_its_part_may_answer_for_what_the_operator_adds() -> None:
+    """IntervalJoin adds two times, and says with times_read and times_moved what Joined must know of them."""
+    own = {"__annotations__": {"time": "TimeAttribute"}, "parameters": lambda self, text: ()}
+    hooks = {name: (lambda self, *_: None) for name in ("times_read", "times_moved")}
+    above = declared(Joined, leave_out="parameters")
+    for name in hooks:
+        delattr(above, name)
+    made = {**own, **hooks, "__doc__": "A probe.", "__slots__": ()}
+    assert operator("probe")(type("Probe", (above,), made)).operator == "probe"
+
+
+def without(cls: type[LogicalNode], name: str) -> type[LogicalNode]:
+    """An operator as its file would define it without one name of its body."""
+    fields = {n for n, value in vars(cls).items() if isinstance(value, MemberDescriptorType)}
+    body = {n: value for n, value in vars(cls).items() if n not in {name, "operator", *fields}}
+    return type(cls.__name__, cls.__bases__, {**body, "__slots__": tuple(fields - {name})})
+
+
+def said_for_others(cls: type[LogicalNode]) -> Iterator[str]:
+    """What the body of an operator says that code asks of any node, or that a base asks of all that derive from it."""
+    bases = [c for c in cls.__mro__[1:] if issubclass(c, LogicalNode)]
+    asked = {n for c in bases for n in (*vars(c), *vars(c).get("__annotations__", {}))}
+    yield from (n for n in vars(cls) if n in asked and not n.startswith("__") and n not in protocol.OVERRIDDEN)
+
+
+@pytest.mark.parametrize("name", sorted(protocol.OPERATORS))
+def test_nothing_that_an_operator_says_can_be_left_out(name: str) -> None:
+    """Its columns, keys, times, expressions and all else: without it, importing its file fails with both names.
+
+    No answer of a base is harmless for an operator that says something else: a base answers only what is true of all
+    that derive from it, so what an operator says itself no base says, and its absence is seen (`_answered_again`).
+    What a base says of an operator is true if it depends on no field that the operator adds (`_left_to_bases`): fields
+    with aggregates, expressions or times make `ABOUT_CALLS`, `ABOUT_EXPRESSIONS` and `ABOUT_TIMES` depend on them. A
+    time is no expression: `expressions`, `map_expressions` and what a column means are the same with it. Other answers
+    (`inputs`, `with_inputs`, `input_keys`, `pull`, `op_class`) are about fields of the base alone, and numbers and
+    flags that an operator adds have no columns.
+
+    One name may be left out: Trigger's `over`. Only `verify` asks for it, to check types, and fails without it.
+    """
+    cls = protocol.OPERATORS.pop(name)
+    assert operator(name)(without(cls, "")).operator == name
+    del protocol.OPERATORS[name]
+    said = [*said_for_others(cls)]
+    assert {"describe", "parameters", "meaning", "columns_read"} & {*said}
+    for left_out in said:
+        with pytest.raises(BadEntry, match=rf"^operator {name}: does not declare {left_out}$"):
+            operator(name)(without(cls, left_out))
 
 
 def test_an_operator_that_says_everything_is_registered() -> None:

@@ -31,6 +31,9 @@ class Aggregate(Grouped):
         assert self.input.bounded, "an aggregate without a window over an unbounded input"
         self._set_schema(Schema(tuple(self.columns())))
 
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        return (self.columns_counted(needed),)
+
     def moved(self, places: Places) -> dict[str, Any]:
         return {}
 
@@ -59,6 +62,9 @@ class Aggregate(Grouped):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return self.group_parameters(text)
+
+    def meaning(self, column: int, text: Text) -> str:
+        return self.call_meaning(column, text)
 
     def describe(self) -> str:
         keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)

@@ -26,6 +26,7 @@ class AssignWindows(AddsColumns, Stateless):
     window: Window
 
     uses_time = True
+    late_alone = False
     fails_itself = False
     cost_ns = 0
     vouched = ()

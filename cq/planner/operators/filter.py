@@ -23,6 +23,7 @@ class Filter(OneInput, Stateless):
     fan_out = 1
     may_drop = True
     uses_time = False
+    late_alone = False
     fails_itself = False
     cost_ns = 0
     vouched = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 
 from cq.lang.expressions import Expr, columns_of, remap
@@ -11,7 +11,7 @@ from cq.planner.operators.over import OverCalls
 from cq.planner.operators.sort import OrderKey
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, TIMED_FRAME_NS, WALK_NS, key_ns
-from cq.planner.plan.node import Inputs, LogicalNode, StateBound, Text, operator
+from cq.planner.plan.node import Inputs, LogicalNode, Places, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 
@@ -106,17 +106,17 @@ class Frames(OverCalls):
         """Whether rows leave behind rows that came later."""
         return self.held or self.following > 0
 
-    def _times(self) -> tuple[TimeAttribute, ...]:
+    def times_after(self) -> tuple[TimeAttribute, ...]:
         if self.keeps_rows:
             return self.times
         end = self.frame.end
         if self.behind_us is None or end is None:
-            return super()._times()
+            return self.times_taken()
         own = (t for t in self.input.schema.times if self.order is not None and t.column == self.order.column)
         return tuple(replace(t, ahead_us=0, lag_us=t.lag_us + end) for t in own)
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
-        yield from super().expressions()
+        yield from self.call_expressions()
         for e in self._ordering:
             yield e, (0,)
 
@@ -127,19 +127,16 @@ class Frames(OverCalls):
         return key if self.peer is None else (*key, self.peer)
 
     def map_expressions(self, change: Change) -> LogicalNode:
-        changed = super().map_expressions(change)
-        assert isinstance(changed, Frames)
-        return changed._with_ordering(change)
+        return self.with_calls(change)._with_ordering(change)
 
     def _with_ordering(self, change: Change) -> Frames:
         key = self.key.map(change) if self.key is not None else None
         return replace(self, key=key, peer=change(self.peer) if self.peer is not None else None)
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        (read,) = super().columns_read(needed)
-        return (read | columns_of(*self._ordering) | {t.column for t in self.times[:1]},)
+        return (self.call_columns(needed) | columns_of(*self._ordering) | {t.column for t in self.times[:1]},)
 
-    def _moved(self, places: Mapping[int, int]) -> Frames:
+    def moved(self, places: Places) -> Frames:
         times = tuple(replace(t, column=places[t.column]) for t in self.times if t.column in places)
         return replace(self._with_ordering(lambda e: remap(e, places)), times=times)
 
@@ -170,7 +167,7 @@ class Frames(OverCalls):
         return PARTITION_NS + (WALK_NS if self.walks else slides) + key_ns(self.partition)
 
     def check(self) -> None:
-        super().check()
+        self.check_order()
         start, end, unit = self.frame.start, self.frame.end, self.frame.unit
         assert unit is not Unit.TIME or self.order is not None, "a range of no time"
         assert (unit is Unit.KEY) == (self.key is not None), "a range of no key"
@@ -185,14 +182,14 @@ class Frames(OverCalls):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         held = (self.held, self.walks, self._order_text(text), *(text((0,), t) for t in self.times[:1]))
-        return (str(self.frame), *held, *super().parameters(text))
+        return (str(self.frame), *held, *self.call_parameters(text))
 
     def _order_text(self, text: Text) -> str:
         key = self.key.parameters(lambda e: text((0,), e)) if self.key is not None else ""
         return key if self.peer is None else f"{key} {text((0,), self.peer)}"
 
     def meaning(self, column: int, text: Text) -> str:
-        return f"{super().meaning(column, text)} {self.frame} {self._order_text(text)}"
+        return f"{self.call_meaning(column, text)} {self.frame} {self._order_text(text)}"
 
-    def _frame(self) -> str:
+    def frame_text(self) -> str:
         return f" {self.frame}"

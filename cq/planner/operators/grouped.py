@@ -26,6 +26,7 @@ class Grouped(OneInput):
 
     first_key: ClassVar[int]
     op_class = OpClass.PARTITIONED
+    late_alone = False
     vouched = ()
 
     def columns(self) -> list[Field]:
@@ -60,9 +61,9 @@ class Grouped(OneInput):
             return None
         return ((0, substitute(expr, [keys.get(c, expr) for c in range(len(self.schema))])),)
 
-    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        calls = (e for i in self._kept(needed) for e in self.aggregates[i].expressions)
-        return (columns_of(*self.keys, *calls),)
+    def columns_counted(self, needed: set[int]) -> set[int]:
+        """What keys and aggregates read, for `columns_read`."""
+        return columns_of(*self.keys, *(e for i in self._kept(needed) for e in self.aggregates[i].expressions))
 
     def _kept(self, needed: set[int]) -> list[int]:
         """The aggregates that stay: read by somebody, or able to fail."""
@@ -119,7 +120,8 @@ class Grouped(OneInput):
         """Keys and aggregates, as `parameters` wants them."""
         return (*(text((0,), k) for k in self.keys), *(self._call(n, text) for n in range(len(self.aggregates))))
 
-    def meaning(self, column: int, text: Text) -> str:
+    def call_meaning(self, column: int, text: Text) -> str:
+        """What the column of an aggregate is, for `meaning`."""
         return self._call(column - self.first_key - len(self.keys), text)
 
     def _call(self, number: int, text: Text) -> str:

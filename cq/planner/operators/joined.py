@@ -38,6 +38,7 @@ class Joined(LogicalNode):
     groups = None
     merge_pays = False
     closes_one_pane = False
+    late_alone = False
     vouched = ()
 
     def columns(self, right_outer: bool = False) -> tuple[Field, ...]:
@@ -108,7 +109,8 @@ class Joined(LogicalNode):
             residual=remap(self.residual, places) if self.residual is not None else None,
             **self.times_moved(left.places, right.places),
         )
-        return Pruned(unless_same(self, new), places)
+        shown = {c: p for c, p in places.items() if c < len(self.schema)}  # a semi join's are the left ones alone
+        return Pruned(unless_same(self, new), shown)
 
     def condition(self, text: Text) -> tuple[object, ...]:
         """The residual condition and the pairs of keys, for `parameters`."""

@@ -24,10 +24,10 @@ class LateRows(OneInput, Stateless):
     fan_out = 1
     may_drop = True
     uses_time = False
+    late_alone = True
     fails_itself = False
     cost_ns = 0
     vouched = ()
-    depends_on_time = True
 
     def __post_init__(self) -> None:
         source = self.input.source

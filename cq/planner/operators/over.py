@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self
 
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Column, Expr, can_fail, columns_of, format_expr, remap
@@ -16,6 +17,7 @@ from cq.planner.plan.node import (
     Inputs,
     LogicalNode,
     OpClass,
+    Places,
     Pruned,
     StateBound,
     Text,
@@ -78,15 +80,20 @@ class OverCalls(AddsColumns):
     groups = None
     merge_pays = False
     closes_one_pane = False
+    late_alone = False
     vouched = ()
 
     def __post_init__(self) -> None:
         assert self.calls and len(self.calls) == len(self.names)
         added = [Field(n, c.type, c.nullable) for n, c in zip(self.names, self.calls, strict=True)]
-        self._set_schema(Schema((*self.input.schema.fields, *added), self._times()))
+        self._set_schema(Schema((*self.input.schema.fields, *added), self.times_after()))
 
-    def _times(self) -> tuple[TimeAttribute, ...]:
+    def times_after(self) -> tuple[TimeAttribute, ...]:
         """The event times of the rows that leave."""
+        raise NotImplementedError
+
+    def times_taken(self) -> tuple[TimeAttribute, ...]:
+        """The event times of rows that leave when they are taken, for `times_after`."""
         times = self.input.schema.times
         return times if self.order is None else waited(times, self.order)
 
@@ -94,11 +101,13 @@ class OverCalls(AddsColumns):
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
         return (self.partition,)
 
-    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+    def call_expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        """The partition and the calls, for `expressions`."""
         for e in (*self.partition, *(e for call in self.calls for e in call.expressions)):
             yield e, (0,)
 
-    def map_expressions(self, change: Change) -> LogicalNode:
+    def with_calls(self, change: Change) -> Self:
+        """With `change` applied to the partition and the calls, for `map_expressions`."""
         partition = tuple(change(e) for e in self.partition)
         return replace(self, partition=partition, calls=tuple(c.map(change) for c in self.calls))
 
@@ -106,10 +115,11 @@ class OverCalls(AddsColumns):
     def fails_itself(self) -> bool:
         return any(c.fails_itself for c in self.calls if isinstance(c, AggregateCall))
 
-    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+    def call_columns(self, needed: set[int]) -> set[int]:
+        """What passes, and what the order, the partition and the calls read, for `columns_read`."""
         calls = (e for i in self._kept(needed) for e in self.calls[i].expressions)
         time = {self.order.column} if self.order is not None else set()
-        return (self.passed(needed) | columns_of(*self.partition, *calls) | time,)
+        return self.passed(needed) | columns_of(*self.partition, *calls) | time
 
     def _kept(self, needed: set[int]) -> list[int]:
         """The calls that stay: read by somebody, or able to fail; one at least where late rows are dropped, the
@@ -131,7 +141,7 @@ class OverCalls(AddsColumns):
             below = narrowed(below, read[0])
         places = below.places
         new = replace(
-            self._moved(places),
+            self.moved(places),
             input=below.node,
             partition=tuple(remap(k, places) for k in self.partition),
             order=replace(self.order, column=places[self.order.column]) if self.order is not None else None,
@@ -143,11 +153,11 @@ class OverCalls(AddsColumns):
     @property
     def keeps_rows(self) -> bool:
         """Whether rows leave behind rows that came later."""
-        return False
+        raise NotImplementedError
 
-    def _moved(self, places: Mapping[int, int]) -> OverCalls:
+    def moved(self, places: Places) -> OverCalls:
         """With columns of the input at other places in what the class itself names."""
-        return self
+        raise NotImplementedError
 
     @property
     def waits_on(self) -> tuple[TimeAttribute | None, ...]:
@@ -157,15 +167,18 @@ class OverCalls(AddsColumns):
     def uses_time(self) -> bool:
         return self.order is not None
 
-    def check(self) -> None:
+    def check_order(self) -> None:
+        """What `check` finds in all of them."""
         known = self.order is None or self.order in self.input.schema.times
         assert known, "ordered by a column that is no event time"
 
-    def parameters(self, text: Text) -> tuple[object, ...]:
+    def call_parameters(self, text: Text) -> tuple[object, ...]:
+        """Order, partition and calls, as `parameters` wants them."""
         order = text((0,), self.order) if self.order is not None else ""
         return (order, *(text((0,), k) for k in self.partition), *(self._call(c, text) for c in self.calls))
 
-    def meaning(self, column: int, text: Text) -> str:
+    def call_meaning(self, column: int, text: Text) -> str:
+        """What the column of a call is, for `meaning`."""
         return self._call(self.calls[column - self.width], text)
 
     def _call(self, call: Lag | AggregateCall, text: Text) -> str:
@@ -175,13 +188,12 @@ class OverCalls(AddsColumns):
         names = self.input.schema.names
         by = ", ".join(format_expr(k, names) for k in self.partition)
         order = f" order by {names[self.order.column]}" if self.order else ""
-        return (
-            f"{', '.join(str(c) for c in self.calls)} over ({'partition by ' + by if by else ''}{order}{self._frame()})"
-        )
+        within = f"{'partition by ' + by if by else ''}{order}{self.frame_text()}"
+        return f"{', '.join(str(c) for c in self.calls)} over ({within})"
 
-    def _frame(self) -> str:
+    def frame_text(self) -> str:
         """Which rows the calls are about, for people; empty where it is those up to the row."""
-        return ""
+        raise NotImplementedError
 
 
 @operator("over")
@@ -198,8 +210,23 @@ class Over(OverCalls):
     closes = False
     emits_at_end = False
 
+    keeps_rows = False
+
+    def times_after(self) -> tuple[TimeAttribute, ...]:
+        return self.times_taken()
+
     def holds_back(self, port: int) -> bool:
         return False
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        return self.call_expressions()
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        return self.with_calls(change)
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        """`until` is a column of the partition."""
+        return (self.call_columns(needed),)
 
     @property
     def cost_ns(self) -> int:
@@ -218,11 +245,21 @@ class Over(OverCalls):
         alike = {e.index for e in self.partition if isinstance(e, Column) and not e.nullable}
         return tuple(t for t in self.schema.times if t.column in alike)
 
-    def _moved(self, places: Mapping[int, int]) -> Over:
-        return (
-            self if self.until is None else replace(self, until=replace(self.until, column=places[self.until.column]))
-        )
+    def moved(self, places: Places) -> Over:
+        if self.until is None:
+            return self
+        return replace(self, until=replace(self.until, column=places[self.until.column]))
 
     def check(self) -> None:
-        super().check()
+        self.check_order()
         assert self.until is None or self.until in self.closing_times, "forgotten at a time of which more rows may come"
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        """Without `until`: whether a partition is forgotten when no row of it comes any more changes no result."""
+        return self.call_parameters(text)
+
+    def meaning(self, column: int, text: Text) -> str:
+        return self.call_meaning(column, text)
+
+    def frame_text(self) -> str:
+        return ""

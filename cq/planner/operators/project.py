@@ -28,6 +28,7 @@ class Project(OneInput, Stateless):
     fan_out = 1
     may_drop = False
     uses_time = False
+    late_alone = False
     fails_itself = False
     cost_ns = 0
 

@@ -22,6 +22,7 @@ class Scan(Leaf):
     fan_out = 1
     may_drop = False
     uses_time = False
+    late_alone = False
     fails_itself = False
     cost_ns = 0
     vouched = ()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cq.lang.schema import Schema
 from cq.planner.operators.joined import UntimedJoin
-from cq.planner.plan.node import Pruned, StateBound, Text, operator
+from cq.planner.plan.node import StateBound, Text, operator
 from cq.records import dataclass, field
 
 
@@ -44,11 +42,6 @@ class SemiJoin(UntimedJoin):
             return StateBound(kept)
         way = "join by key and time: JOIN … ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
         return StateBound(f"left rows without a match, and {kept}", bounded=False, way=way)
-
-    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        """Its columns are those of the left input alone."""
-        made = super().pruned(inputs, needed, read)
-        return Pruned(made.node, {c: p for c, p in made.places.items() if c < len(self.left.schema)})
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.anti, self.right_first, *self.condition(text))

@@ -7,7 +7,7 @@ from typing import Any
 from cq.lang.expressions import format_expr
 from cq.lang.schema import TimeAttribute
 from cq.lang.value_text import write_duration
-from cq.planner.operators.window import WINDOW_COLUMNS, Windowed
+from cq.planner.operators.window import Windowed
 from cq.planner.plan.costs import SESSION_NS, key_ns
 from cq.planner.plan.node import Places, StateBound, Text, operator
 from cq.records import dataclass, field, replace
@@ -53,8 +53,7 @@ class SessionAggregate(Windowed):
         return self.time.lag_us + 1
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        (grouped,) = super().columns_read(needed)
-        return (grouped | {self.time.column},)
+        return (self.columns_counted(needed) | {self.time.column},)
 
     def moved(self, places: Places) -> dict[str, Any]:
         return {"time": replace(self.time, column=places[self.time.column])}
@@ -77,8 +76,7 @@ class SessionAggregate(Windowed):
         return (self.gap_us, text((0,), self.time), *self.group_parameters(text))
 
     def meaning(self, column: int, text: Text) -> str:
-        own = column < len(WINDOW_COLUMNS)
-        return WINDOW_COLUMNS[column] if own else super().meaning(column, text)
+        return self.window_meaning(column, text)
 
     def describe(self) -> str:
         keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)

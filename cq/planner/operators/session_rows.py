@@ -50,6 +50,7 @@ class SessionRows(AddsColumns):
     closes = True
     emits_at_end = False
     uses_time = True
+    late_alone = False
     vouched = ()
 
     def __post_init__(self) -> None:

@@ -70,6 +70,7 @@ class Sort(OneInput):
     waits_on = (None,)  # rows are kept as they come
     fan_out = 1
     fails_itself = False
+    late_alone = False
     merges_exactly = True
     closes_one_pane = False
     groups = None

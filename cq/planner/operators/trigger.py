@@ -64,6 +64,7 @@ class Trigger(OneInput):
     closes = False
     may_drop = True
     uses_time = False
+    late_alone = False
     groups = None
     merges_exactly = False
     merge_pays = False

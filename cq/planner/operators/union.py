@@ -26,6 +26,7 @@ class UnionAll(Stateless):
     fan_out = 1
     may_drop = False
     uses_time = False
+    late_alone = False
     groups = None
     fails_itself = False
     cost_ns = 0

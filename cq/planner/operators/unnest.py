@@ -30,6 +30,7 @@ class Unnest(AddsColumns, Stateless):
     fan_out = None
     may_drop = True
     uses_time = False
+    late_alone = False
     fails_itself = False
     cost_ns = 0
     vouched = ()

@@ -108,6 +108,10 @@ class Windowed(Grouped):
         times = (TimeAttribute(WINDOW_END, -1, self.lag_us), TimeAttribute(WINDOW_TIME, 0, self.lag_us))
         return Schema((*own, *self.columns()), times)
 
+    def window_meaning(self, column: int, text: Text) -> str:
+        """What a column is that is no key, for `meaning`."""
+        return WINDOW_COLUMNS[column] if column < FIRST_KEY else self.call_meaning(column, text)
+
     @property
     def window_kind(self) -> object:
         """Equal for windows that lie on the time line in the same way."""
@@ -153,9 +157,9 @@ class WindowAggregate(Windowed):
         return self.window.time.lag_us
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        (grouped,) = super().columns_read(needed)
         start = self.window.start_column
-        return (grouped | {self.window.time.column} | ({start} if start >= 0 else set()),)
+        own = {self.window.time.column, start} if start >= 0 else {self.window.time.column}
+        return (self.columns_counted(needed) | own,)
 
     def moved(self, places: Places) -> dict[str, Any]:
         start = self.window.start_column
@@ -202,7 +206,7 @@ class WindowAggregate(Windowed):
         return (*self.window.parameters(text), start, *self.group_parameters(text))
 
     def meaning(self, column: int, text: Text) -> str:
-        return WINDOW_COLUMNS[column] if column < FIRST_KEY else super().meaning(column, text)
+        return self.window_meaning(column, text)
 
     def describe(self) -> str:
         names = self.input.schema.names

@@ -22,6 +22,7 @@ class StageInput(Leaf):
     fan_out = None
     may_drop = False
     uses_time = False
+    late_alone = False
     fails_itself = False
     cost_ns = 0
     vouched = ()

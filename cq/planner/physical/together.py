@@ -35,6 +35,7 @@ class RowsOf(OneInput, Stateless):
     fan_out = 1
     may_drop = True
     uses_time = False
+    late_alone = False
     groups = None
     fails_itself = False
     cost_ns = 0

@@ -2,8 +2,9 @@
 
 A node is a value: its class and its fields say everything. Code that treats all operators alike asks the node; only
 code for one shape of a query (docs/architecture.md lists it) tests its class. No answer has a default, unless it
-follows from others: `operator` refuses a class that leaves one out, so an operator cannot be taken for harmless by
-mistake. What a node does to rows is defined in `cq/reference/operators/<name>.py`.
+follows from others: `operator` refuses a class that leaves one out, or that answers again what a base answers, so an
+operator cannot be taken for harmless by mistake. What a node does to rows is defined in
+`cq/reference/operators/<name>.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from cq.entries import BadEntry, enter
@@ -93,6 +93,7 @@ DECLARATIONS = (
     "fan_out",
     "may_drop",
     "uses_time",
+    "late_alone",
     "groups",
     "merges_exactly",
     "merge_pays",
@@ -107,10 +108,17 @@ DECLARATIONS = (
 )
 """What every operator says about itself; see the members of `LogicalNode` for what each means."""
 
-ABOUT_EXPRESSIONS = ("expressions", "map_expressions", "columns_read", "parameters")
-"""The answers that depend on every expression of a node."""
+ABOUT_TIMES = ("columns_read", "pruned", "parameters")
+ABOUT_EXPRESSIONS = (*ABOUT_TIMES, "expressions", "map_expressions", "meaning")
+ABOUT_CALLS = (*ABOUT_EXPRESSIONS, "fails_itself", "merges_exactly")
+"""The answers that depend on every event time, every expression and every aggregate of a node."""
 
-_EXPRESSIVE = re.compile(r"\b(?:Expr|OrderKey|AggregateCall)\b")  # types of fields with expressions in them
+_ABOUT = (
+    (re.compile(r"\bAggregateCall\b"), ABOUT_CALLS),
+    (re.compile(r"\b(?:Expr|OrderKey)\b"), ABOUT_EXPRESSIONS),
+    (re.compile(r"\b(?:TimeAttribute|Window)\b"), ABOUT_TIMES),
+)
+"""Types of fields that hold such a thing, and the answers that depend on it: the most first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +228,11 @@ class LogicalNode:
         raise NotImplementedError
 
     @property
+    def late_alone(self) -> bool:
+        """Whether it passes the rows that are late, and no others."""
+        raise NotImplementedError
+
+    @property
     def groups(self) -> LogicalNode | None:
         """The operator of whose groups its rows are results, each of one: errors of such rows name the group."""
         raise NotImplementedError
@@ -307,7 +320,7 @@ class LogicalNode:
     @property
     def depends_on_time(self) -> bool:
         """Whether what it gives depends on the event times of rows: when they come, or which of them are late."""
-        return self.uses_time or any(t is not None for t in self.waits_on)
+        return self.uses_time or self.late_alone or any(t is not None for t in self.waits_on)
 
     def _set_schema(self, schema: Schema) -> None:
         object.__setattr__(self, "schema", schema)
@@ -407,9 +420,8 @@ def operator(name: str) -> Callable[[NodeT], NodeT]:
 
 def _problems(cls: type[LogicalNode]) -> Iterator[str]:
     op_class = getattr(cls, "op_class", None)
-    if op_class is None:
-        yield "has no op_class"
     missing = [n for n in (*DECLARATIONS, *sorted(set(dir(cls)) - set(DECLARATIONS))) if _is_open(getattr(cls, n))]
+    missing += _without_value(cls)
     if not _sets_schema(cls):
         missing.append("schema")
     if missing:
@@ -433,31 +445,60 @@ def _problems(cls: type[LogicalNode]) -> Iterator[str]:
 
 def _is_open(answer: object) -> bool:
     """Whether a base leaves this to the classes that derive from it."""
-    method = answer.fget if isinstance(answer, property) else answer
-    return getattr(getattr(method, "__code__", None), "co_names", ()) == (NotImplementedError.__name__,)
+    return _names_in(answer) == (NotImplementedError.__name__,)
+
+
+def _without_value(cls: type[LogicalNode]) -> Iterator[str]:
+    """Constants of the class that a base only names."""
+    for base in (c for c in cls.__mro__ if issubclass(c, LogicalNode)):
+        named = (n for n, kind in vars(base).get("__annotations__", {}).items() if "ClassVar" in str(kind))
+        yield from (n for n in named if not hasattr(cls, n))
 
 
 def _left_to_bases(cls: type[LogicalNode]) -> Iterator[tuple[str, str, type]]:
-    """(field, declaration, base): an expression that a class adds and that the answer of its base knows nothing of."""
+    """(field, declaration, base): what a class adds, and an answer of its base that knows nothing of it."""
     for above in (c for c in cls.__mro__ if issubclass(c, LogicalNode)):
-        added = [f for f, kind in vars(above).get("__annotations__", {}).items() if _EXPRESSIVE.search(str(kind))]
-        for name in ABOUT_EXPRESSIONS if added else ():
+        added: dict[str, str] = {}  # by declaration, the first field that it depends on
+        for name, kind in vars(above).get("__annotations__", {}).items():
+            about = next((names for types, names in _ABOUT if types.search(str(kind))), ())
+            added = dict.fromkeys(about, name) | added
+        for name in DECLARATIONS if added else ():
             base = next(c for c in cls.__mro__ if name in vars(c))
-            if base is not above and issubclass(above, base):
-                yield added[0], name, base
+            knows = base is above or not issubclass(above, base) or _asks(base, name, above, cls)
+            if name in added and not knows and not _is_open(vars(base)[name]):
+                yield added[name], name, base
+
+
+def _asks(base: type, name: str, above: type, cls: type) -> bool:
+    """Whether this answer of a base asks for something else that it leaves open, and `above` or a class below it says.
+
+    So the answer is complete for what `above` adds: `Joined.columns_read` asks for `times_read`. What nobody says is
+    told as missing.
+    """
+    asked = set(_names_in(vars(base)[name])) - set(DECLARATIONS)
+    hooks = (n for n in asked if hasattr(base, n) and _is_open(getattr(base, n)))
+    says = (next(c for c in cls.__mro__ if n in vars(c)) for n in hooks)
+    return any(issubclass(c, above) or c is base for c in says)
+
+
+def _names_in(answer: object) -> tuple[str, ...]:
+    """What the code of an answer names; nothing for a constant."""
+    method = answer.fget if isinstance(answer, property) else answer
+    return getattr(getattr(method, "__code__", None), "co_names", ())
 
 
 def _answered_again(cls: type[LogicalNode]) -> Iterator[tuple[str, type]]:
-    """What it, or a base, declares otherwise than a base of that: there the answer was a default.
+    """What it, or a base, declares again that a base of that declares: there the answer was a default.
 
-    A base answers what is true of all that derive from it. A method that asks `super()` adds to such an answer.
+    A base answers what is true of all that derive from it, and leaves open what some of them would add to: they ask it
+    for its part by another name. So nothing that an operator says can be left out without its being missed.
     """
-    for name in (n for n in DECLARATIONS if n not in STATEFUL_ONLY or not issubclass(cls, Stateless)):
-        answers = [(base, vars(base)[name]) for base in cls.__mro__ if base is not LogicalNode and name in vars(base)]
-        for (_, answer), (base, _) in pairwise(answers):
-            method = answer.fget if isinstance(answer, property) else answer
-            if "super" not in getattr(getattr(method, "__code__", None), "co_names", ()):
-                yield name, base
+    said = {n for base in cls.__mro__ if issubclass(base, LogicalNode) for n in vars(base) if not n.startswith("__")}
+    for name in sorted(said - {*OVERRIDDEN}):
+        if name in STATEFUL_ONLY and issubclass(cls, Stateless):
+            continue  # told as "is stateless and declares"
+        bases = [b for b in cls.__mro__ if name in vars(b) and not _is_open(vars(b)[name])]
+        yield from ((name, base) for base in bases[1:] if issubclass(base, LogicalNode))
 
 
 def complete(room: str, known: Collection[str]) -> None:
@@ -512,6 +553,7 @@ ANSWERS: dict[str, Callable[[object], bool]] = {
     "fan_out": lambda answer: answer is None or _is_count(answer),
     "may_drop": _is(bool),
     "uses_time": _is(bool),
+    "late_alone": _is(bool),
     "groups": _is(LogicalNode, type(None)),
     "merges_exactly": _is(bool),
     "merge_pays": _is(bool),
@@ -524,3 +566,6 @@ ANSWERS: dict[str, Callable[[object], bool]] = {
 
 STATEFUL_ONLY = ("input_keys", "state", "merges_exactly", "closes", "emits_at_end", "holds_back")
 """What only an operator with state can declare otherwise than `Stateless` does."""
+
+OVERRIDDEN = ("over", "operator")
+"""What a class may say otherwise than `LogicalNode`. over: only `verify` asks for it, and fails where it is wrong."""
