@@ -34,6 +34,7 @@ from cq.grammar.parser import parse
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
 from cq.planner.binding.call_names import known_functions
+from cq.planner.binding.settings import MOST_THREADS
 from cq.result import Result
 
 NAME = "<cell>"
@@ -92,7 +93,7 @@ def run_cell(variables: dict[str, Any], line: str, cell: str) -> Result | Pictur
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("name", required=False)
-@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers.")
+@click.option("-j", "--threads", type=click.IntRange(0, MOST_THREADS), help="Set the number of workers.")
 @click.option("--engine", default=next(iter(ENGINES)), help=f"Choose the engine: {', '.join(ENGINES)}.")
 @click.option("--limit", type=click.IntRange(0), help="Stop after N rows of each output.")
 @click.option("--explain", is_flag=True, help="Show the plan instead of running the query.")

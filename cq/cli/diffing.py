@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cq.cli import AT_FAULT, DONE, USAGE, say
-from cq.cli.options import compiled_query, query_options
+from cq.cli.options import compiled_query, query_options, threads_option
 from cq.cli.running import progress_shown
 from cq.compiler.passes import UNSAFE, Compiled
 from cq.connectors.sinks.terminal import Screen
@@ -35,7 +35,7 @@ from cq.errors import CqError, Diagnostic, UsageError
     type=click.FloatRange(0),
     help=f"Set how far apart equal DOUBLEs may be. Default: the same bits, with Spark {DEFAULT_TOLERANCE}.",
 )
-@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers of the native engine.")
+@threads_option("Set the number of workers of the native engine.")
 @click.option("--rows", type=click.IntRange(1), help="Read only the first N rows of each input.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 def diff(

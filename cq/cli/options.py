@@ -20,7 +20,7 @@ from cq.connectors.once import told_of_waiting
 from cq.connectors.registry import SOURCES
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean, printable
 from cq.planner.binding.parameters import Untyped
-from cq.planner.binding.settings import SETTINGS, Setting, setting_value, takes, unknown_setting
+from cq.planner.binding.settings import MOST_THREADS, SETTINGS, Setting, setting_value, takes, unknown_setting
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -39,6 +39,11 @@ def complete_settings(context: click.Context, parameter: click.Parameter, typed:
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(f"{name}=", help=doc) for name, doc in SETTINGS.items() if name.startswith(typed)]
+
+
+def threads_option(help: str) -> Callable[[F], F]:
+    """-j, for commands that plan for a number of workers."""
+    return click.option("-j", "--threads", type=click.IntRange(0, MOST_THREADS), help=help)
 
 
 def query_options(command: F) -> F:

@@ -13,7 +13,7 @@ import click
 
 from cq.cli import AT_FAULT, DONE, say
 from cq.cli.completion import complete_files
-from cq.cli.options import compiled_query, input_options, query_options, stdin_text
+from cq.cli.options import compiled_query, input_options, query_options, stdin_text, threads_option
 from cq.compiler.passes import EXPLAINED, PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.formats import FORMATS
@@ -89,12 +89,7 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
     show_default=True,
     help="Choose the form of the plan.",
 )
-@click.option(
-    "-j",
-    "--threads",
-    type=click.IntRange(0, 1024),
-    help="Plan for this number of workers. Default: as many as run would start.",
-)
+@threads_option("Plan for this number of workers. Default: as many as run would start.")
 @click.option("-v", "--verbose", is_flag=True, help="Show all details of each operator, including its identity.")
 @click.option("--analyze", is_flag=True, help="Run the query, discard its rows, and show what its stages did.")
 def explain(stage: str | None, format_: str, threads: int | None, verbose: bool, analyze: bool, **query: Any) -> int:

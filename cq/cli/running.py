@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cq.cli import DONE, INTERRUPTED, say
-from cq.cli.options import compiled_query, query_options
+from cq.cli.options import compiled_query, query_options, threads_option
 from cq.cli.paging import PagedScreen, paged
 from cq.cli.progress import ProgressLine, ProgressNotes, summary_json, summary_text
 from cq.cli.signals import stopping
@@ -38,7 +38,7 @@ from cq.runtime.base.notices import listening
 )
 @click.option("-f", "--format", "format_", type=click.Choice(("table", *FORMATS)), help="Set the output format.")
 @click.option("--partition-by", metavar="COLUMNS", help="Write a file for each value of COLUMNS: -o DIR/ -f parquet.")
-@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers; 0 runs in one thread.")
+@threads_option("Set the number of workers; 0 runs in one thread.")
 @click.option(
     "--engine", default=next(iter(ENGINES)), show_default=True, help=f"Choose the engine: {', '.join(ENGINES)}."
 )

@@ -12,6 +12,7 @@ import click
 
 from cq.cli import DONE, say
 from cq.cli.completion import complete_files
+from cq.cli.options import compiled_query, threads_option
 from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.formats import FORMATS
 from cq.errors import Diagnostic, UsageError
@@ -166,12 +167,11 @@ def all_limits() -> dict[str, str]:
 
 @click.command()
 @click.argument("queries", nargs=-1, metavar="[QUERY]...", shell_complete=complete_files)
-@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Compile for this number of workers.")
+@threads_option("Compile for this number of workers.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set the parameter :NAME.")
 @click.option("--spark", is_flag=True, help="Also prepare faster starts of Spark (takes about 20 s and 180 MB).")
 def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str], spark: bool) -> int:
     """Compile the runtime, and the given queries, into the cache, so that their first run starts fast."""
-    from cq.cli.options import compiled_query
     from cq.cli.progress import compiling_shown
     from cq.engines.feeding import native_packages
 

@@ -17,6 +17,7 @@ from cq.connectors.protocol import Contradiction, Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
 from cq.connectors.sinks.targets import OutputClosed
 from cq.errors import Diagnostic, UsageError
+from cq.planner.binding.settings import MOST_THREADS
 from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from cq.runtime.engine.engine import Engine as NativeEngine
 
 
-MAX_THREADS = 1025  # of one run; the limit of -j too
+MOST_BATCH_ROWS = 2**31 - 1  # what Arrow counts with 32 bits
+MOST_ROWS = 2**63 - 1
 
 
 class Interrupted(Exception):
@@ -64,14 +66,17 @@ class RunOptions:
     on_end: Callable[[NativeEngine, bool], None] | None = None
 
     def __post_init__(self) -> None:
-        bounds = (("threads", 0, MAX_THREADS), ("batch_rows", 1, 2**31), ("limit", 0, 2**63), ("input_rows", 1, 2**63))
+        bounds = (
+            ("threads", 0, MOST_THREADS),
+            ("batch_rows", 1, MOST_BATCH_ROWS),
+            ("limit", 0, MOST_ROWS),
+            ("input_rows", 1, MOST_ROWS),
+        )
         for name, least, most in bounds:
             value = getattr(self, name)
-            if value is not None and not (type(value) is int and least <= value < most):
-                cause = (
-                    f"{name} is a whole number from {least}{f' to {most - 1}' if most <= 2**31 else ''}, not {value!r}"
-                )
-                raise UsageError(Diagnostic("CQ0208", cause))
+            if value is not None and not (type(value) is int and least <= value <= most):
+                to = f" to {most:,}" if most < MOST_ROWS else ""
+                raise UsageError(Diagnostic("CQ0208", f"{name} is a whole number from {least}{to}, not {value!r}"))
 
 
 @dataclass(slots=True)

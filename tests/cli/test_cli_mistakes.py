@@ -6,10 +6,15 @@ import io
 import os
 from pathlib import Path
 
+import click
 import pytest
 from command_line import cq, outside
 
-from cq.cli import COMMANDS
+from cq.cli import COMMANDS, cli
+from cq.engines.protocol import RunOptions
+from cq.errors import UsageError
+from cq.notebook import _line
+from cq.planner.binding.settings import MOST_THREADS
 
 
 def test_no_command_shows_help(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,3 +94,13 @@ def test_internal_fault_is_one_line_and_how_to_report_it(
     code, _, err = cq(capfd, "check", "q.cq")
     assert code == 2 and err.startswith("error[CQ0999]: KeyError: 'lost'") and "Traceback" not in err
     assert "Traceback" in cq(capfd, "--debug", "check", "q.cq")[2]
+
+
+def test_every_j_takes_as_many_workers_as_a_run_does() -> None:
+    """The bound of runs was 1025, one more than they take, and each command had a number of its own."""
+    RunOptions(threads=MOST_THREADS)
+    with pytest.raises(UsageError, match=f"threads is a whole number from 0 to {MOST_THREADS:,}, not"):
+        RunOptions(threads=MOST_THREADS + 1)
+    commands = [*(cli.get_command(click.Context(cli), name) for name in cli.list_commands(click.Context(cli))), _line]
+    ranges = [p.type for c in commands if c is not None for p in c.params if "--threads" in p.opts]
+    assert len(ranges) == 5 and all((r.min, r.max, r.max_open) == (0, MOST_THREADS, False) for r in ranges)

@@ -39,6 +39,7 @@ SETTING_ALIASES = {
     "workers": "parallelism",
     **dict.fromkeys(["timezone", "table.local-time-zone", "spark.sql.session.timezone"], "time_zone"),
 }
+MOST_THREADS = 1024  # of one run: several times the processors of any machine
 MAX_SETTING = 1_000_000  # of a number: more events between punctuations than any latency bears
 MEMORY_LIMIT = "memory_limit"
 HEURISTIC = "heuristic"
