@@ -445,7 +445,9 @@ class Compiled:
 
     def workers(self, asked: int | None = None) -> int:
         """How many workers run the query: as asked, else as SET in the text, else one for each usable processor."""
-        return asked if asked is not None else self.setting("parallelism", usable_cpus())
+        from cq.planner.binding.settings import MOST_THREADS, PARALLELISM
+
+        return asked if asked is not None else self.setting(PARALLELISM, min(usable_cpus(), MOST_THREADS))
 
     def asked(self, name: str) -> int | None:
         """A number as asked for this run; None where the text, or the default, decides."""

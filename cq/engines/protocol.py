@@ -17,7 +17,7 @@ from cq.connectors.protocol import Contradiction, Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
 from cq.connectors.sinks.targets import OutputClosed
 from cq.errors import Diagnostic, UsageError
-from cq.planner.binding.settings import MOST_THREADS
+from cq.planner.binding.settings import BATCH_ROWS, BOUNDS, PARALLELISM, within
 from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from cq.runtime.engine.engine import Engine as NativeEngine
 
 
-MOST_BATCH_ROWS = 2**31 - 1  # what Arrow counts with 32 bits
-MOST_ROWS = 2**63 - 1
+MOST_ROWS = 2**63 - 1  # of an input or an output
 
 
 class Interrupted(Exception):
@@ -66,17 +65,12 @@ class RunOptions:
     on_end: Callable[[NativeEngine, bool], None] | None = None
 
     def __post_init__(self) -> None:
-        bounds = (
-            ("threads", 0, MOST_THREADS),
-            ("batch_rows", 1, MOST_BATCH_ROWS),
-            ("limit", 0, MOST_ROWS),
-            ("input_rows", 1, MOST_ROWS),
-        )
-        for name, least, most in bounds:
+        bounds = {"threads": BOUNDS[PARALLELISM], "batch_rows": BOUNDS[BATCH_ROWS]}
+        bounds |= {"limit": (0, MOST_ROWS), "input_rows": (1, MOST_ROWS)}
+        for name, (least, most) in bounds.items():
             value = getattr(self, name)
             if value is not None and not (type(value) is int and least <= value <= most):
-                to = f" to {most:,}" if most < MOST_ROWS else ""
-                raise UsageError(Diagnostic("CQ0208", f"{name} is a whole number from {least}{to}, not {value!r}"))
+                raise UsageError(Diagnostic("CQ0208", f"{name} takes {within(least, most)}, not {value!r}"))
 
 
 @dataclass(slots=True)

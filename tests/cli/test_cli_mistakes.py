@@ -48,6 +48,10 @@ def test_unknown_command_and_option_get_did_you_mean(capfd: pytest.CaptureFixtur
         (("run", "q.cq", "bid=nowhere.csv"), 2, "CQ0601"),
         (("run", "-", "bid=-"), 2, "only be read once"),
         (("run", "q.cq", "-s", "paralelism=2"), 2, 'did you mean "parallelism"?'),
+        (("check", "q.cq", "-s", "batch_rows=0"), 2, 'takes a whole number from 1 to 2,147,483,647, not "0"'),
+        (("check", "q.cq", "-s", "threads=1025"), 2, "threads takes a whole number from 0 to 1,024"),
+        (("run", "q.cq", "-s", "parallelism=1025"), 2, "parallelism takes a whole number from 0 to 1,024"),
+        (("run", "q.cq", "-j", "1025"), 2, "-j"),
         (("run", "q.cq", "--engine", "sparc"), 2, 'did you mean "spark"?'),
         (("run", "-c", "CREATE STREAM s (a BIGINT)"), 2, "no output"),
         (("run", "-c", "SELECT 'open"), 1, "CQ0102"),
@@ -99,7 +103,7 @@ def test_internal_fault_is_one_line_and_how_to_report_it(
 def test_every_j_takes_as_many_workers_as_a_run_does() -> None:
     """The bound of runs was 1025, one more than they take, and each command had a number of its own."""
     RunOptions(threads=MOST_THREADS)
-    with pytest.raises(UsageError, match=f"threads is a whole number from 0 to {MOST_THREADS:,}, not"):
+    with pytest.raises(UsageError, match=f"threads takes a whole number from 0 to {MOST_THREADS:,}, not"):
         RunOptions(threads=MOST_THREADS + 1)
     commands = [*(cli.get_command(click.Context(cli), name) for name in cli.list_commands(click.Context(cli))), _line]
     ranges = [p.type for c in commands if c is not None for p in c.params if "--threads" in p.opts]

@@ -8,7 +8,9 @@ import pytest
 import cq
 from cq.compiler.passes import compile
 from cq.engines import native
-from cq.errors import CompileError
+from cq.engines.protocol import RunOptions
+from cq.errors import CompileError, UsageError
+from cq.planner.binding.settings import BATCH_ROWS, BOUNDS, PARALLELISM, SETTING_ALIASES
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.schedule import CT, ET, LP, QST
 from cq.ways import HEURISTICS
@@ -45,6 +47,32 @@ def test_another_is_refused_with_those_there_are(value: str) -> None:
     with pytest.raises(CompileError, match="heuristic takes one of 'ct', 'lp', 'et', 'qst'") as refused:
         compile(f"SET heuristic = {value};\n" + QUERY)
     assert refused.value.code == "CQ0208"
+
+
+@pytest.mark.parametrize("name", sorted(BOUNDS))
+def test_a_number_out_of_bounds_is_refused_where_it_is_written_and_by_that_name(name: str) -> None:
+    """`cq check` took 0 rows of a batch and 5,000 workers, of which only a run said that there are none such."""
+    least, most = BOUNDS[name]
+    for number in (least, most):
+        assert compile(f"SET {name} = {number};\n" + QUERY).bound.settings == {name: number}
+    written = [name, *(alias for alias, meant in SETTING_ALIASES.items() if meant == name and "." not in alias)]
+    for number in (str(most + 1), "99999999999999999999999", *(["0"] if least else [])):
+        for alias in written:
+            with pytest.raises(CompileError, match=f"^error.CQ0208.: {alias} takes a whole number from {least} to"):
+                compile(f"SET {alias} = {number};\n" + QUERY)
+    with pytest.raises(CompileError) as refused:
+        compile(f"\nSET {name} = :n;\n" + QUERY, variables={"n": most + 1})
+    assert refused.value.first.span.line == 2 and refused.value.first.help[0].startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize(("name", "setting"), [("threads", PARALLELISM), ("batch_rows", BATCH_ROWS)])
+def test_python_takes_what_set_takes(name: str, setting: str) -> None:
+    least, most = BOUNDS[setting]
+    for number in (least, most):
+        assert getattr(RunOptions(**{name: number}), name) == number
+    for number in (least - 1, most + 1):
+        with pytest.raises(UsageError, match=f"{name} takes a whole number from {least} to {most:,}, not {number}"):
+            RunOptions(**{name: number})
 
 
 def test_a_placement_or_an_interval_that_is_none_is_refused_and_others_are_taken_however_they_are_spelt() -> None:

@@ -30,13 +30,13 @@ from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
 from cq.planner.binding.settings import (
     NO_CHECKPOINTS,
-    SETTING_ALIASES,
     SETTINGS,
     TIME_ZONE,
     WORDS,
     Setting,
     is_foreign,
     is_of_checkpoints,
+    setting_called,
     setting_value,
     takes,
     unknown_setting,
@@ -296,13 +296,13 @@ class Binding:
 
     def time_zone(self, script: ast.Script) -> str:
         """What the last SET time_zone says, wherever it stands. One that says no zone is an error in its turn."""
-        written = [s for s in script.statements if isinstance(s, ast.SetOption) and _setting_name(s) == TIME_ZONE]
+        written = [s for s in script.statements if isinstance(s, ast.SetOption) and setting_called(s.name) == TIME_ZONE]
         zone = setting_value(TIME_ZONE, self.written(written[-1])) if written else None
         return NO_ZONE if zone is None else str(zone)
 
     def set_option(self, node: ast.SetOption) -> None:
         """SET name = value."""
-        name = _setting_name(node)
+        name = setting_called(node.name)
         if name not in SETTINGS and is_foreign(node.name):
             text = f'"{node.name}" is a setting of another system and has no effect'
             way = f"remove it: {NO_CHECKPOINTS}" if is_of_checkpoints(name) else "remove it"
@@ -320,7 +320,7 @@ class Binding:
 
     def written(self, node: ast.SetOption) -> Setting:
         """The value as SET gives it, the empty text for one that no such setting takes."""
-        words = _setting_name(node) in WORDS
+        words = setting_called(node.name) in WORDS
         match node.value:
             case ast.NumberLiteral(text=text):
                 return text
@@ -360,10 +360,6 @@ class Binding:
             for name, span in unused
             if used
         ]
-
-
-def _setting_name(node: ast.SetOption) -> str:
-    return SETTING_ALIASES.get(node.name.lower(), node.name)
 
 
 def _left_out_of_stars(script: ast.Script, outputs: list[Output]) -> list[Diagnostic]:

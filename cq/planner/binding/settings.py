@@ -39,8 +39,8 @@ SETTING_ALIASES = {
     "workers": "parallelism",
     **dict.fromkeys(["timezone", "table.local-time-zone", "spark.sql.session.timezone"], "time_zone"),
 }
-MOST_THREADS = 1024  # of one run: several times the processors of any machine
-MAX_SETTING = 1_000_000  # of a number: more events between punctuations than any latency bears
+PARALLELISM = "parallelism"
+BATCH_ROWS = "batch_rows"
 MEMORY_LIMIT = "memory_limit"
 HEURISTIC = "heuristic"
 TRANSACTIONS = "transactions"
@@ -54,7 +54,18 @@ WORDS = frozenset({MEMORY_LIMIT, TIME_ZONE, PUNCTUATION, *CHOICES})
 """The settings whose values may be text."""
 NO_MEMORY_LIMIT = 0  # the value of 'none'
 
+MOST_THREADS = 1024  # of one run: several times the processors of any machine
+MOST_BATCH_ROWS = 2**31 - 1  # what Arrow counts with 32 bits
+MOST_EVENTS = 1_000_000  # between punctuations: more than any latency bears
+BOUNDS = {PARALLELISM: (0, MOST_THREADS), BATCH_ROWS: (1, MOST_BATCH_ROWS), PUNCTUATION: (1, MOST_EVENTS)}
+"""The least and the most that a setting takes that is a number, however it is given: by SET, -s, -j or in Python."""
+
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+
+def setting_called(name: str) -> str:
+    """The setting of a name that people write; the name itself where there is none."""
+    return SETTING_ALIASES.get(name.lower(), name)
 
 
 def unknown_setting(name: str) -> tuple[str, str]:
@@ -103,10 +114,10 @@ def _number(name: str, written: Setting) -> int | None:
     text = str(written)
     if name == PUNCTUATION and text.lower() == "auto":
         return ADAPTIVE
-    if not (text.isascii() and text.isdigit() and len(text) < 9):
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
         return None
-    least = 1 if name == PUNCTUATION else 0
-    return int(text) if least <= int(text) <= MAX_SETTING else None
+    least, most = BOUNDS[name]
+    return int(text) if least <= int(text) <= most else None
 
 
 def takes(name: str) -> str:
@@ -115,9 +126,14 @@ def takes(name: str) -> str:
         return "one of " + ", ".join(f"'{word}'" for word in CHOICES[name])
     if name == TIME_ZONE:
         return "the name of a zone, such as 'Europe/Berlin', or an offset, '+02:00'"
-    if name == PUNCTUATION:
-        return f"a whole number from 1 to {MAX_SETTING:,}, or 'auto'"
-    return "a size such as '2GB', or 'none'" if name == MEMORY_LIMIT else "a whole number"
+    if name == MEMORY_LIMIT:
+        return "a size such as '2GB', or 'none'"
+    return within(*BOUNDS[name]) + (", or 'auto'" if name == PUNCTUATION else "")
+
+
+def within(least: int, most: int) -> str:
+    """A number of these bounds, for errors."""
+    return f"a whole number from {least} to {most:,}"
 
 
 def bytes_of(text: str) -> int | None:
