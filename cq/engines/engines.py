@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
@@ -15,9 +14,6 @@ from cq.engines.data_errors import with_ways_out
 from cq.engines.feeding import demand_ends, demand_no_silence, native_packages
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, RunOptions
 from cq.errors import CompileError, DataError, Diagnostic, UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    pass
 
 
 def _time_by_reference(feeds: Sequence[Feed]) -> None:

@@ -22,7 +22,7 @@ from cq.grammar.tables import END, LazyTable, Machine, Production, Tables, finge
 MAX_DEPTH = 128  # levels of a tree: plain recursion over it, five frames a level, stays below Python's 1,000 frames
 HERE = Path(__file__).parent
 INNER = ("IF", "WHILE", "FOR", "LOOP", "REPEAT")  # END of these, loops of other systems, closes no BEGIN
-START_SYMBOLS = ("statement", "expression", "query")
+START_SYMBOLS = ("statement", "expression")
 
 
 def parse(source: SourceText) -> ast.Script:
@@ -51,25 +51,15 @@ def parse(source: SourceText) -> ast.Script:
 
 def parse_expression(text: str) -> ast.Expr:
     """The tree of one expression. Raises CompileError."""
-    expression: ast.Expr = _parse_alone(text, "expression")
-    return expression
-
-
-def parse_query(text: str) -> ast.Query:
-    """The tree of one query, without a final `;`. Raises CompileError."""
-    query: ast.Query = _parse_alone(text, "query")
-    return query
-
-
-def _parse_alone(text: str, start: str) -> Any:
     source = SourceText("<text>", text)
     lexed = tokenize(text, tables().keywords)
     if lexed.faults:
         raise CompileError(*(finding.at(source) for _, finding in lexed.faults))
     try:
-        return _parse_range(lexed, 0, len(lexed.tokens), start)
+        expression: ast.Expr = _parse_range(lexed, 0, len(lexed.tokens), "expression")
     except CompileError as error:
         raise error.at(source) from None
+    return expression
 
 
 # ---------------------------------------------------------------------------------------------------- statements

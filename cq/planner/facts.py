@@ -66,7 +66,6 @@ def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified) ->
             {"column": node.schema.names[t.column], "shift_us": t.shift_us, "lag_us": t.lag_us}
             for t in node.schema.times
         ],
-        "emits": "append",  # no operator takes back a row that it gave
         "ends": node.bounded,
         "state": node.state.text,
         "state_bounded": node.state.bounded,
@@ -213,7 +212,8 @@ def summary(node: Facts) -> list[str]:
     out += [describe_time(t) for t in node["times"][:1]]
     if source := node.get("source"):
         out.append(describe_watermark(source))
-    out.append(node["emits"] if node["ends"] else node["emits"] + ", unbounded")
+    if not node["ends"]:
+        out.append("unbounded")
     if node["state"] != "nothing":
         out.append(describe_state(node))
     if node.get("counts_late"):

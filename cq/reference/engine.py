@@ -82,11 +82,6 @@ class ReferenceResult:
             (name,) = self.outputs
         return [d.row for d in self.outputs[name]]
 
-    def raise_if_failed(self) -> ReferenceResult:
-        if self.error is not None:
-            raise self.error
-        return self
-
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:

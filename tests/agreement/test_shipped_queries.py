@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from paths import QUERIES
 from planner_fixture import infer
+from reference_fixture import unfailed
 
 from cq.errors import SourceText
 from cq.grammar.parser import parse
@@ -49,7 +50,7 @@ def result(request: pytest.FixtureRequest) -> Any:
 
     def of(name: str, **inputs: Any) -> list[Row]:
         chosen = plan(name) if request.param == "bound" else rewrite(plan(name))
-        return run(chosen, inputs).raise_if_failed().rows()
+        return unfailed(run(chosen, inputs)).rows()
 
     return of
 

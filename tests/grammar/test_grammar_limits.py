@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from grammar_trees import Trees
+from grammar_trees import Trees, parse_query
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_grammar_errors import CASES
@@ -17,7 +17,7 @@ from test_grammar_spellings import EXPRESSIONS, LANGUAGE_EXAMPLE, QUERIES, STATE
 from cq.errors import CompileError, SourceText
 from cq.grammar import ast
 from cq.grammar.lexer import MAX_DIGITS, MAX_FINDINGS, MAX_NESTING, MAX_TOKENS, Token, tokenize
-from cq.grammar.parser import MAX_DEPTH, _statements, parse, parse_expression, parse_query, tables
+from cq.grammar.parser import MAX_DEPTH, _statements, parse, parse_expression, tables
 from cq.grammar.printer import print_expr, print_script
 
 

@@ -6,13 +6,13 @@ import inspect
 from itertools import pairwise
 from random import Random
 
-from grammar_trees import Trees
+from grammar_trees import Trees, parse_query
 from slt_coverage import all_cases
 
 from cq.errors import CompileError, SourceText
 from cq.grammar import ast, inline
 from cq.grammar.lexer import tokenize
-from cq.grammar.parser import parse, parse_expression, parse_query, tables
+from cq.grammar.parser import parse, parse_expression, tables
 from cq.grammar.printer import format_source, print_expr, print_script
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from grammar_trees import parse_query
 
 from cq.errors import CompileError, SourceText
 from cq.grammar import ast, inline
 from cq.grammar.lexer import RESERVED
-from cq.grammar.parser import parse, parse_expression, parse_query, tables
+from cq.grammar.parser import parse, parse_expression, tables
 from cq.grammar.printer import print_expr, print_script
 
 EXPRESSIONS = {

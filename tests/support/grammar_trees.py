@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from cq.errors import NOWHERE
+from cq.errors import NOWHERE, SourceText
 from cq.grammar import ast
 from cq.grammar.comparing import RowOfValues, row_among_rows
+from cq.grammar.parser import parse
 
 NAMES = ["a", "b", "ts", "time", "type", "day", "rows", "window", "order", "Mixed", "two words", 'quo"te', "é", "size"]
 TABLES = ["s", "t", "bids", "select", "Big", "value"]
@@ -15,6 +16,13 @@ FUNCTIONS = ["f", "count", "sum", "lower", "window", "left", "if", "trim", "subs
 STRINGS = ["", "x", "it's", "a\nb", "-- no comment", "/*", '"', "ü"]
 NUMBERS = ["0", "1", "10", "1.5", ".5", "1.", "1e9", "2.5E-3", "123456789012345678901234567890"]
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
+
+
+def parse_query(text: str) -> ast.Query:
+    """The tree of one query."""
+    (query,) = parse(SourceText("<text>", text)).statements
+    assert isinstance(query, ast.Query)
+    return query
 
 
 class Trees:

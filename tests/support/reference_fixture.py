@@ -39,6 +39,13 @@ def result_of(text: str, **inputs: Iterable[tuple[Any, ...]]) -> ReferenceResult
     return run(plan_of(text), {name: timed(rows) for name, rows in inputs.items()})
 
 
+def unfailed(result: ReferenceResult) -> ReferenceResult:
+    """The result, or the error that ended it."""
+    if result.error is not None:
+        raise result.error
+    return result
+
+
 def stepped(text: str) -> ReferenceRun:
     return ReferenceRun(plan_of(text))
 

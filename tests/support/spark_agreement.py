@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from reference_fixture import unfailed
 
 from cq.connectors.physical_rows import array_of, values_of
 from cq.errors import SourceText
@@ -87,7 +88,7 @@ def same(x: Any, y: Any) -> bool:
 
 def assert_agree(plan: LogicalPlan, inputs: Mapping[str, Rows], note: object = "") -> dict[str, Rows]:
     """Fail unless Spark gives the reference's rows, in the reference's order too. Returns them."""
-    wanted = run(plan, inputs).raise_if_failed()
+    wanted = unfailed(run(plan, inputs))
     got = on_spark(plan, inputs)
     for name, rows in got.items():
         expected = wanted.rows(name)

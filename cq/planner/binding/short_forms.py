@@ -11,14 +11,15 @@ from cq.lang.calendar import DAY_US, days_from_civil
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions.time_making import WEEKDAY_NAMES
 from cq.lang.types import BIGINT, DATE, INTEGER, INTERVAL, INTERVAL_MONTH, TIME, TIMESTAMP, VARCHAR, Kind
-from cq.planner.binding import array_forms, choices, format_strings, json_forms
+from cq.planner.binding import array_forms as _of_arrays  # noqa: F401  they register themselves
+from cq.planner.binding import choices as _of_choices  # noqa: F401
+from cq.planner.binding import format_strings as _of_formats  # noqa: F401
+from cq.planner.binding import json_forms as _of_json  # noqa: F401
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.instants import as_instant
 from cq.planner.binding.literals import bind_interval, integer_literal
 from cq.planner.binding.shorthands import SHORTHANDS, Shorthand, ShorthandBinder, shorthand
 from cq.planner.plan.fold import folded
-
-FURTHER = (array_forms, choices, format_strings, json_forms)  # their short forms are registered where they are imported
 
 
 def short_form(name: str) -> Shorthand | None:
