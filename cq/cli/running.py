@@ -14,7 +14,7 @@ from cq.cli.options import compiled_query, query_options, threads_option
 from cq.cli.paging import PagedScreen, paged
 from cq.cli.progress import ProgressLine, ProgressNotes, summary_json, summary_text
 from cq.cli.signals import stopping
-from cq.compiler.passes import EXPLAINED, Compiled
+from cq.compiler.passes import EXPLAINED, Compiled, demand_output
 from cq.connectors.access import STDIN
 from cq.connectors.formats import FORMATS
 from cq.connectors.protocol import Sink
@@ -113,9 +113,8 @@ def _said_before(compiled: Compiled, threads: int | None) -> bool:
         say(render(warning))
     for explained in compiled.bound.explains:
         click.echo(explain_statement(compiled, explained, threads))
-    if not compiled.outputs and not compiled.bound.explains:
-        help = ("add a SELECT, or an INSERT INTO a sink",)
-        raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
+    if not compiled.bound.explains:
+        demand_output(compiled.plan)
     return bool(compiled.outputs)
 
 

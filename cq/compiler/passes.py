@@ -169,10 +169,15 @@ def _rewrite(request: Request, bound: BoundScript) -> LogicalPlan:
     return plan
 
 
-def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
+def demand_output(plan: LogicalPlan) -> None:
+    """CQ0606 for a text of declarations only, which nothing can run."""
     if not plan.outputs:
         help = ("add a SELECT, or an INSERT INTO a sink",)
         raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
+
+
+def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
+    demand_output(plan)
     from cq.codegen.telling import decides_lane, needs_no_python, needs_no_state
     from cq.planner.physical.choose import choose
     from cq.planner.physical.stages import verify

@@ -15,6 +15,7 @@ import cq as api
 def test_a_text_without_output_has_no_stages(capfd: pytest.CaptureFixture[str], stage: str) -> None:
     code, _, err = cq(capfd, "explain", "--stage", stage, "-c", "CREATE STREAM s (a INT)")
     assert code == 2 and "the query has no output" in err
+    assert cq(capfd, "run", "-c", "CREATE STREAM s (a INT)") == (2, "", err)
 
 
 @pytest.mark.parametrize("stage", ["text", "logical", "rewritten", "stages", "code", "spark"])
