@@ -123,8 +123,9 @@ WAY_OF_SCHEME = {
 }
 """The schemes in which all workers evaluate transactions."""
 
-SCHEMES = ("auto", "serial", *WAY_OF_SCHEME)  # settings hold the number: a new one comes last
-"""How transactions are run: by estimated cost, one after the other, or by all workers in one of the ways above."""
+SCHEMES = ("auto", "serial", *WAY_OF_SCHEME)
+"""How transactions are run: by estimated cost, one after the other, or by all workers in one of the ways above; the
+first unless the query sets another."""
 
 
 def verify(traits: Mapping[Way, WayTraits], schemes: Mapping[str, Way]) -> None:

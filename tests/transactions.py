@@ -28,7 +28,7 @@ from cq.connectors.sinks.writers import MemorySink, result_schema
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.records import dataclass
-from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME
+from cq.ways import UNCHECKED, WAY_OF_SCHEME
 from cq.workloads import WORKLOADS
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))  # by name, as under pytest
@@ -131,9 +131,7 @@ def compiled_for(name: str, scheme: str, given: dict[str, pa.Table]) -> Compiled
     shown = "".join(f"SELECT * FROM {output};\n" for output in APPLICATIONS[name].outputs)
     text, found = re.subn(r"\nSELECT \*\nFROM \w+;\n$", "\n" + shown, text)
     assert found == 1, f"{name} does not end with a query of a stream"
-    return compile(
-        text, name, settings={"transactions": SCHEMES.index(scheme)}, inputs=Inputs(FileAccess(QUERIES), given)
-    )
+    return compile(text, name, settings={"transactions": scheme}, inputs=Inputs(FileAccess(QUERIES), given))
 
 
 def outcome(compiled: Compiled, workers: int, interval: int) -> tuple[tuple[int, str], ...]:

@@ -64,7 +64,7 @@ def diff(
         if compiled.unchecked:
             help = ("compare another scheme: -s transactions=lock",)
             raise UsageError(Diagnostic("CQ0904", UNSAFE, help=help))
-        options = RunOptions(threads, compiled.asked("batch_rows"), input_rows=rows)
+        options = RunOptions(threads, input_rows=rows)
         left, right = (_collected(compiled, name, options, quiet) for name in (engine, against))
     except CqError as error:
         say(str(error))

@@ -20,15 +20,7 @@ from cq.connectors.once import told_of_waiting
 from cq.connectors.registry import SOURCES
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean, printable
 from cq.planner.binding.parameters import Untyped
-from cq.planner.binding.settings import (
-    MOST_THREADS,
-    SETTINGS,
-    Setting,
-    setting_called,
-    setting_value,
-    takes,
-    unknown_setting,
-)
+from cq.planner.binding.settings import MOST_THREADS, SETTINGS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -125,7 +117,7 @@ def compiled_query(
     letters = path.stem if path is not None else "query"
     inputs = Inputs(access, given, letters, input_options(options))
     values = {k: Untyped(v) for k, v in (_pair(x, "--var", "NAME=VALUE") for x in variables)}
-    asked = dict(_setting(k, v) for k, v in (_pair(x, "-s", "NAME=VALUE") for x in settings))
+    asked = dict(_pair(x, "-s", "NAME=VALUE") for x in settings)
     with told_of_waiting(lambda waits: None if quiet else say(f"note: {waits}")):
         return compile(text, name, values, inputs, asked)
 
@@ -164,18 +156,6 @@ def _pair(text: str, what: str, shape: str) -> tuple[str, str]:
     if not equals or not name or not (value or what != "a stream"):  # the empty text is a value, and no path
         help = "a path with = in it goes after the first =" if what == "a stream" else f"write {what} {shape}"
         raise _usage(f'{what} is written {shape}, not "{text}"', help)
-    return name, value
-
-
-def _setting(written: str, text: str) -> tuple[str, Setting]:
-    name = setting_called(written)
-    if name not in SETTINGS:
-        cause, way = unknown_setting(written)
-        raise UsageError(Diagnostic("CQ0207", cause, help=(way,)))
-    value = setting_value(name, text)
-    if value is None:
-        cause = f'{written} takes {takes(name)}, not "{text}"'
-        raise UsageError(Diagnostic("CQ0208", cause, help=(f"{name}: {SETTINGS[name]}",)))
     return name, value
 
 

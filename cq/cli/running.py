@@ -83,7 +83,7 @@ def run(
     format_ = format_ or ("table" if expanded else None)
     closing = Closing(quiet, hashes, summary == "json")
     unhashed = frozenset[str]() if closing.hashed else frozenset(o.name for o in compiled.outputs)
-    options = RunOptions(threads, compiled.asked("batch_rows"), limit, unhashed)
+    options = RunOptions(threads, limit=limit, unhashed=unhashed)
     try:
         with (
             shown.screen(compiled) as screen,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cq.lang.schema import Field, Unheld
     from cq.lang.types import DataType
     from cq.planner.binding.binder import BoundScript
+    from cq.planner.binding.settings import Settings
     from cq.planner.physical.stages import PhysicalPlan
     from cq.planner.plan.logical import LogicalPlan, Output
     from cq.planner.plan.source import SourceDef
@@ -54,7 +55,7 @@ class Request:
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int | str] = field(default_factory=dict)
     workers: int = 1
-    scheme: str = "auto"
+    scheme: str = SCHEMES[0]
     adaptive: bool = False
     placement: str = PLACEMENTS[0]
     counting: bool = False
@@ -90,10 +91,11 @@ def _bind(request: Request, script: Script) -> BoundScript:
     from cq.lang.functions.user import UserFunction
     from cq.planner.binding.binder import bind
     from cq.planner.binding.catalog import Environment
+    from cq.planner.binding.settings import TIME_ZONE
 
     inputs = request.inputs
     asked = partial(_infer, inputs), partial(_lateness, inputs.access), partial(_proposes, inputs)
-    zone = str(request.settings.get("time_zone", ""))
+    zone = str(request.settings.get(TIME_ZONE, ""))
     environment = Environment(request.variables, inputs.options(), inputs.extra, *asked, zone)
     from cq.planner.plan.verify import verify
 
@@ -305,12 +307,13 @@ class Compiled:
         return other
 
     def _request_for(self, workers: int) -> Request:
-        from cq.planner.binding.settings import ADAPTIVE, PLACEMENT, PUNCTUATION, PUNCTUATION_EVENTS, TRANSACTIONS
+        from cq.planner.binding.settings import ADAPTIVE
 
-        scheme = SCHEMES[self.setting(TRANSACTIONS, 0)]
-        adaptive = self.setting(PUNCTUATION, PUNCTUATION_EVENTS) == ADAPTIVE
-        placement = PLACEMENTS[self.setting(PLACEMENT, 0)]
-        return replace(self.request, workers=workers, scheme=scheme, adaptive=adaptive, placement=placement)
+        said = self.settings
+        adaptive = said.punctuation_interval == ADAPTIVE
+        return replace(
+            self.request, workers=workers, scheme=said.transactions, adaptive=adaptive, placement=said.placement
+        )
 
     def counting(self) -> Compiled:
         """The same query, with kernels that count the rows of every operator."""
@@ -443,28 +446,24 @@ class Compiled:
     @property
     def unchecked(self) -> bool:
         """Whether transactions are to run without locks, so that no two runs need give the same."""
-        from cq.planner.binding.settings import TRANSACTIONS
         from cq.planner.physical.transactions import transactions_of
 
-        return SCHEMES[self.setting(TRANSACTIONS, 0)] == UNCHECKED and bool(transactions_of(self.plan))
+        return self.settings.transactions == UNCHECKED and bool(transactions_of(self.plan))
 
     def workers(self, asked: int | None = None) -> int:
         """How many workers run the query: as asked, else as SET in the text, else one for each usable processor."""
-        from cq.planner.binding.settings import MOST_THREADS, PARALLELISM
+        from cq.planner.binding.settings import MOST_THREADS
 
-        return asked if asked is not None else self.setting(PARALLELISM, min(usable_cpus(), MOST_THREADS))
+        said = asked if asked is not None else self.settings.parallelism
+        return said if said is not None else min(usable_cpus(), MOST_THREADS)
 
-    def asked(self, name: str) -> int | None:
-        """A number as asked for this run; None where the text, or the default, decides."""
-        value = self.request.settings.get(name)
-        assert not isinstance(value, str), f"the setting {name} is no number"
-        return value
+    @property
+    def settings(self) -> Settings:
+        """The settings as asked for this run, else as SET in the text, else the defaults."""
+        from cq.planner.binding.settings import Settings
 
-    def setting(self, name: str, default: int) -> int:
-        """A setting: as asked for this run, else as SET in the text, else the default."""
-        value = self.request.settings.get(name, self.bound.settings.get(name, default))
-        assert isinstance(value, int), f"the setting {name} is no number"
-        return value
+        said: dict[str, Any] = {**self.bound.settings, **self.request.settings}
+        return Settings(**said)
 
 
 def compile(
@@ -482,30 +481,22 @@ def compile(
     functions: the user's own, by names that no other function has (CQ0202).
     kept: what was made of plans before; left out, nothing.
     """
-    unchecked = dict(settings or {})
+    from cq.planner.binding.settings import asked_settings
+
+    asked = asked_settings(settings or {})
     _check_functions(functions)
     given = inputs or Inputs(FileAccess(Path.cwd()))
     request = Request(
         SourceText(name, text),
         given,
         dict(variables or {}),
-        unchecked,
+        asked,
         functions=tuple(functions),
         kept=kept or KeptPlans(),
     )
     compiled = Compiled(request)
     compiled.after("bind")
-    _check_settings(unchecked)
     return compiled
-
-
-def _check_settings(settings: Mapping[str, int | str]) -> None:
-    from cq.planner.binding.settings import SETTINGS, unknown_setting
-
-    for name in settings:
-        if name not in SETTINGS:
-            cause, way = unknown_setting(name)
-            raise UsageError(Diagnostic("CQ0207", cause, help=(way,)))
 
 
 def _check_functions(functions: Sequence[UserFunction | UserFold]) -> None:

@@ -22,15 +22,7 @@ from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, Sour
 from cq.lang import error_places
 from cq.lang.types import to_arrow
 from cq.lang.value_text import size_text
-from cq.planner.binding.settings import (
-    ADAPTIVE,
-    HEURISTIC,
-    MEMORY_LIMIT,
-    NO_MEMORY_LIMIT,
-    PLACEMENT,
-    PUNCTUATION,
-    PUNCTUATION_EVENTS,
-)
+from cq.planner.binding.settings import ADAPTIVE, NO_MEMORY_LIMIT
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
@@ -39,7 +31,6 @@ from cq.runtime.engine.plant import AS_EVER, Together
 from cq.runtime.engine.ways.pace import LADDER
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.pipeline import Pipeline, Site, SourceSpec
-from cq.ways import HEURISTICS, PLACEMENTS
 
 if TYPE_CHECKING:
     from cq.compiler.passes import Compiled
@@ -94,7 +85,8 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
     if asked is None:
         usable = usable_memory_bytes()
         default = NO_MEMORY_LIMIT if usable is None else int(usable * DEFAULT_MEMORY_SHARE)
-        asked = compiled.setting(MEMORY_LIMIT, default)
+        said = compiled.settings.memory_limit
+        asked = default if said is None else said
     return None if asked == NO_MEMORY_LIMIT else asked
 
 
@@ -102,11 +94,16 @@ def settled_together(compiled: Compiled, pipeline: Pipeline, batch_rows: int) ->
     """The most rows of a ticket, and how transactions run where workers share those of one."""
     if not any(stage.way.traits.together for stage in pipeline.stages):
         return batch_rows, AS_EVER
-    interval = compiled.setting(PUNCTUATION, PUNCTUATION_EVENTS)
-    placement = PLACEMENTS[compiled.setting(PLACEMENT, 0)]
+    interval, placement = compiled.settings.punctuation_interval, compiled.settings.placement
     sockets = usable_sockets() if placement == "per_socket" else ()
-    most = LADDER[-1] if interval == ADAPTIVE else interval
+    most = interval if isinstance(interval, int) else LADDER[-1]
     return min(batch_rows, most), Together(interval == ADAPTIVE, placement, sockets)
+
+
+def batch_rows(compiled: Compiled, options: RunOptions) -> int:
+    """The most rows of a batch: as asked, else as the text says, else as many as engines do best with."""
+    asked = options.batch_rows if options.batch_rows is not None else compiled.settings.batch_rows
+    return TICKET_ROWS if asked is None else asked
 
 
 class PipelineRun:
@@ -128,7 +125,7 @@ class PipelineRun:
             threads=options.threads,
             batch_rows=most,
             together=together,
-            heuristic=HEURISTICS[compiled.setting(HEURISTIC, 0)],
+            heuristic=compiled.settings.heuristic,
             memory_limit=options.memory_limit,
             schemas=schemas,
         )
@@ -213,10 +210,9 @@ class PipelineRun:
 def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """Run a compiled query; returns how many rows event-time operators dropped as late."""
     threads = compiled.workers(options.threads)
-    batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", TICKET_ROWS)
     pipelines: tuple[Pipeline, ...] = compiled.for_workers(threads).after("emit")
     check_parts(compiled, pipelines, delivery.limited)
-    settled = RunOptions(threads, batch_rows, memory_limit=memory_limit(compiled, options))
+    settled = RunOptions(threads, batch_rows(compiled, options), memory_limit=memory_limit(compiled, options))
     late = 0
     for pipeline in pipelines:
         run = PipelineRun(compiled, pipeline, {f.name: f for f in feeds}, settled)

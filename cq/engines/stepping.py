@@ -143,11 +143,9 @@ class NativeSteps:
 
     def __init__(self, compiled: Compiled, options: RunOptions) -> None:
         with native_packages():
-            from cq.engines.native import PipelineRun, memory_limit
-            from cq.runtime.engine.engine import TICKET_ROWS
+            from cq.engines.native import PipelineRun, batch_rows, memory_limit
 
         threads = options.threads or 0
-        rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", TICKET_ROWS)
         feeds = {s.name: _no_feed(s) for s in compiled.sources}
         for_workers = compiled.for_workers(threads)
         pipelines = for_workers.after("emit")
@@ -156,7 +154,7 @@ class NativeSteps:
         with native_packages():
             limit = memory_limit(compiled, options)
             share = None if limit is None else max(1, limit // len(pipelines))  # they are all there at once
-            settled = RunOptions(threads, rows, memory_limit=share)
+            settled = RunOptions(threads, batch_rows(compiled, options), memory_limit=share)
             self._runs = [PipelineRun(compiled, pipeline, feeds, settled) for pipeline in pipelines]
         self._run_of = {name: run for run in self._runs for name in run.numbers}
 

@@ -35,7 +35,7 @@ from cq.runtime.layout.chains import (
     PLACE_KEY_TEXTS,
     PLACE_WORDS_SHIFT,
 )
-from cq.ways import PLACEMENTS, SCHEMES, UNCHECKED, WAY_OF_SCHEME
+from cq.ways import PLACEMENTS, UNCHECKED, WAY_OF_SCHEME
 from cq.ways import Way as Runs
 
 INTERPRETED, COMPILED, ALL = range(12), (1000, 1001), range(12, 600)
@@ -44,7 +44,7 @@ WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5000)
 
 def in_chains(made: Prepared, interval: int = 500) -> Prepared:
     """Its transactions run in chains, so many events together."""
-    change_settings(made.compiled, transactions=SCHEMES.index("chains"), punctuation_interval=interval)
+    change_settings(made.compiled, transactions="chains", punctuation_interval=interval)
     (part,) = made.compiled.for_workers(2).after("place")
     assert part.stages[-1].way is Runs.CHAINS, part.stages[-1].reason
     return made
@@ -270,7 +270,7 @@ def test_any_pace_gives_the_rows_of_one_loop(seed: int, scheme: str, monkeypatch
         return paces[-1]
 
     monkeypatch.setattr(pace, "pace_step", step)
-    change_settings(made.compiled, transactions=SCHEMES.index(scheme), punctuation_interval=ADAPTIVE)
+    change_settings(made.compiled, transactions=scheme, punctuation_interval=ADAPTIVE)
     assert made.native(Way(2, interpreted=True)) == expected, f"seed {seed}"
     assert len(set(paces)) == 3, "the pace has not changed"
 
@@ -279,7 +279,7 @@ def test_any_pace_gives_the_rows_of_one_loop(seed: int, scheme: str, monkeypatch
 def test_compiled_an_application_is_that_of_one_loop_at_its_own_pace(scheme: str) -> None:
     application = Application("streaming_ledger", {"accounts": 64, "balance": 20_000}, 30_000)
     compiled = application.prepared.compiled
-    change_settings(compiled, transactions=SCHEMES.index(scheme), punctuation_interval=ADAPTIVE)
+    change_settings(compiled, transactions=scheme, punctuation_interval=ADAPTIVE)
     for way in (Way(0), Way(1), Way(2, 3), Way(2, 4096), Way(4, 100_000)):
         application.agrees(way)
     (stage,) = [s for s in analyze(compiled, 2)["stages"] if "punctuations" in s]
@@ -300,7 +300,7 @@ def test_an_application_is_that_of_one_loop_wherever_its_transactions_run(
     # all want few rows, so that workers wait for shares of others
     application = Application("streaming_ledger", {"accounts": 4, "balance": 20_000, "transfers": 1.0}, 3_000)
     compiled = application.prepared.compiled
-    change_settings(compiled, transactions=SCHEMES.index(scheme), placement=PLACEMENTS.index(placement))
+    change_settings(compiled, transactions=scheme, placement=placement)
     for workers, interval in ((0, 7), (1, 500), (2, 7), (3, 50), (4, 500)):
         change_settings(compiled, punctuation_interval=interval)
         application.agrees(Way(workers, batch_rows=100_000))

@@ -14,7 +14,7 @@ from changed_settings import change_settings
 from random_chains import random_chains
 from test_transactions import KNOBS, Application
 
-from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME
+from cq.ways import UNCHECKED, WAY_OF_SCHEME
 
 COMPARED = tuple(s for s in WAY_OF_SCHEME if s not in {UNCHECKED, "chains"})  # of chains: test_chained_transactions.py
 WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5000)
@@ -27,7 +27,7 @@ def together(made: Prepared, interval: int) -> None:
 
 def by(scheme: str, made: Prepared) -> Prepared:
     """Its transactions run by this scheme; one after the other where the plan says why not by it."""
-    change_settings(made.compiled, transactions=SCHEMES.index(scheme))
+    change_settings(made.compiled, transactions=scheme)
     made.compiled._by_workers.clear()  # plans by another scheme
     parts = made.compiled.for_workers(2).after("place")  # one without triggers has rows of tables
     lasts = [p.stages[-1] for p in parts]

@@ -10,7 +10,8 @@ from cq.compiler.passes import compile
 from cq.engines import native
 from cq.engines.protocol import RunOptions
 from cq.errors import CompileError, UsageError
-from cq.planner.binding.settings import BATCH_ROWS, BOUNDS, PARALLELISM, SETTING_ALIASES
+from cq.planner.binding.settings import BATCH_ROWS, BOUNDS, PARALLELISM, SETTING_ALIASES, Settings
+from cq.records import replace
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.schedule import CT, ET, LP, QST
 from cq.ways import HEURISTICS
@@ -73,6 +74,19 @@ def test_python_takes_what_set_takes(name: str, setting: str) -> None:
     for number in (least - 1, most + 1):
         with pytest.raises(UsageError, match=f"{name} takes a whole number from {least} to {most:,}, not {number}"):
             RunOptions(**{name: number})
+
+
+def test_settings_are_the_words_that_were_written_and_what_is_asked_for_comes_before_what_the_text_says() -> None:
+    """They were the places of words in tuples: another order of a tuple, and a query ran by another scheme."""
+    said = "SET transactions = 'Lock-A'; SET heuristic = qst; SET punctuation_interval = AUTO; SET batch_rows = 7;\n"
+    of_text = Settings(transactions="lock_a", heuristic="qst", punctuation_interval="auto", batch_rows=7)
+    assert compile(QUERY).settings == Settings() and compile(said + QUERY).settings == of_text
+    asked = compile(said + QUERY, settings={"transactions": "mvlk", "threads": "2"}).settings
+    assert asked == replace(of_text, transactions="mvlk", parallelism=2)
+    with pytest.raises(UsageError, match=r"transactions takes one of 'auto', .*, not \"3\""):
+        compile(QUERY, settings={"transactions": 3})
+    with pytest.raises(UsageError, match='there is no setting "transaction"'):
+        compile(QUERY, settings={"transaction": "lock"})
 
 
 def test_a_placement_or_an_interval_that_is_none_is_refused_and_others_are_taken_however_they_are_spelt() -> None:

@@ -163,7 +163,7 @@ def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
     made.give({"s": [(*event, at) for at, event in enumerate(case.events)]})
     found = {("reference", 0): made.reference()}
     for (scheme, workers), interval in itertools.product(WAYS, (1, 500)):
-        change_settings(made.compiled, transactions=SCHEMES.index(scheme), punctuation_interval=interval)
+        change_settings(made.compiled, transactions=scheme, punctuation_interval=interval)
         made.compiled._by_workers.clear()  # plans by another scheme
         found[scheme, workers] = made.native(Way(workers, interpreted=True))
     for way, outcome in found.items():

@@ -8,7 +8,7 @@ from paths import QUERIES
 from cq.compiler.passes import compile
 from cq.planner.physical.stages import PhysicalPlan
 from cq.planner.physical.transactions import MOST_KEY_COLUMNS, homes_of, transactions_of
-from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME, Way
+from cq.ways import UNCHECKED, WAY_OF_SCHEME, Way
 
 SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, w VARCHAR, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);
 CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL, x DOUBLE);
@@ -18,7 +18,7 @@ SELECT * FROM g;"""
 
 
 def parts(text: str, scheme: str = "chains", workers: int = 2) -> tuple[PhysicalPlan, ...]:
-    made = compile(text, settings={"transactions": SCHEMES.index(scheme)})
+    made = compile(text, settings={"transactions": scheme})
     found: tuple[PhysicalPlan, ...] = made.for_workers(workers).after("place")
     return found
 
@@ -171,6 +171,6 @@ def test_what_runs_without_locks_is_said_to_be_unchecked() -> None:
     text = SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;")
     (part,) = parts(text, UNCHECKED)
     assert part.stages[-1].reason.startswith("UNCHECKED: ")
-    unchecked = compile(text, settings={"transactions": SCHEMES.index(UNCHECKED)})
+    unchecked = compile(text, settings={"transactions": UNCHECKED})
     assert "CQ0904" in [d.code for d in unchecked.findings()]
     assert "CQ0904" not in [d.code for d in compile(text).findings()]

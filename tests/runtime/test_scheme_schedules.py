@@ -21,7 +21,7 @@ from cq.runtime.layout.chains import (
     TRANSACTION_VALUES,
 )
 from cq.runtime.layout.requests import ORDER_WORDS, READS, REQUEST_BYTES, REQUEST_RECORD, WRITES
-from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME, Way
+from cq.ways import UNCHECKED, WAY_OF_SCHEME
 
 ORDERED = [s for s in WAY_OF_SCHEME if s not in {UNCHECKED, "chains"}]  # of chains: test_engine_schedules.py
 
@@ -190,9 +190,3 @@ def test_a_version_is_written_before_those_that_read_the_one_before_it_are_done(
         reader, writer, another = asking(READS), asking(WRITES), asking(READS)
         order = admitted(mvlk.mvlk_admit, reader, writer, another)
         assert [mvlk.mvlk_ready(order, t[0]) for t in (reader, writer, another)] == [1, 1, 0]
-
-
-def test_schemes_are_numbered_as_they_were():
-    """Settings hold the number of a scheme."""
-    assert SCHEMES[:3] == ("auto", "serial", "chains")
-    assert WAY_OF_SCHEME[UNCHECKED] is Way.NOLOCK

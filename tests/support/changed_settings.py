@@ -5,7 +5,7 @@ from __future__ import annotations
 from cq.compiler.passes import Compiled
 
 
-def change_settings(compiled: Compiled, **values: int) -> None:
+def change_settings(compiled: Compiled, **values: int | str) -> None:
     """The settings have these values, as SET in the text would have given them. Plans made by now keep theirs."""
     settings = compiled.request.settings
     assert isinstance(settings, dict)  # no code but this changes it

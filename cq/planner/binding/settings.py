@@ -1,15 +1,18 @@
-"""Settings of a run, as SET, `-s NAME=VALUE` and the Python interface take them; every value becomes a whole number,
-but for the time zone, which is the name of one."""
+"""Settings of a run, as SET, `-s NAME=VALUE` and the Python interface take them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from cq.errors import did_you_mean
-from cq.lang.zones import BadZone, zone_name
+from cq.errors import Diagnostic, UsageError, did_you_mean
+from cq.lang.zones import NO_ZONE, BadZone, zone_name
+from cq.records import dataclass
 from cq.ways import HEURISTICS, PLACEMENTS, SCHEMES
 
 Setting = int | str
+"""The value of a setting: a number, or the word itself."""
+
 SETTINGS: dict[str, str] = {
     "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor",
     "batch_rows": "number of rows in a batch",
@@ -46,8 +49,7 @@ HEURISTIC = "heuristic"
 TRANSACTIONS = "transactions"
 PUNCTUATION = "punctuation_interval"
 TIME_ZONE = "time_zone"
-PUNCTUATION_EVENTS = 500  # as in the TStream paper
-ADAPTIVE = 0  # the value of 'auto'
+ADAPTIVE = "auto"  # of punctuation_interval
 PLACEMENT = "placement"
 CHOICES = {HEURISTIC: HEURISTICS, TRANSACTIONS: SCHEMES, PLACEMENT: PLACEMENTS}
 WORDS = frozenset({MEMORY_LIMIT, TIME_ZONE, PUNCTUATION, *CHOICES})
@@ -59,6 +61,25 @@ MOST_BATCH_ROWS = 2**31 - 1  # what Arrow counts with 32 bits
 MOST_EVENTS = 1_000_000  # between punctuations: more than any latency bears
 BOUNDS = {PARALLELISM: (0, MOST_THREADS), BATCH_ROWS: (1, MOST_BATCH_ROWS), PUNCTUATION: (1, MOST_EVENTS)}
 """The least and the most that a setting takes that is a number, however it is given: by SET, -s, -j or in Python."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run goes by, and its defaults.
+
+    parallelism: workers; None: one for each usable processor.  batch_rows: None: as the engine does best.
+    memory_limit: bytes; None: a share of what the process may use.  punctuation_interval: events, or ADAPTIVE.
+    """
+
+    parallelism: int | None = None
+    batch_rows: int | None = None
+    memory_limit: int | None = None
+    heuristic: str = HEURISTICS[0]
+    transactions: str = SCHEMES[0]
+    punctuation_interval: Setting = 500  # as in the TStream paper
+    placement: str = PLACEMENTS[0]
+    time_zone: str = NO_ZONE
+
 
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
@@ -91,11 +112,34 @@ def is_of_checkpoints(name: str) -> bool:
     return "checkpoint" in name.lower()
 
 
+def asked_settings(given: Mapping[str, Setting]) -> dict[str, Setting]:
+    """The values of settings that somebody asks for beside the text. UsageError for what is none (CQ0207, CQ0208)."""
+    found: dict[str, Setting] = {}
+    for written, text in given.items():
+        name = setting_called(written)
+        if name not in SETTINGS:
+            cause, way = unknown_setting(written)
+            raise UsageError(Diagnostic("CQ0207", cause, help=(way,)))
+        value = setting_value(name, text)
+        if value is None:
+            cause = f'{written} takes {takes(name)}, not "{text}"'
+            raise UsageError(Diagnostic("CQ0208", cause, help=(f"{name}: {SETTINGS[name]}",)))
+        found[name] = value
+    return found
+
+
 def setting_value(name: str, written: Setting) -> Setting | None:
-    """The value of a setting that exists; None when it cannot take it. memory_limit: bytes. Of a word its number."""
+    """The value of a setting that exists; None when it cannot take it. memory_limit: bytes."""
     if name == TIME_ZONE:
         return _zone(str(written))
-    return _number(name, written)
+    if name in CHOICES:
+        word = str(written).lower().replace("-", "_")
+        return word if word in CHOICES[name] else None
+    if name == PUNCTUATION and str(written).lower() == ADAPTIVE:
+        return ADAPTIVE
+    if name == MEMORY_LIMIT:
+        return written if isinstance(written, int) and written > 0 else bytes_of(str(written))
+    return _number(name, str(written))
 
 
 def _zone(written: str) -> str | None:
@@ -105,15 +149,7 @@ def _zone(written: str) -> str | None:
         return None
 
 
-def _number(name: str, written: Setting) -> int | None:
-    if name in CHOICES:
-        word = str(written).lower().replace("-", "_")
-        return CHOICES[name].index(word) if word in CHOICES[name] else None
-    if name == MEMORY_LIMIT:
-        return written if isinstance(written, int) and written > 0 else bytes_of(str(written))
-    text = str(written)
-    if name == PUNCTUATION and text.lower() == "auto":
-        return ADAPTIVE
+def _number(name: str, text: str) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) < 20):
         return None
     least, most = BOUNDS[name]
@@ -128,7 +164,7 @@ def takes(name: str) -> str:
         return "the name of a zone, such as 'Europe/Berlin', or an offset, '+02:00'"
     if name == MEMORY_LIMIT:
         return "a size such as '2GB', or 'none'"
-    return within(*BOUNDS[name]) + (", or 'auto'" if name == PUNCTUATION else "")
+    return within(*BOUNDS[name]) + (f", or '{ADAPTIVE}'" if name == PUNCTUATION else "")
 
 
 def within(least: int, most: int) -> str:
