@@ -408,13 +408,14 @@ class Compiled:
         return tuple(w.at(self.request.source) for w in self.bound.warnings)
 
     def findings(self) -> tuple[Diagnostic, ...]:
-        """Everything `check` says of a query that binds: warnings, and what the native engine and Spark cannot run."""
+        """Everything `check` says of a query that binds: warnings, and what the native engine, as its settings have it,
+        and Spark cannot run."""
         from cq.planner.binding.lint import lint
 
         found = [*self.warnings, *lint(self.script, self.bound, self.request.variables)]
         found += self._uncompiled()
         found += [Diagnostic("CQ0904", UNSAFE, severity="warning", help=(SAFER,))] if self.unchecked else []
-        found += self._refusals("error", lambda: self.after("emit"))
+        found += self._refusals("error", lambda: self.for_workers(self.workers()).after("emit"))
         found += self._refusals("warning", lambda: self.explain("spark"))
         return tuple(d.at(self.request.source) for d in found)
 

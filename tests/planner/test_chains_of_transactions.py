@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from paths import QUERIES
 
+from cq.codegen import printing
 from cq.compiler.passes import compile
+from cq.errors import CompileError
 from cq.planner.physical.stages import PhysicalPlan
 from cq.planner.physical.transactions import MOST_KEY_COLUMNS, homes_of, transactions_of
 from cq.ways import UNCHECKED, WAY_OF_SCHEME, Way
@@ -165,6 +167,20 @@ def test_a_scheme_takes_what_chains_take_and_says_why_it_does_not(scheme: str) -
     (part,) = parts(SCRIPT.format(body="UPDATE t SET n = 1 WHERE k = new.a / new.b;"), scheme)
     assert part.stages[-1].way is Way.LOOP
     assert part.stages[-1].reason == f"no '{scheme}' of transactions: the key of t in g may have no value"
+
+
+@pytest.mark.parametrize("set_as", ["text", "option"])
+def test_check_refuses_what_a_run_by_the_chosen_scheme_would_refuse(set_as: str, monkeypatch) -> None:
+    """It looked at the code of other schemes: transactions that wait for locks take a quarter more."""
+    text = SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;")
+    monkeypatch.setattr(printing, "MOST_NODES", 1850)
+    for scheme, refused in (("serial", False), ("lock", True)):
+        set_, asked = (f"SET transactions = '{scheme}';\n", {}) if set_as == "text" else ("", {"transactions": scheme})
+        made = compile(set_ + text, settings=asked)
+        if refused:
+            with pytest.raises(CompileError, match="CQ0802"):
+                made.for_workers(made.workers()).after("emit")
+        assert [d.code for d in made.findings() if d.severity == "error"] == ["CQ0802"] * refused
 
 
 def test_what_runs_without_locks_is_said_to_be_unchecked() -> None:
