@@ -113,6 +113,20 @@ PLACEMENTS = ("stealing", "shared_nothing", "shared_everything", "per_socket")
 """Which transactions of those that are run together a worker takes; the first unless the query sets another. See
 `cq.runtime.engine.ways.places`."""
 
+EVENTS_TOGETHER = 500  # whose transactions are run together, unless the query sets another number: as in TStream
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How all workers share transactions that are run together.
+
+    events: of how many events they are at most; None: the engine finds out.  placement: which of them a worker takes.
+    """
+
+    events: int | None = EVENTS_TOGETHER
+    placement: str = PLACEMENTS[0]
+
+
 WAY_OF_SCHEME = {
     "chains": Way.CHAINS,
     "lock": Way.LOCK,

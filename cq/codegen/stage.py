@@ -111,6 +111,7 @@ def write_stage(
         lanes=lanes,
         by_key=by_key,
         chains=chains,
+        sharing=planned.sharing,
         complete=_complete(planned),
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,

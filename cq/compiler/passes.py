@@ -19,7 +19,7 @@ from cq.connectors.access import FileAccess, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 from cq.records import dataclass, field, replace
-from cq.ways import PLACEMENTS, SCHEMES, UNCHECKED
+from cq.ways import SCHEMES, UNCHECKED, Sharing
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
@@ -46,7 +46,7 @@ class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
     counting: kernels count the rows of every operator.  scheme: how transactions run, where they can.
-    adaptive: whether how many of them are run together adapts.  placement: which of those a worker takes.
+    sharing: how workers share those that are run together.
     functions: the user's own that the text may call.  kept: what was made of plans before.
     """
 
@@ -56,8 +56,7 @@ class Request:
     settings: Mapping[str, int | str] = field(default_factory=dict)
     workers: int = 1
     scheme: str = SCHEMES[0]
-    adaptive: bool = False
-    placement: str = PLACEMENTS[0]
+    sharing: Sharing = Sharing()
     counting: bool = False
     functions: tuple[UserFunction | UserFold, ...] = ()
     kept: KeptPlans = field(default_factory=KeptPlans, compare=False, repr=False)
@@ -186,7 +185,7 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     from cq.planner.physical.transactions import Natively
 
     natively = Natively(needs_no_state, needs_no_python)
-    parts = choose(plan, request.workers, decides_lane, natively, request.scheme, request.adaptive, request.placement)
+    parts = choose(plan, request.workers, decides_lane, natively, request.scheme, request.sharing)
     return tuple(verify(part) for part in parts)
 
 
@@ -286,8 +285,7 @@ class Compiled:
             return self._done
         if self._made is None:
             request = self.request
-            together = request.scheme, request.adaptive, request.placement
-            key = (request.source.text, request.workers, together, request.counting)
+            key = (request.source.text, request.workers, request.scheme, request.sharing, request.counting)
             self._made = request.kept.of(key, self.plan)
         return self._made
 
@@ -307,13 +305,8 @@ class Compiled:
         return other
 
     def _request_for(self, workers: int) -> Request:
-        from cq.planner.binding.settings import ADAPTIVE
-
         said = self.settings
-        adaptive = said.punctuation_interval == ADAPTIVE
-        return replace(
-            self.request, workers=workers, scheme=said.transactions, adaptive=adaptive, placement=said.placement
-        )
+        return replace(self.request, workers=workers, scheme=said.transactions, sharing=said.sharing)
 
     def counting(self) -> Compiled:
         """The same query, with kernels that count the rows of every operator."""

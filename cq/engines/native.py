@@ -22,7 +22,7 @@ from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, Sour
 from cq.lang import error_places
 from cq.lang.types import to_arrow
 from cq.lang.value_text import size_text
-from cq.planner.binding.settings import ADAPTIVE, NO_MEMORY_LIMIT
+from cq.planner.binding.settings import NO_MEMORY_LIMIT
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
@@ -90,14 +90,14 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
     return None if asked == NO_MEMORY_LIMIT else asked
 
 
-def settled_together(compiled: Compiled, pipeline: Pipeline, batch_rows: int) -> tuple[int, Together]:
+def settled_together(pipeline: Pipeline, batch_rows: int) -> tuple[int, Together]:
     """The most rows of a ticket, and how transactions run where workers share those of one."""
-    if not any(stage.way.traits.together for stage in pipeline.stages):
+    sharing = next((stage.sharing for stage in pipeline.stages if stage.sharing is not None), None)
+    if sharing is None:
         return batch_rows, AS_EVER
-    interval, placement = compiled.settings.punctuation_interval, compiled.settings.placement
-    sockets = usable_sockets() if placement == "per_socket" else ()
-    most = interval if isinstance(interval, int) else LADDER[-1]
-    return min(batch_rows, most), Together(interval == ADAPTIVE, placement, sockets)
+    sockets = usable_sockets() if sharing.placement == "per_socket" else ()
+    most = LADDER[-1] if sharing.events is None else sharing.events
+    return min(batch_rows, most), Together(sharing.events is None, sharing.placement, sockets)
 
 
 def batch_rows(compiled: Compiled, options: RunOptions) -> int:
@@ -119,7 +119,7 @@ class PipelineRun:
         self._names = [sink.name for sink in pipeline.sinks]
         self._source = compiled.request.source
         schemas = [arrow_schema(outputs[name]) for name in self._names]
-        most, together = settled_together(compiled, pipeline, options.batch_rows)
+        most, together = settled_together(pipeline, options.batch_rows)
         self.engine = Engine(
             pipeline,
             threads=options.threads,

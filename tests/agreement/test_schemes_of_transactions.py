@@ -28,7 +28,6 @@ def together(made: Prepared, interval: int) -> None:
 def by(scheme: str, made: Prepared) -> Prepared:
     """Its transactions run by this scheme; one after the other where the plan says why not by it."""
     change_settings(made.compiled, transactions=scheme)
-    made.compiled._by_workers.clear()  # plans by another scheme
     parts = made.compiled.for_workers(2).after("place")  # one without triggers has rows of tables
     lasts = [p.stages[-1] for p in parts]
     by_it = any(stage.way is WAY_OF_SCHEME[scheme] for stage in lasts)

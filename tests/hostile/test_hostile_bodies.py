@@ -164,7 +164,6 @@ def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
     found = {("reference", 0): made.reference()}
     for (scheme, workers), interval in itertools.product(WAYS, (1, 500)):
         change_settings(made.compiled, transactions=scheme, punctuation_interval=interval)
-        made.compiled._by_workers.clear()  # plans by another scheme
         found[scheme, workers] = made.native(Way(workers, interpreted=True))
     for way, outcome in found.items():
         reasons, rows = outcome.rows.values()

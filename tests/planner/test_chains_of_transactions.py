@@ -7,10 +7,14 @@ from paths import QUERIES
 
 from cq.codegen import printing
 from cq.compiler.passes import compile
+from cq.engines.native import settled_together
 from cq.errors import CompileError
-from cq.planner.physical.stages import PhysicalPlan
+from cq.planner.physical.stages import PhysicalPlan, verify
 from cq.planner.physical.transactions import MOST_KEY_COLUMNS, homes_of, transactions_of
-from cq.ways import UNCHECKED, WAY_OF_SCHEME, Way
+from cq.records import replace
+from cq.runtime.engine.plant import Together
+from cq.runtime.engine.ways.pace import LADDER
+from cq.ways import UNCHECKED, WAY_OF_SCHEME, Sharing, Way
 
 SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, w VARCHAR, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);
 CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL, x DOUBLE);
@@ -181,6 +185,27 @@ def test_check_refuses_what_a_run_by_the_chosen_scheme_would_refuse(set_as: str,
             with pytest.raises(CompileError, match="CQ0802"):
                 made.for_workers(made.workers()).after("emit")
         assert [d.code for d in made.findings() if d.severity == "error"] == ["CQ0802"] * refused
+
+
+def test_how_workers_share_transactions_is_part_of_the_plan_that_is_shown_checked_and_run() -> None:
+    """It was a sentence of the reason; the engine read the settings again."""
+    text = SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;")
+    asked = {"transactions": "lock", "punctuation_interval": "auto", "placement": "shared_everything"}
+    made = compile(text, settings=asked).for_workers(2)
+    (part,), (pipeline,) = made.after("place"), made.after("emit")
+    sharing = Sharing(None, "shared_everything")
+    assert part.stages[-1].sharing == pipeline.stages[-1].sharing == sharing
+    assert "how many events are run together is adaptive; a worker takes any" in made.explain("stages")
+    assert settled_together(pipeline, 10**6) == (LADDER[-1], Together(True, "shared_everything"))
+    for wrong in (None, Sharing(0), Sharing(5, "numa")):
+        with pytest.raises(AssertionError, match="transactions"):
+            verify(replace(part, stages=(replace(part.stages[-1], sharing=wrong),)))
+    (serial,) = parts(text, "serial")
+    assert [s.sharing for s in serial.stages] == [None]
+    with pytest.raises(AssertionError, match="nothing says how"):
+        verify(replace(serial, stages=(replace(serial.stages[0], sharing=sharing),)))
+    (seven,) = compile(text, settings=asked | {"punctuation_interval": "7"}).for_workers(2).after("emit")
+    assert settled_together(seven, 10**6) == (7, Together(False, "shared_everything"))
 
 
 def test_what_runs_without_locks_is_said_to_be_unchecked() -> None:

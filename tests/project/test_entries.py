@@ -36,7 +36,7 @@ from cq.lang.schema import Field
 from cq.lang.types import BIGINT
 from cq.planner.binding import foreign_calls, shorthands
 from cq.planner.binding.settings import SETTINGS
-from cq.planner.physical import choose
+from cq.planner.physical import choose, printing
 from cq.planner.rewriting import rules
 from cq.records import replace
 from cq.reference import operator as reference
@@ -182,9 +182,8 @@ REFUSED: dict[str, Callable[[], object]] = {
         Way.CHAINS, lock_admit, lock_ready, lock_finish, in_turn=True, at_once=True
     ),
     "way PAT: has no traits": lambda: verify({w: t for w, t in TRAITS.items() if w is not Way.PAT}, WAY_OF_SCHEME),
-    "reasons: nothing is told of way LOOP; nothing is told of placement probe": listed(
-        "reasons", choose.untold([Way.LOOP], ["probe"])
-    ),
+    "reasons: nothing is told of way LOOP": listed("reasons", choose.untold([Way.LOOP])),
+    "placements: nothing is told of placement probe": listed("placements", printing.untold(["probe"])),
     "way LANES: is lanes and hands_over": traits(Way.LANES, hands_over=True),
     "way ANY: is shares, and no operator with state runs so": traits(Way.ANY, shares=True),
     "way LOOP: its transactions ask for their places, and are not run together": traits(Way.LOOP, asks=True),

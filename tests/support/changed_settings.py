@@ -6,7 +6,8 @@ from cq.compiler.passes import Compiled
 
 
 def change_settings(compiled: Compiled, **values: int | str) -> None:
-    """The settings have these values, as SET in the text would have given them. Plans made by now keep theirs."""
+    """The settings have these values, as SET in the text would have given them; stages are planned anew."""
     settings = compiled.request.settings
     assert isinstance(settings, dict)  # no code but this changes it
     settings |= values
+    compiled._by_workers.clear()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from cq.errors import Diagnostic, UsageError, did_you_mean
 from cq.lang.zones import NO_ZONE, BadZone, zone_name
 from cq.records import dataclass
-from cq.ways import HEURISTICS, PLACEMENTS, SCHEMES
+from cq.ways import EVENTS_TOGETHER, HEURISTICS, PLACEMENTS, SCHEMES, Sharing
 
 Setting = int | str
 """The value of a setting: a number, or the word itself."""
@@ -76,9 +76,15 @@ class Settings:
     memory_limit: int | None = None
     heuristic: str = HEURISTICS[0]
     transactions: str = SCHEMES[0]
-    punctuation_interval: Setting = 500  # as in the TStream paper
+    punctuation_interval: Setting = EVENTS_TOGETHER
     placement: str = PLACEMENTS[0]
     time_zone: str = NO_ZONE
+
+    @property
+    def sharing(self) -> Sharing:
+        """How workers share transactions."""
+        events = self.punctuation_interval
+        return Sharing(events if isinstance(events, int) else None, self.placement)
 
 
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)

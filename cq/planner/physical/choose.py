@@ -41,7 +41,7 @@ from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import replace
-from cq.ways import PLACEMENTS, WAY_OF_SCHEME, Way
+from cq.ways import WAY_OF_SCHEME, Sharing, Way
 
 Routable = Callable[[Schema, Expr], bool]
 """Whether a kernel can tell a row's lane by this expression over these columns, from the row alone."""
@@ -78,24 +78,13 @@ TOLD = {
 }
 """Why transactions are run together, for people."""
 
-TOLD_PLACEMENT = {
-    "stealing": "",
-    "shared_nothing": "; a worker takes those of its own rows only",
-    "shared_everything": "; a worker takes any",
-    "per_socket": "; a worker takes those of its socket, then any",
-}
-"""Which of them a worker takes, for people."""
 
-
-def untold(ways: Iterable[Way], placements: Iterable[str]) -> Iterator[str]:
-    """Ways of running transactions and placements of which nothing is told."""
+def untold(ways: Iterable[Way]) -> Iterator[str]:
+    """Ways of running transactions of which nothing is told."""
     yield from (f"nothing is told of way {way.name}" for way in ways if way not in TOLD)
-    yield from (f"nothing is told of placement {name}" for name in placements if name not in TOLD_PLACEMENT)
 
 
-refuse("reasons", untold(WAY_OF_SCHEME.values(), PLACEMENTS))
-
-ADAPTIVE = "; how many events are run together is adaptive"
+refuse("reasons", untold(WAY_OF_SCHEME.values()))
 
 LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64  # of a stage, for sixteen workers; each ticket has a record for every one
@@ -107,30 +96,28 @@ def choose(
     routable: Routable,
     natively: Natively | None = None,
     scheme: str = "auto",
-    adaptive: bool = False,
-    placement: str = PLACEMENTS[0],
+    sharing: Sharing = Sharing(),  # noqa: B008  # frozen
 ) -> tuple[PhysicalPlan, ...]:
     """The physical plan of each connected part of the plan, for so many workers (0: inline, as one).
 
     scheme: how transactions are to run, where they can.  natively: for what decides whether they can.
-    adaptive: whether the engine finds out how many of them to run together.  placement: which of those a worker takes.
+    sharing: how workers share those that are run together.
     """
-    made = (_Choice(part, max(workers, 1), routable, natively, scheme).made() for part in connected(plan))
-    beside = (ADAPTIVE if adaptive else "") + TOLD_PLACEMENT[placement]
-    return tuple(_telling(part, beside) if beside else part for part in made)
-
-
-def _telling(part: PhysicalPlan, beside: str) -> PhysicalPlan:
-    """The part, which says this beside of transactions that are run together."""
-    stages = (replace(s, reason=s.reason + beside) if s.way.traits.together else s for s in part.stages)
-    return replace(part, stages=tuple(stages))
+    asked = max(workers, 1)
+    return tuple(_Choice(p, asked, routable, natively, scheme, sharing).made() for p in connected(plan))
 
 
 class _Choice:
     """The decisions for one connected part."""
 
     def __init__(
-        self, plan: LogicalPlan, workers: int, routable: Routable, natively: Natively | None, scheme: str
+        self,
+        plan: LogicalPlan,
+        workers: int,
+        routable: Routable,
+        natively: Natively | None,
+        scheme: str,
+        sharing: Sharing,
     ) -> None:
         self.plan = plan
         self.nodes = plan.nodes()
@@ -138,6 +125,7 @@ class _Choice:
         self.routable = routable
         self.natively = natively
         self.scheme = scheme
+        self.sharing = sharing
         self.waits = rows_may_wait(self.nodes)
         self.no_lanes: set[tuple[str, ...]] = set()  # operators above a cut of which none can run in lanes
         self.prefix = stateless_prefix(plan)
@@ -235,6 +223,7 @@ class _Choice:
         return Stage(
             name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits,
             branches=branches, lanes=lanes, gathered=gathers, final=final, collects=collects,
+            sharing=self.sharing if way.traits.together else None,
         )  # fmt: skip
 
     # -- groups filled by every worker --------------------------------------------------------------------------------

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from cq.entries import refuse
 from cq.errors import printable
 from cq.lang.expressions import Column, Expr, format_expr
 from cq.planner.physical.branches import Branch
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage
 from cq.planner.plan.node import LogicalNode
+from cq.ways import PLACEMENTS
 
 
 def graph_text(physical: PhysicalPlan) -> str:
@@ -27,6 +29,31 @@ def way_text(stage: Stage) -> str:
     return f"{stage.lanes} {stage.way.value}" if stage.way.traits.lanes else stage.way.value
 
 
+TOLD_PLACEMENT = {
+    "stealing": "",
+    "shared_nothing": "; a worker takes those of its own rows only",
+    "shared_everything": "; a worker takes any",
+    "per_socket": "; a worker takes those of its socket, then any",
+}
+"""Which of the transactions that are run together a worker takes, for people."""
+
+
+def untold(placements: Iterable[str]) -> Iterator[str]:
+    """Placements of which nothing is told."""
+    yield from (f"nothing is told of placement {name}" for name in placements if name not in TOLD_PLACEMENT)
+
+
+refuse("placements", untold(PLACEMENTS))
+
+
+def told(stage: Stage) -> str:
+    """Why a stage runs as it does, and how its workers share what they run together."""
+    if stage.sharing is None:
+        return stage.reason
+    adaptive = "; how many events are run together is adaptive" if stage.sharing.events is None else ""
+    return stage.reason + adaptive + TOLD_PLACEMENT[stage.sharing.placement]
+
+
 def stage_number(physical: PhysicalPlan) -> dict[int, int]:
     """id(node) -> its number among the operators of all stages, leaves that stand for another stage's rows left out."""
     nodes = [n for s in physical.stages for n in s.plan.nodes() if not isinstance(n, StageInput)]
@@ -42,7 +69,7 @@ def _draw_part(physical: PhysicalPlan) -> str:
     lines = [printable(line) for line in graph_text(physical).split("\n")]
     numbers = stage_number(physical)
     for stage in physical.stages:
-        lines += ["", f"{stage.name}: {stage.reason}"]
+        lines += ["", f"{stage.name}: {told(stage)}"]
         for branch in stage.told_apart:
             lines += _draw_branch(stage, branch, numbers)
         outputs = {id(o.node) for o in stage.plan.outputs}
@@ -93,7 +120,7 @@ def stage_facts(physical: PhysicalPlan, numbers: dict[int, int]) -> list[dict[st
             "name": s.name,
             "runs": s.way.value,
             "lanes": s.lanes,
-            "reason": s.reason,
+            "reason": told(s),
             "cost_ns": s.cost_ns,
             "keys": [[_key_facts(k, leaf) for k, leaf in zip(b.keys, s.leaves, strict=True)] for b in s.told_apart],
             "nodes": [numbers[id(n)] for n in s.plan.nodes() if not isinstance(n, StageInput)],

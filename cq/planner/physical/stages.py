@@ -16,7 +16,7 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import dataclass
-from cq.ways import Way
+from cq.ways import PLACEMENTS, Sharing, Way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,7 @@ class Stage:
     collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
     instants: whether rows come to it that an earlier stage has made at instants; before it takes one, all that is due
     before that instant is served.
+    sharing: how workers share the transactions that it runs together; None where it does not.
     cost_ns: how long a row of its inputs keeps a worker busy, by the costs its operators declare.
     reason: why it runs this way, for people.
     """
@@ -51,6 +52,7 @@ class Stage:
     collects: bool = False
     instants: bool = False
     by_key: Branch | None = None
+    sharing: Sharing | None = None
 
     @property
     def told_apart(self) -> tuple[Branch, ...]:
@@ -129,6 +131,10 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield "tickets are shared from no known one on, or from a known one and are not"
     if way.shares and stage.complete != complete_first(stage.plan):
         yield "state that changes where any worker takes any ticket"
+    if way.together != (stage.sharing is not None):
+        yield "transactions that are run together and nothing says how, or the reverse"
+    if stage.sharing is not None and (stage.sharing.events == 0 or stage.sharing.placement not in PLACEMENTS):
+        yield "transactions of no event, or in no place"
     if (way.lanes or way.hands_over or way.shares) and stage.gathered:
         yield "rows of one event that meet in one place, on several workers"
 

@@ -13,7 +13,7 @@ from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType
 from cq.records import dataclass
 from cq.runtime.layout.abi import Storage
-from cq.ways import Way
+from cq.ways import Sharing, Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class StageSpec:
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
     lanes: for LANES, and only for that.  by_key: for PARTIAL, where parts can be filled by key: the function that
     hashes a row's key, as `Lanes.entry`.  complete: for SHARED, and only for that: bits of the sources after whose
-    end no row changes a container.  chains: for CHAINS and the other ways of running transactions together.
+    end no row changes a container.  chains, sharing: for CHAINS and the other ways of running transactions together.
     time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
     (cq/runtime/engine/clock.py).
     constants: the bytes a kernel reads its literals from (words, then string bytes).
@@ -313,6 +313,7 @@ class StageSpec:
     lanes: Lanes | None = None
     by_key: str = ""
     chains: Chains | None = None
+    sharing: Sharing | None = None
     complete: int = 0
     time_entries: tuple[str, ...] = ()
     passes_watermarks: bool = False
@@ -366,6 +367,8 @@ def _problems(pipeline: Pipeline, number: int, stage: StageSpec) -> Iterator[str
         yield "tickets that are shared from no known one on, or in a stage that reads no sources"
     if way.together != (stage.chains is not None):
         yield "transactions that nobody collects, or the reverse"
+    if way.together != (stage.sharing is not None):
+        yield "transactions that nobody shares, or the reverse"
     if way.hands_over and last:
         yield "partial panes are merged by the next stage"
     if not last and len(stage.ports) != 1:
