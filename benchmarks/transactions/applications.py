@@ -17,7 +17,7 @@ from cq.engines.native import arrow_schema
 from cq.records import dataclass
 from cq.runtime.engine.engine import TICKET_ROWS, Engine
 from cq.runtime.layout.pipeline import Pipeline
-from cq.ways import SCHEMES, UNCHECKED
+from cq.ways import UNCHECKED
 from cq.workloads import WORKLOADS
 
 QUERIES = Path(__file__).parent.parent.parent / "queries" / "transactions"
@@ -38,7 +38,7 @@ DEFAULTS: dict[str, Mapping[str, Any]] = {SL: {"balance": 1_000_000}, GS: {}, OB
 def planned(name: str, scheme: str, workers: int) -> tuple[Pipeline, list[pa.Schema]]:
     """The pipeline of an application by a scheme for so many workers, and the columns it gives."""
     text = (QUERIES / f"{name}.cq").read_text(encoding="utf-8")
-    compiled = compile(text, name, settings={"transactions": SCHEMES.index(scheme)})
+    compiled = compile(text, name, settings={"transactions": scheme})
     (pipeline,) = compiled.for_workers(workers).after("emit")
     return pipeline, [arrow_schema(o) for o in compiled.outputs]
 

@@ -285,7 +285,7 @@ def _load_group(into: Library, modules: Sequence[str]) -> None:
 def compile_functions(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
     """These native functions as compiled Python functions by name; all they call is compiled with them.
 
-    For tests: apart from the runtime library, and nothing is cached.
+    For tests and benchmarks: they are apart from the runtime library, and nothing is kept.
     """
     asked = [entry for function in functions if (entry := registered(function)) is not None]
     assert len(asked) == len(functions), "not a native function"
