@@ -55,8 +55,8 @@ CODES: dict[str, str] = {
     "CQ0407": "state would grow without a bound",
     "CQ0408": "a join lacks an equality, or a bound on its event times, that it needs",
     "CQ0409": "duplicate column names in the output",
-    "CQ0410": "a join tests each row of one side with each row of the other",
-    "CQ0411": "a trigger names no row of a table by its key",
+    "CQ0410": "a join compares every row of one side with every row of the other",
+    "CQ0411": "a trigger must identify table rows by primary key",
     # 05xx: not built
     "CQ0501": "this statement or clause is not supported yet",
     "CQ0502": "this combination of supported parts is not supported yet",
@@ -86,7 +86,7 @@ CODES: dict[str, str] = {
     # 09xx: engines
     "CQ0901": "this engine cannot run the query",
     "CQ0902": "the engine failed",
-    "CQ0903": "a function of the user is not compiled: Python is called for each row",
+    "CQ0903": "user function not compiled; it runs in Python for each row",
     "CQ0904": "transactions run without locks: the result changes from run to run",
     "CQ0999": "internal error (a bug in cq)",
 }

@@ -266,7 +266,7 @@ class Flow:
     def of_group(
         self, names: tuple[str, ...], keys: Keys, entry: ast.expr, table: ast.expr, lag_us: int | None
     ) -> Iterator[None]:
-        """What fails inside, also behind it where rows are treated alone, is told with the group whose entry this is.
+        """Report failures inside, and in stateless operators after it, with the group of this entry.
 
         lag_us: as in Groups.
         """

@@ -123,7 +123,7 @@ _STDIN_COMPRESSION = OptionDef(
 )
 _GUESS_ROWS = OptionDef(
     OptionKind.INTEGER,
-    "csv, json: from how many rows columns are guessed that are not declared; by default the first MiB, or all",
+    "csv, json: number of rows used to infer undeclared columns; by default those in the first MiB",
     low=1,
 )
 _SINK_FORMAT = OptionDef(

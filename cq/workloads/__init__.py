@@ -23,7 +23,9 @@ _THETA = Parameter(float, 0.0, "skew: P(rank) is proportional to rank^-theta; 0 
 _EXPRESSWAYS = Parameter(float, 1.0, "L; a half is one direction of the last expressway", 0.5, 1000, step=0.5)
 _NEXMARK = {
     "seed": SEED,
-    "rate": Parameter(int, 10_000, "events a second; of 50 one is a person, 3 are auctions, 46 bids", 1, 10**6),
+    "rate": Parameter(
+        int, 10_000, "events per second; 1 in 50 events is a person, 3 are auctions and 46 are bids", 1, 10**6
+    ),
     "disorder": Parameter(int, 1, "events that change places with each other; 1: none do", 1, MAX_DISORDER),
 }
 _ORDERS = Parameter(int, 15_000, "orders of the whole database, which decide the keys; 1,500,000 are scale 1", 1, 10**9)

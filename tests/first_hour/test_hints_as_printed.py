@@ -188,7 +188,7 @@ def test_text_of_a_declared_stream_that_is_a_time(capfd: pytest.CaptureFixture[s
 
 def test_files_without_a_time_are_told_so(capfd: pytest.CaptureFixture[str]) -> None:
     err = ref(capfd, "-q", HOUR.format("'semi.csv'", "v"), "-w", "delimiter=;")[2]
-    assert "the values of v are times in no form that is known" in err
+    assert "cannot recognise the time format of v; specify its pattern or unit" in err
     Path("x.csv").write_text("a,b\n1.5,true\n")
     err = ref(capfd, "-q", HOUR.format("'x.csv'", "a"))[2]
     assert ways(err) == [
@@ -197,10 +197,10 @@ def test_files_without_a_time_are_told_so(capfd: pytest.CaptureFixture[str]) -> 
     ]
     Path("x.csv").write_text("ts,b\n")
     err = ref(capfd, "-q", HOUR.format("'x.csv'", "ts"))[2]
-    assert "no row shows how the times of ts are written, or counted: say that" in err
+    assert "no row shows the time format of ts; specify its pattern or unit" in err
     Path("x.csv").write_text("ts,b\n,1\n,2\n")
     err = ref(capfd, "-q", HOUR.format("'x.csv'", "ts"))[2]
-    assert "ts has no value in all 2 rows: say how its times are written, or counted" in err
+    assert "ts has no value in all 2 rows; specify the pattern or unit of its times" in err
 
 
 ZONED = "at,w\n2024-01-01T01:00:04+01:00,a\n2024-01-01T01:00:08+01:00,b\n"

@@ -221,7 +221,7 @@ def spark_distinct(signature: Signature, texts: tuple[str, ...]) -> str:
     ],
 )
 def array_distinct(x: Array) -> Array:
-    """The elements of which no equal one is before them; NULLs are equal."""
+    """The array without duplicates, keeping the first of each; NULLs are equal."""
     return tuple(x[n] for n in first_places(x))
 
 

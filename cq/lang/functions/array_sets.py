@@ -66,7 +66,7 @@ def _kept(negated: str) -> Callable[[Signature, tuple[str, ...]], str]:
     ],
 )
 def array_intersect(x: Array, y: Array) -> Array:
-    """The elements of a that b has too, each once."""
+    """Distinct elements of `a` that are also in `b`."""
     other = _keys(y)
     return tuple(x[n] for n in first_places(x) if _key(x[n]) in other)
 
@@ -86,7 +86,7 @@ def array_intersect(x: Array, y: Array) -> Array:
     ],
 )
 def array_except(x: Array, y: Array) -> Array:
-    """The elements of a that b has not, each once."""
+    """Distinct elements of `a` that are not in `b`."""
     other = _keys(y)
     return tuple(x[n] for n in first_places(x) if _key(x[n]) not in other)
 

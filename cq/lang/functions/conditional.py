@@ -27,7 +27,7 @@ from cq.lang.functions.signatures import same_type
     ],
 )
 def greatest(_: Signature, *values: Any) -> Any:
-    """The greatest value, NULLs left aside; NULL when all are. Of equals the first."""
+    """The greatest argument, ignoring NULLs; NULL if all are NULL. Ties return the first."""
     best = None
     for v in values:
         if v is not None and (best is None or precedes(best, v)):
@@ -53,7 +53,7 @@ def greatest(_: Signature, *values: Any) -> Any:
     ],
 )
 def least(_: Signature, *values: Any) -> Any:
-    """The least value, NULLs left aside; NULL when all are. Of equals the first."""
+    """The least argument, ignoring NULLs; NULL if all are NULL. Ties return the first."""
     best = None
     for v in values:
         if v is not None and (best is None or precedes(v, best)):

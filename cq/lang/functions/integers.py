@@ -285,7 +285,7 @@ SEVERAL_ROWS = "a sub-query that is a value gives several rows: write MIN(x) in 
     ],
 )
 def single_row(rows: int) -> bool:
-    """TRUE for 0 and 1, else CQ0708: what a sub-query that is a value tests of each row that reads it."""
+    """Internal check that a scalar sub-query returned at most one row; otherwise error CQ0708."""
     if rows > 1:
         raise Failure("CQ0708", SEVERAL_ROWS)
     return True

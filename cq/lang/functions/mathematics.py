@@ -208,7 +208,7 @@ def cbrt(x: float) -> float:
     ],
 )
 def power(x: float, y: float) -> float:
-    """x to the power y, as C's `pow` but for 1 and -1 to a power that is NaN or infinite, which is NaN as in Java."""
+    """`base` to the power `exponent`, as in C, except that 1 or -1 to a NaN or infinite power is NaN, as in Java."""
     if math.isnan(y) or (abs(x) == 1.0 and math.isinf(y)):
         return math.nan
     try:

@@ -241,7 +241,7 @@ def replace(x: str, search: str, replacement: str) -> str:
     ],
 )
 def position(part: str, x: str) -> int:
-    """Where `part` first stands in `x`, 0 when it does not."""
+    """Position of the first occurrence of `part`, or 0."""
     return x.find(part) + 1
 
 
@@ -255,7 +255,7 @@ def position(part: str, x: str) -> int:
     examples=["strpos('hello', 'lo') = 4", "strpos('', 'a') = 0", "strpos('', '') = 1", "strpos('a', null) = null"],
 )
 def strpos(x: str, part: str) -> int:
-    """Where `part` first stands in `x`, 0 when it does not: `position` with its arguments the other way round."""
+    """Position of the first occurrence of `part`, or 0: `position` with its arguments swapped."""
     return x.find(part) + 1
 
 

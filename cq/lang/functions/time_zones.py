@@ -70,6 +70,6 @@ def from_utc_timestamp(x: int, zone: str) -> int:
     ],
 )
 def to_utc_timestamp(x: int, zone: str) -> int:
-    """The time in UTC of a local time in a zone, a literal. Of a time that was there twice it is the first; one that
-    was skipped is moved on by as much as the zone skipped."""
+    """The UTC time of a local time in a zone, a literal. Ambiguous times map to the earlier instant. Times skipped by
+    a DST change are shifted forward by the gap."""
     return within(TIMESTAMP, x - zone_of(zone).offset_of(x), "the time in UTC")

@@ -90,11 +90,10 @@ def _products(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
             continue
         way = "add an equality of the two sides: a.k = b.k"
         if node.residual is not None:
-            yield _warning("CQ0410", "this join tests each row of one side with each row of the other", node.span, way)
+            told = "this join compares every row of one side with every row of the other"
+            yield _warning("CQ0410", told, node.span, way)
         elif isinstance(node, Join):
-            yield _warning(
-                "CQ0410", "this join gives each row of one side beside each row of the other", node.span, way
-            )
+            yield _warning("CQ0410", "this join is a cross product of its two sides", node.span, way)
 
 
 def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:

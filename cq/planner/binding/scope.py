@@ -292,7 +292,7 @@ def _unheld(relation: Relation) -> list[Unheld]:
 
 
 def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | None:
-    """What a name that means a whole row of fields, or a field that its row has not, is told."""
+    """Return the error for a name of a whole row of fields, or of a field that its row lacks; None for other names."""
     whole = ".".join(p for p in (ref.qualifier, *ref.path, ref.name) if p is not None)
     fields = fields_of(relation, whole)
     if fields:

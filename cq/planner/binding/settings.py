@@ -24,13 +24,13 @@ SETTINGS: dict[str, str] = {
     "event waits only for earlier events that name the same rows, 'auto' the faster of the two by estimated cost; the "
     "rows are the same. Default: 'auto'. To compare with: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or partitions, "
     "'nolock' does not and gives wrong rows",
-    "punctuation_interval": "most events whose transactions are run together by all workers; 'auto' adapts it to what "
-    "pays while the query runs; the rows are the same. Default: 500",
-    "placement": "which of the transactions that are run together a worker takes: 'stealing' those of its own rows, "
-    "then any; 'shared_nothing' those of its own rows only; 'shared_everything' any; 'per_socket' those of its socket, "
-    "then any; the rows are the same. Default: 'stealing'",
-    "time_zone": "the zone in which TIMESTAMP_LTZ is shown and cut into days, and of text that names no zone, such "
-    "as 'Europe/Berlin' or '+02:00'. Default: 'UTC'",
+    "punctuation_interval": "maximum number of events per transaction batch; 'auto' tunes it at run time; the rows are "
+    "the same. Default: 500",
+    "placement": "how transactions are assigned to workers: 'stealing' those of its own rows, then any; "
+    "'shared_nothing' those of its own rows only; 'shared_everything' any; 'per_socket' those of its socket, then any; "
+    "the rows are the same. Default: 'stealing'",
+    "time_zone": "time zone for displaying and truncating TIMESTAMP_LTZ, and for text without a zone, such as "
+    "'Europe/Berlin' or '+02:00'. Default: 'UTC'",
 }
 NO_SETTINGS: dict[str, str] = {
     "aborts": "a transaction is evaluated once, on rows that are final, so none is undone or tried again",

@@ -211,11 +211,11 @@ def _beside_declaring(source: SourceDef, meant: Field, seen: ProposedTime | None
 
 def _seen(time: ProposedTime, column: str) -> str:
     if not time.seen.rows:
-        return f"no row shows how the times of {column} are written, or counted: say that"
+        return f"no row shows the time format of {column}; specify its pattern or unit"
     if time.seen.rows == time.seen.without:
-        return f"{column} has no value in {time.seen}: say how its times are written, or counted"
+        return f"{column} has no value in {time.seen}; specify the pattern or unit of its times"
     if not time.expression:
-        return f"the values of {column} are times in no form that is known: say how they are written, or counted"
+        return f"cannot recognise the time format of {column}; specify its pattern or unit"
     seen, also = time.seen, f"; the pattern {string(time.also)} fits as well" if time.also else ""
     without = f"; {amount(seen.without, 'row')} without one: on_error = 'skip' leaves them out" if seen.without else ""
     if not seen.delay_us:

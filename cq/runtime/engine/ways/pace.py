@@ -139,13 +139,13 @@ def _median(values: int) -> int:
 
 @native("void(i64)", export=True)
 def pace_tell(pace: int) -> None:
-    """Whoever admits makes tickets of the rung."""
+    """Set the maximum number of events in the tickets that are admitted from now on."""
     at_store(ld_i64(pace, PACE_ADMISSION) + ADMISSION_INTERVAL * 8, _length(pace))
 
 
 @native("i64(i64)")
 def _length(pace: int) -> int:
-    """Of how many events the next punctuations are at most."""
+    """Return the maximum number of events in the next punctuations."""
     return min_i64(ld_i64(ld_i64(pace, PACE_LADDER), ld_i64(pace, PACE_RUNG)), ld_i64(pace, PACE_MOST))
 
 
