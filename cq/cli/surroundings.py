@@ -161,7 +161,7 @@ def all_limits() -> dict[str, str]:
         "expansion of a compressed file": f"{packed.MAX_RATIO} times, beyond {packed.FREE_BYTES >> 20} MiB",
         "size of the file of bad rows": f"{bad_rows.MAX_BYTES >> 20} MiB",
         "rows read ahead, per source": f"{rows_ahead:,}",
-        "state of a query (SET memory_limit)": "80 % of the memory that the process may use",
+        "state of a query (SET memory_limit)": "80 % of the memory available to the process",
     }
 
 

@@ -95,7 +95,7 @@ CSV_OPTIONS: Mapping[str, OptionDef] = {
     ),
     "null": OptionDef(
         OptionKind.TEXT,
-        "csv: unquoted text to read as NULL; several are divided by commas: ',NA,N/A' is the empty text, NA and N/A",
+        "csv: unquoted text to read as NULL, or several separated by commas: ',NA,N/A' is the empty text, NA and N/A",
         "",
     ),
 }

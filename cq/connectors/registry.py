@@ -90,8 +90,8 @@ _ON_ERROR = OptionDef(
 LATE_STREAM = "stream:"
 _LATE = OptionDef(
     OptionKind.CHOICE,
-    "how to handle late rows at the first operator that needs event time: drop and count them, or stop the query; "
-    "'stream:NAME' drops and counts them there, and gives them all as the stream NAME",
+    "how to handle late rows at the first operator that needs event time: drop and count them, or stop "
+    "the query; 'stream:NAME' drops and counts them too, and provides them as the stream NAME",
     "drop",
     ("drop", "fail"),
     named=LATE_STREAM,
@@ -103,22 +103,22 @@ _FORMAT = OptionDef(
 )
 _COMPRESSION = OptionDef(
     OptionKind.CHOICE,
-    "how a csv or json file is packed as a whole; by default taken from the file name",
+    "compression of a csv or json file; by default taken from the file name",
     choices=(*CODECS.values(), PLAIN),
 )
 _SINK_COMPRESSION = OptionDef(
     OptionKind.CHOICE,
-    "how to pack a csv or json file as a whole; by default taken from the file name",
+    "compression of a csv or json file; by default taken from the file name",
     choices=(*WRITTEN, PLAIN),
 )
 _STDIN_FORMAT = OptionDef(
     OptionKind.CHOICE,
-    "input format; by default taken from the first bytes: csv where they say nothing else",
+    "input format; by default detected from the first bytes, otherwise csv",
     choices=_FORMAT.choices,
 )
 _STDIN_COMPRESSION = OptionDef(
     OptionKind.CHOICE,
-    "how csv or json is packed as a whole; by default taken from the first bytes",
+    "compression of csv or json; by default detected from the first bytes",
     choices=_COMPRESSION.choices,
 )
 _GUESS_ROWS = OptionDef(
@@ -159,7 +159,7 @@ register_source(
             "guess_rows": _GUESS_ROWS,
             "union_by_name": OptionDef(
                 OptionKind.BOOLEAN,
-                "of several files: whether the columns are those of all of them, NULL where a file lacks one; "
+                "of several files: whether to use the columns of all of them, NULL where a file lacks one; "
                 "otherwise those of the first file, which all others must have",
                 "false",
             ),
@@ -211,7 +211,7 @@ register_source(
             ),
             "rows": OptionDef(
                 OptionKind.INTEGER,
-                "number of rows; without it the stream is unbounded, unless the workload ends by itself",
+                "number of rows; without it, the stream is unbounded unless the workload itself ends",
             ),
             **ROW_OPTIONS,
         },
@@ -238,7 +238,7 @@ register_sink(
             "compression": _SINK_COMPRESSION,
             "partition_by": OptionDef(
                 OptionKind.TEXT,
-                "columns, such as 'day, city': path is a directory then, with a file for each value",
+                "columns, such as 'day, city'; path is then a directory with a file for each value",
             ),
             **_OF_WRITTEN_FORMATS,
         },

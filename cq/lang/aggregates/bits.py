@@ -59,11 +59,11 @@ def _folding(bits: Callable[[int, int], int]) -> Callable[..., Any]:
 
 
 for _name, _bits, _idempotent, _doc, _examples in (
-    ("bit_and", and_, True, "The bits that all non-null values have, NULL without any.",
+    ("bit_and", and_, True, "Bitwise AND of the non-null values; NULL if there are none.",
      ("bit_and over 12, 10, null = 8", "bit_and over -1, 5 = 5", "bit_and over 3 = 3")),
-    ("bit_or", or_, True, "The bits that some non-null value has, NULL without any.",
+    ("bit_or", or_, True, "Bitwise OR of the non-null values; NULL if there are none.",
      ("bit_or over 12, 10, null = 14", "bit_or over -8, 5 = -3", "bit_or over 3 = 3")),
-    ("bit_xor", xor, False, "The bits that an odd number of non-null values have, NULL without any.",
+    ("bit_xor", xor, False, "Bitwise exclusive OR of the non-null values; NULL if there are none.",
      ("bit_xor over 12, 10, null = 6", "bit_xor over 5, 5 = 0", "bit_xor over -1, 0 = -1")),
 ):  # fmt: skip
     register(

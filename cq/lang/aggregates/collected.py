@@ -143,7 +143,7 @@ def _register(
 _register(
     "median",
     "median(number)",
-    "The middle of the non-null values as DOUBLE, between the two in the middle of an even number of them.",
+    "The median of the non-null values as DOUBLE; of an even number, the mean of the two in the middle.",
     _number,
     lambda values: between(values, 0.5),
     _spark_ascending(_BETWEEN),
@@ -170,8 +170,8 @@ _register(
 _register(
     "quantile_disc",
     "quantile_disc(x, fraction)",
-    "The least non-null value up to which, in ascending order, there is at least this fraction of all of them.\n"
-    "Also PERCENTILE_DISC(fraction) WITHIN GROUP (ORDER BY x).",
+    "The least non-null value such that at least this fraction of all of them are not greater. Also "
+    "PERCENTILE_DISC(fraction) WITHIN GROUP (ORDER BY x).",
     _ordered,
     reaching,
     _spark_ascending(_REACHING),
@@ -192,7 +192,7 @@ _register(
 _register(
     "mode",
     "mode(x)",
-    "The most frequent non-null value, of several the least. Also MODE() WITHIN GROUP (ORDER BY x).",
+    "The most frequent non-null value; ties give the least. Also MODE() WITHIN GROUP (ORDER BY x).",
     _ordered,
     commonest,
     lambda signature, argument, over: cast_to(
@@ -238,8 +238,8 @@ register(
         result=_counted,
         exact_merge=always,
         keeps=Keeps.VALUES,
-        doc="How often each non-null value is there, as JSON with the values, in ascending order, as names: of texts,\n"
-        "integers, BOOLEAN and DATE. JSON_VALUE(histogram, '$.a') takes a number out.",
+        doc="The count of each non-null value, as a JSON object with the values as names in ascending order; for "
+        "texts, integers, BOOLEAN and DATE. JSON_VALUE(histogram, '$.a') extracts one count.",
         spark=lambda signature, argument, over: (
             f"transform(array(sort_array(collect_list({argument}){over})), v -> if(size(v) = 0, null, to_json("
             "map_from_entries(transform(array_distinct(v), x -> struct(cast(x as STRING), "
@@ -283,8 +283,8 @@ register(
         exact_merge=lambda _: False,
         by_position=True,
         keeps=Keeps.VALUES_IN_ORDER,
-        doc="The texts one after the other, by position, the separator before each but the first; NULL without any. "
-        "Without a separator: a comma, or nothing for LISTAGG.",
+        doc="The texts joined by the separator, in order of position; NULL if there are none. The default "
+        "separator is a comma, for LISTAGG the empty text.",
         spark="if(count({0}){1} = 0, null, array_join(transform(sort_array(collect_list(case when {0} is not null then"
         " struct({2} as p, {0}.a as a, {0}.b as b) end){1}), (v, i) -> if(i = 0, v.a, concat(v.b, v.a))), ''))",
         native="string_agg",
@@ -324,8 +324,8 @@ register(
         keeps_null=True,
         by_position=True,
         keeps=Keeps.VALUES_IN_ORDER,
-        doc="All values, NULLs too, as an array, by position; NULL without any row. DISTINCT, ORDER BY, FILTER and\n"
-        "IGNORE NULLS may stand in it.",
+        doc="All values, including NULLs, as an array in order of position; NULL if there are no rows. Accepts "
+        "DISTINCT, ORDER BY, FILTER and IGNORE NULLS.",
         spark="if(count({0}){1} = 0, null, transform(sort_array(collect_list(case when {0} is not null then"
         " struct({2} as p, {0}.a as a) end){1}), v -> v.a))",
         native="array_agg",

@@ -53,7 +53,7 @@ register(
         exact_merge=always,
         remove=lambda _, state, *values: state - 1,
         never_null=True,
-        doc="The number of rows whose argument is not NULL; without an argument of all rows.",
+        doc="The number of rows whose argument is not NULL; COUNT(*) counts all rows.",
         spark="count({0}){1}",
         native="count",
         grows=Grows.COUNT,
@@ -130,8 +130,8 @@ register(
         exact_merge=no_floats,
         remove=_remove_from_sum,
         fails=("CQ0705",),
-        doc="The sum of the non-null values, NULL without any. Integers give BIGINT, DECIMAL(p,s) gives\n"
-        "DECIMAL(min(38, p + 10), s); both are exact and fail only when the result does not fit.",
+        doc="The sum of the non-null values; NULL if there are none. Integers give BIGINT, DECIMAL(p,s) gives "
+        "DECIMAL(min(38, p + 10), s); both are exact and fail only if the result does not fit.",
         spark=_spark_sum,
         native="sum",
         grows=Grows.SUM,
@@ -200,8 +200,9 @@ register(
         remove=_remove_from_sum,
         fails=("CQ0705",),
         exact=_average_fits,
-        doc="The mean of the non-null values, NULL without any. Integers: the exact sum, divided once, as DOUBLE.\n"
-        "DECIMAL(p,s): DECIMAL(min(38, p + 4), min(38, s + 4)), and an INTERVAL its type, rounded half up.",
+        doc="The mean of the non-null values; NULL if there are none. Integers give a DOUBLE: the exact sum, "
+        "divided once. DECIMAL(p,s) gives DECIMAL(min(38, p + 4), min(38, s + 4)) and an INTERVAL its own "
+        "type, both rounded half up.",
         spark=_spark_avg,
         native="avg",
         counts_truth=True,
@@ -256,7 +257,7 @@ register(
         result=lambda _, state: state,
         exact_merge=always,
         idempotent=True,
-        doc="The least non-null value, NULL without any. NaN is greater than every number.",
+        doc="The least non-null value; NULL if there are none. NaN is greater than every number.",
         spark=_spark_extreme("min"),
         native="min",
         grows=Grows.LEAST,
@@ -282,7 +283,7 @@ register(
         result=lambda _, state: state,
         exact_merge=always,
         idempotent=True,
-        doc="The greatest non-null value, NULL without any. NaN is greater than every number.",
+        doc="The greatest non-null value; NULL if there are none. NaN is greater than every number.",
         spark=_spark_extreme("max"),
         native="max",
         grows=Grows.GREATEST,
@@ -298,8 +299,8 @@ register(
 )
 
 for _name, _other, _stops_at, _doc in (
-    ("bool_and", "every", False, "Whether every non-null condition is TRUE, NULL without any."),
-    ("bool_or", "some", True, "Whether some non-null condition is TRUE, NULL without any."),
+    ("bool_and", "every", False, "Whether every non-null condition is TRUE; NULL if there are none."),
+    ("bool_or", "some", True, "Whether any non-null condition is TRUE; NULL if there are none."),
 ):
     register(
         AggregateFunction(

@@ -133,14 +133,14 @@ _CORR = "(covar_pop({0}.a, {0}.b){1} / nullif(stddev_pop({0}.a){1} * stddev_pop(
 
 _register(
     "covar_pop",
-    "The covariance of the rows where both are not NULL, NULL without any.",
+    "The population covariance of the rows where both are not NULL; NULL if there are none.",
     lambda s: s[5] / s[0],
     ("(1, 2), (3, 6), (null, 9) = 2e0", "(5, 1) = 0e0", "(0e0, 1e0), (1e0, 0e0) = -0.25e0"),
     f"covar_pop{_CALL}",
 )
 _register(
     "covar_samp",
-    "The covariance of the rows where both are not NULL, as a sample of more; NULL of fewer than two.",
+    "The sample covariance of the rows where both are not NULL; NULL for fewer than two.",
     lambda s: s[5] / (s[0] - 1),
     ("(1, 2), (3, 6), (null, 9) = 4e0", "(5, 1) = null", "(0e0, 1e0), (1e0, 0e0) = -0.5e0"),
     f"covar_samp{_CALL}",
@@ -148,7 +148,7 @@ _register(
 )
 _register(
     "corr",
-    "Pearson's correlation of the rows where both are not NULL, from -1 to 1; NULL where x or y is the same in all.",
+    "Pearson's correlation of the rows where both are not NULL, from -1 to 1; NULL if x or y is the same in all.",
     _correlation,
     ("(1, 2), (3, 6), (null, 9) = 1e0", "(1, 5), (2, 5) = null", "(0, 4), (4, 0) = -1e0", "(1, 1) = null"),
     _CORR,
@@ -164,42 +164,42 @@ _register(
 )
 _register(
     "regr_avgx",
-    "The mean of x in the rows where both are not NULL, NULL without any.",
+    "The mean of x in the rows where both are not NULL; NULL if there are none.",
     lambda s: s[1],
     ("(1, 2), (3, 6), (null, 9) = 4e0", "(5, null) = null", "(0e0, 1e0) = 1e0"),
     "regr_avgx" + _CALL,
 )
 _register(
     "regr_avgy",
-    "The mean of y in the rows where both are not NULL, NULL without any.",
+    "The mean of y in the rows where both are not NULL; NULL if there are none.",
     lambda s: s[2],
     ("(1, 2), (3, 6), (null, 9) = 2e0", "(5, null) = null", "(0e0, 1e0) = 0e0"),
     "regr_avgy" + _CALL,
 )
 _register(
     "regr_sxx",
-    "The sum of the squared distances of x from its mean, in the rows where both are not NULL; NULL without any.",
+    "The sum of the squared distances of x from its mean, in the rows where both are not NULL; NULL if there are none.",
     lambda s: s[3],
     ("(1, 2), (3, 6), (null, 9) = 8e0", "(5, null) = null", "(0e0, 1e0) = 0e0"),
     "regr_sxx" + _CALL,
 )
 _register(
     "regr_syy",
-    "The sum of the squared distances of y from its mean, in the rows where both are not NULL; NULL without any.",
+    "The sum of the squared distances of y from its mean, in the rows where both are not NULL; NULL if there are none.",
     lambda s: s[4],
     ("(1, 2), (3, 6), (null, 9) = 2e0", "(5, null) = null", "(0e0, 1e0) = 0e0"),
     "regr_syy" + _CALL,
 )
 _register(
     "regr_sxy",
-    "The sum of the products of both distances, in the rows where both are not NULL; NULL without any.",
+    "The sum of the products of both distances, in the rows where both are not NULL; NULL if there are none.",
     lambda s: s[5],
     ("(1, 2), (3, 6), (null, 9) = 4e0", "(5, null) = null", "(0, 1), (1, 0) = -0.5e0"),
     "regr_sxy" + _CALL,
 )
 _register(
     "regr_slope",
-    "The slope of the line y = slope * x + intercept; NULL where x is the same in all rows.",
+    "The slope of the line y = slope * x + intercept; NULL if x is the same in all rows.",
     lambda s: s[5] / s[3],
     ("(1, 2), (3, 6), (null, 9) = 0.5e0", "(5, 1), (6, 1) = null", "(0, 1), (1, 0) = -1e0"),
     "regr_slope" + _CALL,
@@ -207,7 +207,7 @@ _register(
 )
 _register(
     "regr_intercept",
-    "The y of that line at x = 0; NULL where x is the same in all rows.",
+    "The intercept of the line y = slope * x + intercept; NULL if x is the same in all rows.",
     _intercept,
     ("(1, 2), (3, 6), (null, 9) = 0e0", "(5, 1), (6, 1) = null", "(0, 1), (1, 0) = 1e0"),
     "regr_intercept" + _CALL,
@@ -215,7 +215,7 @@ _register(
 )
 _register(
     "regr_r2",
-    "The square of the correlation, 1 where y is the same in all rows; NULL where x is.",
+    "The square of the correlation; 1 if y is the same in all rows, NULL if x is.",
     _determination,
     ("(1, 2), (3, 6), (null, 9) = 1e0", "(5, 1), (6, 1) = null", "(5, 1), (5, 2) = 1e0"),
     "regr_r2" + _CALL,

@@ -70,9 +70,9 @@ def _kurtosis(_: Signature, state: Shape) -> Any:
 
 
 for _name, _value, _doc, _examples in (
-    ("skewness", _skewness, "How far the non-null values reach out to one side: 0 where they lie evenly",
+    ("skewness", _skewness, "The population skewness of the non-null values: 0 if they are symmetric",
      ("1, 3, 3, 3, 3, null = -1.5e0", "1, 2, 3 = 0e0")),
-    ("kurtosis", _kurtosis, "How much heavier the ends are than those of a normal distribution, for which it is 0",
+    ("kurtosis", _kurtosis, "The population excess kurtosis of the non-null values: 0 for a normal distribution",
      ("1, 2, 3, null = -1.5e0", "0, 0, 0, 0, 10 = 0.25e0")),
 ):  # fmt: skip
     register(
@@ -87,7 +87,7 @@ for _name, _value, _doc, _examples in (
             result=_value,
             exact_merge=_inexact,
             may_be_null=True,
-            doc=f"{_doc}, with no correction for a sample; NULL where they are all equal.",
+            doc=f"{_doc}; NULL if they are all equal.",
             spark=_name + "({0}){1}",
             native=_name,
             keeps=Keeps.WORDS,
@@ -120,7 +120,7 @@ register(
         empty=lambda state: bool(state[0] == 0),
         result=lambda _, state: state[1],
         exact_merge=_inexact,
-        doc="The product of the non-null values, as DOUBLE; NULL without any.",
+        doc="The product of the non-null values, as DOUBLE; NULL if there are none.",
         spark=_spark_product,
         native="product",
         keeps=Keeps.WORDS,

@@ -94,8 +94,8 @@ register(
         idempotent=True,
         never_null=True,
         keeps=Keeps.SKETCH,
-        doc="The number of distinct non-null values, about: 1.6 % off in the mean, mostly exact for some dozen.\n"
-        "It takes 4 KiB a group, and works in HOP, SESSION and OVER, too. On Spark the number is exact.",
+        doc="The approximate number of distinct non-null values: 1.6 % off on average, mostly exact up to a few "
+        "dozen. Takes 4 KiB per group; also works in HOP, SESSION and OVER. On Spark the number is exact.",
         spark=lambda signature, argument, over: (
             f"cast(size(collect_set({argument}{' + 0D' if signature.params[0].is_float else ''}){over}) as BIGINT)"
         ),

@@ -70,8 +70,8 @@ for _name, _less, _rooted, _aliases, _examples in (
             result=_value,
             exact_merge=_inexact,
             may_be_null=bool(_less),
-            doc=f"The {'standard deviation' if _rooted else 'variance'} of the non-null values"
-            + (" as a sample of more, NULL of fewer than two." if _less else ", NULL without any."),
+            doc=f"The {'sample' if _less else 'population'} {'standard deviation' if _rooted else 'variance'} of the "
+            + ("non-null values; NULL for fewer than two." if _less else "non-null values; NULL if there are none."),
             spark=_name + "({0}){1}",
             native=_name,
             keeps=Keeps.WORDS,

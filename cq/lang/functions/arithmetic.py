@@ -341,7 +341,7 @@ def _division(types: tuple[DataType, ...], constants: Constants) -> Signature | 
     ],
 )
 def divide(signature: Signature, x: Any, y: Any) -> Any:
-    """The quotient: of integers truncated towards zero, of DECIMALs rounded half up to the result's scale."""
+    """The quotient. Integers are truncated towards zero; DECIMALs are rounded half up to the result's scale."""
     if y == 0:
         raise Failure("CQ0706", "division by zero")
     return divided(signature, x, y)
@@ -375,7 +375,7 @@ def _spark_try_divide(signature: Signature, args: tuple[str, ...]) -> str:
     ],
 )
 def try_divide(signature: Signature, x: Any, y: Any) -> Any:
-    """The quotient as `/` gives it; NULL where that would be an error."""
+    """The quotient, like `/`, but NULL instead of an error."""
     if y == 0:
         return None
     try:
@@ -437,7 +437,7 @@ def modulo(signature: Signature, x: Any, y: Any) -> Any:
     ],
 )
 def div(signature: Signature, x: int, y: int) -> int:
-    """The quotient of two integers towards zero, as BIGINT."""
+    """The quotient of two integers, truncated towards zero, as BIGINT."""
     if y == 0:
         raise Failure("CQ0706", "division by zero")
     return within(BIGINT, truncated(x, y), f"{x} / {y}")
@@ -476,7 +476,7 @@ def _spark_turned(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
     ],
 )
 def negate(signature: Signature, x: Any) -> Any:
-    """The number with the other sign."""
+    """The negated number."""
     return _settle(signature, -x, "-({})", x)
 
 
@@ -499,7 +499,7 @@ def negate(signature: Signature, x: Any) -> Any:
     ],
 )
 def absolute(signature: Signature, x: Any) -> Any:
-    """The number without its sign."""
+    """The absolute value."""
     return _settle(signature, abs(x), "abs({})", x)
 
 

@@ -62,7 +62,7 @@ def two_arrays(types: tuple[DataType, ...], _: Constants) -> Signature | None:
     ],
 )
 def array_concat(x: Array, y: Array) -> Array:
-    """The elements of a, and then those of b."""
+    """The elements of `a`, then those of `b`."""
     return x + y
 
 
@@ -86,7 +86,7 @@ OVERLOADS["concat"] = ("array_concat",)
     ],
 )
 def array_slice(x: Array, first: int, last: int) -> Array:
-    """The elements from one number to another; negative numbers count from the end."""
+    """The elements from position `first` to `last`; negative positions count from the end."""
     return x[between(first, last, len(x))]
 
 
@@ -108,7 +108,7 @@ OVERLOADS["array_slice"] = ("text_slice",)
     ],
 )
 def array_reverse(x: Array) -> Array:
-    """The elements from the last to the first; REVERSE takes arrays as well."""
+    """The elements in reverse order; REVERSE also accepts arrays."""
     return x[::-1]
 
 
@@ -180,10 +180,8 @@ def _spark_ordered(_: Signature, texts: tuple[str, ...]) -> str:
     ],
 )
 def array_order(x: Array, keys: Array, order: int) -> Array:
-    """The elements in the order of the keys at their places, of which there must be as many, else CQ0708.
-
-    order: 0 ascending, 1 descending; 2 and 3 the same with NULLs first.
-    """
+    """The elements sorted by the keys at the same positions; a different number of keys is error CQ0708. `order`: 0
+    ascending, 1 descending; 2 and 3 the same with NULLs first."""
     if len(x) != len(keys):
         raise Failure("CQ0708", f"{len(x)} elements are ordered by {len(keys)} keys")
     return in_order(x, keys, order)
@@ -265,7 +263,7 @@ def _present(x: Array) -> Array:
     ],
 )
 def array_min(x: Array) -> Any:
-    """The least element that is not NULL, NULL without any."""
+    """The least element that is not NULL; NULL if there is none."""
     present = _present(x)
     return in_order(present, present, 0)[0] if present else None
 
@@ -287,7 +285,7 @@ def array_min(x: Array) -> Any:
     ],
 )
 def array_max(x: Array) -> Any:
-    """The greatest element that is not NULL, NULL without any."""
+    """The greatest element that is not NULL; NULL if there is none."""
     present = _present(x)
     return in_order(present, present, DESCENDING)[0] if present else None
 
@@ -319,7 +317,7 @@ def _spark_mode(signature: Signature, texts: tuple[str, ...]) -> str:
     ],
 )
 def array_mode(x: Array) -> Any:
-    """The most frequent element that is not NULL, of several the least; NULL without any."""
+    """The most frequent element that is not NULL; ties give the least. NULL if there is none."""
     present = _present(x)
     ascending = in_order(present, present, 0)
     best, most, first = None, 0, 0
@@ -376,7 +374,8 @@ def _spark_sum(signature: Signature, texts: tuple[str, ...]) -> str:
     ],
 )
 def array_sum(signature: Signature, x: Array) -> Any:
-    """The sum of the elements that are not NULL, NULL without any: of integers a BIGINT, of DECIMALs 10 digits more."""
+    """The sum of the elements that are not NULL; NULL if there are none. Integers give BIGINT, DECIMALs get 10 more
+    digits."""
     present = _present(x)
     if not present:
         return None
@@ -420,6 +419,7 @@ def _joined(types: tuple[DataType, ...], _: Constants) -> Signature | None:
     ],
 )
 def array_to_string(x: tuple[str | None, ...], separator: str, missing: str | None = None) -> str:
-    """The elements as one text, with separators between them; NULLs are left out, or shown as the last argument."""
+    """The elements as one text, with the separator between them; NULLs are left out, or written as the last
+    argument."""
     shown = (missing if e is None else e for e in x)
     return separator.join(e for e in shown if e is not None)

@@ -113,7 +113,7 @@ def _spark_any(_: Signature, texts: tuple[str, ...]) -> str:
     ],
 )
 def array_has_any(x: Array, y: Array) -> bool:
-    """Whether some element that is not NULL is in both."""
+    """Whether the arrays share an element that is not NULL."""
     return not (_keys(x) - {None}).isdisjoint(_keys(y))
 
 
@@ -139,7 +139,7 @@ def _spark_all(_: Signature, texts: tuple[str, ...]) -> str:
     ],
 )
 def array_has_all(x: Array, y: Array) -> bool:
-    """Whether a has every element of b that is not NULL."""
+    """Whether `a` contains every element of `b` that is not NULL."""
     return _keys(y) - {None} <= _keys(x)
 
 
@@ -176,7 +176,7 @@ def array_compact(x: Array) -> Array:
     ],
 )
 def list_count(x: Array) -> int:
-    """How many elements are not NULL; CARDINALITY counts them, too."""
+    """The number of elements that are not NULL; CARDINALITY counts NULLs too."""
     return sum(e is not None for e in x)
 
 
@@ -212,7 +212,8 @@ def _spark_sequence(_: Signature, texts: tuple[str, ...]) -> str:
     ],
 )
 def sequence(first: int, last: int, step: int | None = None) -> Array:
-    """The numbers from the first to the last, by steps of 1 or, down, of -1; none where a step leads away."""
+    """The numbers from `first` to `last`. The default step is 1, or -1 to count down; a step that leads away gives
+    none."""
     if step is None:
         step = 1 if first <= last else -1
     if step == 0:

@@ -94,7 +94,7 @@ def _spark_array(signature: Signature, elements: tuple[str, ...]) -> str:
     ],
 )
 def array_of(*elements: Any) -> tuple[Any, ...]:
-    """The array of these elements, of the type that holds them all; `[x, …]` is the same."""
+    """An array of these elements, of a type that holds them all; `[x, …]` is the same."""
     return elements
 
 
@@ -120,7 +120,7 @@ def _spark_element(signature: Signature, texts: tuple[str, ...]) -> str:
     ],
 )
 def element_at(x: tuple[Any, ...], number: int) -> Any:
-    """The element with this number, counted from the end if it is negative; NULL where there is none."""
+    """The element at this position, counted from the end if negative; NULL if there is none."""
     place = number - 1 if number > 0 else len(x) + number
     return x[place] if number != 0 and 0 <= place < len(x) else None
 
@@ -140,7 +140,7 @@ def element_at(x: tuple[Any, ...], number: int) -> Any:
     ],
 )
 def cardinality(x: tuple[Any, ...]) -> int:
-    """The number of elements, NULLs too. LENGTH and LEN take arrays as well."""
+    """The number of elements, including NULLs. LENGTH and LEN also accept arrays."""
     return len(x)
 
 
@@ -165,7 +165,7 @@ OVERLOADS["length"] = ("cardinality",)
     ],
 )
 def array_contains(x: tuple[Any, ...], element: Any) -> bool:
-    """Whether an element equals x; not NULL because of NULL elements."""
+    """Whether an element equals x; NULL elements do not make the result NULL."""
     return array_position(x, element) > 0
 
 
@@ -185,5 +185,5 @@ def array_contains(x: tuple[Any, ...], element: Any) -> bool:
     ],
 )
 def array_position(x: tuple[Any, ...], element: Any) -> int:
-    """The number of the first element that equals x; 0 where none does."""
+    """The position of the first element that equals x, or 0."""
     return next((n for n, e in enumerate(x, 1) if e is not None and equals(e, element)), 0)

@@ -52,7 +52,7 @@ _NAN = "CAST('NaN' AS DOUBLE)"
     ],
 )
 def equal(_: Signature, x: Any, y: Any) -> bool:
-    """Whether both are the same."""
+    """Whether both are equal."""
     return equals(x, y)
 
 

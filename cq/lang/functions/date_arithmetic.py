@@ -44,7 +44,7 @@ def _shifted(type_: DataType, time: int, months: int) -> int:
     ],
 )
 def add_months(signature: Signature, x: int, y: int) -> int:
-    """Add months; a day that the month does not have becomes its last one."""
+    """Add months; a day past the end of the month becomes its last day."""
     if signature.params[0].kind is Kind.INTERVAL_MONTH:
         x, y = y, x
     return _shifted(signature.returns, x, y)
@@ -66,7 +66,7 @@ def add_months(signature: Signature, x: int, y: int) -> int:
     ],
 )
 def subtract_months(signature: Signature, x: int, y: int) -> int:
-    """Subtract months; a day that the month does not have becomes its last one."""
+    """Subtract months; a day past the end of the month becomes its last day."""
     return _shifted(signature.returns, x, -y)
 
 

@@ -44,7 +44,7 @@ _ONE, _TWO = partial(_integers, 1), partial(_integers, 2)
     ],
 )
 def pmod(x: int, y: int) -> int:
-    """The remainder, not negative for a positive divisor: a hash as the number of a bucket."""
+    """The remainder, never negative for a positive divisor; use it to map a hash to a bucket."""
     if y == 0:
         raise Failure("CQ0706", "division by zero")
     return x % y if y > 0 else -(-x % -y) if x < 0 else x % -y
@@ -76,7 +76,7 @@ _TWO_BIGINTS = fixed(BIGINT, BIGINT, returns=BIGINT)
     ],
 )
 def gcd(x: int, y: int) -> int:
-    """The greatest common divisor, not negative; that of 0 and 0 is 0."""
+    """The greatest common divisor, never negative; 0 for 0 and 0."""
     return within(BIGINT, math.gcd(x, y), f"gcd({x}, {y})")
 
 
@@ -97,7 +97,7 @@ def gcd(x: int, y: int) -> int:
     ],
 )
 def lcm(x: int, y: int) -> int:
-    """The least common multiple, not negative; 0 when one of them is."""
+    """The least common multiple, never negative; 0 if either argument is 0."""
     return within(BIGINT, math.lcm(x, y), f"lcm({x}, {y})")
 
 
@@ -118,7 +118,7 @@ def lcm(x: int, y: int) -> int:
     ],
 )
 def factorial(x: int) -> int | None:
-    """The product of the numbers up to it; NULL for negative ones and beyond 20."""
+    """The factorial; NULL for negative numbers and numbers above 20."""
     return math.factorial(x) if 0 <= x <= 20 else None
 
 
@@ -134,7 +134,7 @@ def factorial(x: int) -> int | None:
     examples=["bitand(12, 10) = 8", "bitand(-1, 7) = 7", "bitand(0, 5) = 0", "bitand(null, 1) = null"],
 )
 def bitand(x: int, y: int) -> int:
-    """The bits that both have."""
+    """Bitwise AND."""
     return x & y
 
 
@@ -147,7 +147,7 @@ def bitand(x: int, y: int) -> int:
     examples=["bitor(12, 10) = 14", "bitor(-8, 7) = -1", "bitor(0, 5) = 5", "bitor(1, null) = null"],
 )
 def bitor(x: int, y: int) -> int:
-    """The bits that one of them has."""
+    """Bitwise OR."""
     return x | y
 
 
@@ -160,7 +160,7 @@ def bitor(x: int, y: int) -> int:
     examples=["bitxor(12, 10) = 6", "bitxor(-1, 1) = -2", "bitxor(5, 5) = 0", "bitxor(null, 1) = null"],
 )
 def bitxor(x: int, y: int) -> int:
-    """The bits in which they differ."""
+    """Bitwise exclusive OR."""
     return x ^ y
 
 
@@ -173,7 +173,7 @@ def bitxor(x: int, y: int) -> int:
     examples=["bitnot(0) = -1", "bitnot(7) = -8", "bitnot(-1) = 0", "bitnot(null) = null"],
 )
 def bitnot(x: int) -> int:
-    """Every bit turned over."""
+    """Bitwise NOT."""
     return ~x
 
 
@@ -185,7 +185,7 @@ def bitnot(x: int) -> int:
     examples=["bit_count(7) = 3", "bit_count(0) = 0", "bit_count(-1) = 64", "bit_count(null) = null"],
 )
 def bit_count(x: int) -> int:
-    """How many of the 64 bits are 1."""
+    """The number of 1 bits among the 64 bits."""
     rest = x & 0x7FFFFFFFFFFFFFFF  # sums of pairs, of fours, of bytes, and of all; the sign is added at the end
     rest = (rest & 0x5555555555555555) + ((rest >> 1) & 0x5555555555555555)
     rest = (rest & 0x3333333333333333) + ((rest >> 2) & 0x3333333333333333)
@@ -228,7 +228,7 @@ def _places(signature: Signature, count: int) -> int:
     ],
 )
 def shiftleft(signature: Signature, x: int, count: int) -> int:
-    """The bits moved up; those beyond the type (INTEGER, or BIGINT) are lost. Places count modulo 32, or 64."""
+    """The bits shifted left; those beyond the type (INTEGER or BIGINT) are lost. `places` counts modulo 32 or 64."""
     return _wrapped(signature, x << _places(signature, count))
 
 
@@ -242,7 +242,7 @@ def shiftleft(signature: Signature, x: int, count: int) -> int:
     examples=["shiftright(12, 2) = 3", "shiftright(-1, 5) = -1", "shiftright(8, 33) = 4", "shiftright(null, 1) = null"],
 )
 def shiftright(signature: Signature, x: int, count: int) -> int:
-    """The bits moved down; the sign stays. Places count modulo 32, or 64."""
+    """The bits shifted right; the sign is kept. `places` counts modulo 32 or 64."""
     return x >> _places(signature, count)
 
 
@@ -262,7 +262,7 @@ def shiftright(signature: Signature, x: int, count: int) -> int:
     ],
 )
 def shiftrightunsigned(signature: Signature, x: int, count: int) -> int:
-    """The bits moved down, 0 above them. Places count modulo 32, or 64."""
+    """The bits shifted right, filled with 0 on the left. `places` counts modulo 32 or 64."""
     bits = INTEGER_BITS[signature.returns.kind]
     return _wrapped(signature, (x & ((1 << bits) - 1)) >> _places(signature, count))
 

@@ -227,8 +227,8 @@ def _spark_at(args: tuple[str, ...], otherwise: str = "") -> str:
     ],
 )
 def json_value(x: str, path: str) -> str | None:
-    """The string, number or truth value at a path, a literal, as text; NULL for null, an object, an array, where the
-    path leads nowhere, and in a text that is no JSON."""
+    """The string, number or truth value at `path`, a literal, as text; NULL for null, an object or an array, if the
+    path leads nowhere, and if the text is not JSON."""
     return scalar_text(_at(x, path))
 
 
@@ -253,7 +253,7 @@ def json_value(x: str, path: str) -> str | None:
     ],
 )
 def get_json_object(x: str, path: str) -> str | None:
-    """As JSON_VALUE; of an object or array its JSON without blanks."""
+    """Like JSON_VALUE, but an object or array gives its JSON without blanks."""
     value = _at(x, path)
     return compact(value) if isinstance(value, list | Fields) else scalar_text(value)
 
@@ -275,7 +275,7 @@ def get_json_object(x: str, path: str) -> str | None:
     ],
 )
 def json_array_length(x: str) -> int | None:
-    """How many elements the array has; NULL when the text is no JSON array."""
+    """The number of elements of the array; NULL if the text is not a JSON array."""
     for value in document(x):
         if isinstance(value, list):
             return len(value)

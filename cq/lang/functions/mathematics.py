@@ -126,7 +126,7 @@ def log2(x: float) -> float | None:
     examples=["log1p(0) = 0e0", "log1p(1e-20) = 1e-20", "log1p(-1) = null", "log1p(null) = null"],
 )
 def log1p(x: float) -> float | None:
-    """The natural logarithm of 1 + x, exact for small x too; NULL at or below -1."""
+    """The natural logarithm of 1 + x, accurate for small x; NULL at or below -1."""
     return None if x <= -1.0 else math.log1p(x)
 
 
@@ -147,7 +147,7 @@ def log1p(x: float) -> float | None:
     ],
 )
 def log(base: float, x: float) -> float | None:
-    """The logarithm to a base, the natural one without it; NULL when either is at or below zero."""
+    """The logarithm to `base`, by default e; NULL if either argument is zero or negative."""
     if base <= 0.0 or x <= 0.0:
         return None
     top, bottom = math.log(x), math.log(base)
@@ -167,7 +167,7 @@ OVERLOADS["log"] = ("ln",)
     examples=["expm1(0) = 0e0", "expm1(1e-20) = 1e-20", f"expm1(1000) = {_INFINITY}", "expm1(null) = null"],
 )
 def expm1(x: float) -> float:
-    """e to the power x, less 1, exact for small x too."""
+    """e to the power x, minus 1, accurate for small x."""
     if x > 709.782712893384:  # as in EXP
         return math.inf
     return math.expm1(x)
@@ -260,7 +260,7 @@ def e() -> float:
     examples=[f"isnan({_NAN}) = true", "isnan(1) = false", f"isnan({_INFINITY}) = false", "isnan(null) = false"],
 )
 def isnan(x: float | None) -> bool:
-    """Whether it is NaN; FALSE for NULL."""
+    """Whether the number is NaN; FALSE for NULL."""
     return x is not None and math.isnan(x)
 
 
@@ -273,7 +273,7 @@ def isnan(x: float | None) -> bool:
     examples=[f"isinf({_INFINITY}) = true", f"isinf(-{_INFINITY}) = true", "isinf(1) = false", "isinf(null) = null"],
 )
 def isinf(x: float) -> bool:
-    """Whether it is infinity, of either sign."""
+    """Whether the number is positive or negative infinity."""
     return x >= math.inf or x <= -math.inf
 
 
@@ -291,7 +291,7 @@ def isinf(x: float) -> bool:
     ],
 )
 def isfinite(x: float) -> bool:
-    """Whether it is neither infinity nor NaN."""
+    """Whether the number is neither infinite nor NaN."""
     return x < math.inf and x > -math.inf
 
 
@@ -342,7 +342,7 @@ def tan(x: float) -> float:
     examples=["asin(0) = 0e0", "asin(1) = 1.5707963267948966e0", f"asin(2) = {_NAN}", "asin(null) = null"],
 )
 def asin(x: float) -> float:
-    """The angle with this sine; NaN beyond -1 and 1."""
+    """The arc sine; NaN outside -1 to 1."""
     return math.asin(x) if -1.0 <= x <= 1.0 else math.nan
 
 
@@ -354,7 +354,7 @@ def asin(x: float) -> float:
     examples=["acos(1) = 0e0", "acos(-1) = 3.141592653589793e0", f"acos(-2) = {_NAN}", "acos(null) = null"],
 )
 def acos(x: float) -> float:
-    """The angle with this cosine; NaN beyond -1 and 1."""
+    """The arc cosine; NaN outside -1 to 1."""
     return math.acos(x) if -1.0 <= x <= 1.0 else math.nan
 
 
@@ -371,7 +371,7 @@ def acos(x: float) -> float:
     ],
 )
 def atan(x: float) -> float:
-    """The angle with this tangent, between -pi/2 and pi/2."""
+    """The arc tangent, between -pi/2 and pi/2."""
     return math.atan(x)
 
 
@@ -449,7 +449,7 @@ def tanh(x: float) -> float:
     ],
 )
 def degrees(x: float) -> float:
-    """The angle in degrees."""
+    """The angle converted from radians to degrees."""
     return x * 57.29577951308232
 
 
@@ -467,5 +467,5 @@ def degrees(x: float) -> float:
     ],
 )
 def radians(x: float) -> float:
-    """The angle, given in degrees, in radians."""
+    """The angle converted from degrees to radians."""
     return x * 0.017453292519943295

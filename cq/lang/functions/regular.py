@@ -99,7 +99,7 @@ def pieces_of(replacement: str) -> tuple[str | int, ...]:
     ],
 )
 def regexp_like(x: str, pattern: str) -> bool:
-    """Whether the pattern, a literal, matches somewhere in the text; `^` and `$` bind it to the ends."""
+    """Whether the pattern, a literal, matches somewhere in the text; `^` and `$` anchor it to the ends."""
     return search(program_of(pattern, ()), x) is not None
 
 
@@ -121,7 +121,7 @@ def regexp_like(x: str, pattern: str) -> bool:
     ],
 )
 def regexp_extract(x: str, pattern: str, group: int = 0) -> str:
-    """The first match, or that of one of its groups; the empty text where nothing matches."""
+    """The first match, or the part of it that a group matched; '' if nothing matches."""
     kept = kept_groups(group)
     slots = search(program_of(pattern, kept), x)
     if slots is None:
@@ -148,7 +148,7 @@ def regexp_extract(x: str, pattern: str, group: int = 0) -> str:
     ],
 )
 def regexp_extract_all(x: str, pattern: str, group: int = 0) -> tuple[str, ...]:
-    """All matches from left to right, or what one of the groups matched in each, '' where that took no part."""
+    """All matches from left to right, or the part of each that a group matched; '' if the group took no part."""
     kept = kept_groups(group)
     slot = 2 * kept.index(group)
     return tuple(x[s[slot] : s[slot + 1]] if s[slot] >= 0 else "" for s in matches(program_of(pattern, kept), x))
@@ -201,5 +201,5 @@ def regexp_replace(x: str, pattern: str, replacement: str) -> str:
     ],
 )
 def regexp_count(x: str, pattern: str) -> int:
-    """How many matches there are, from left to right; one begins where the one before it ends."""
+    """The number of matches, from left to right and without overlaps."""
     return sum(1 for _ in matches(program_of(pattern, (0,)), x))

@@ -80,7 +80,7 @@ def _spark_whole(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
     ],
 )
 def ceil(signature: Signature, x: Any) -> int:
-    """The least integer not below x: BIGINT, for a DECIMAL a DECIMAL without a scale."""
+    """The smallest integer not below x, as BIGINT; for a DECIMAL, a DECIMAL of scale 0."""
     type_ = signature.params[0]
     if type_.kind is Kind.DECIMAL:
         return int(-(-x // 10**type_.scale))
@@ -106,7 +106,7 @@ def ceil(signature: Signature, x: Any) -> int:
     ],
 )
 def floor(signature: Signature, x: Any) -> int:
-    """The greatest integer not above x: BIGINT, for a DECIMAL a DECIMAL without a scale."""
+    """The largest integer not above x, as BIGINT; for a DECIMAL, a DECIMAL of scale 0."""
     type_ = signature.params[0]
     if type_.kind is Kind.DECIMAL:
         return int(x // 10**type_.scale)

@@ -57,7 +57,7 @@ def lower(x: str) -> str:
     ],
 )
 def initcap(x: str) -> str:
-    """The text in lower case, but the first letter of each word: words are parted by spaces."""
+    """The text in lower case, with the first letter of each word in upper case; words are separated by spaces."""
     return " ".join(word[:1].title() + word[1:] for word in x.lower().split(" "))
 
 
@@ -104,7 +104,8 @@ def _spark_substring(_: Signature, args: tuple[str, ...]) -> str:
     ],
 )
 def substring(x: str, start: int, count: int = INT64_MAX) -> str:
-    """`count` code points from `start`, or all that follow. 0 counts as 1; a negative start counts from the end."""
+    """`length` code points from `start`, by default all that follow. 0 counts as 1; a negative start counts from the
+    end."""
     first = start - 1 if start > 0 else len(x) + start if start < 0 else 0
     return x[max(0, first) :] if count == INT64_MAX else x[max(0, first) : max(0, first + count)]
 
@@ -133,7 +134,7 @@ def substring(x: str, start: int, count: int = INT64_MAX) -> str:
     ],
 )
 def text_slice(x: str, first: int, last: int) -> str:
-    """The code points from one number to another; negative numbers count from the end."""
+    """The code points from position `first` to `last`; negative positions count from the end."""
     return x[between(first, last, len(x))]
 
 
@@ -155,7 +156,7 @@ def text_slice(x: str, first: int, last: int) -> str:
     ],
 )
 def concat(*texts: str) -> str:
-    """The texts one after the other; what is not text is cast to it."""
+    """The texts joined together; other values are cast to text."""
     return "".join(texts)
 
 
@@ -176,7 +177,7 @@ _TRIMMED = with_optional((VARCHAR,), (VARCHAR,), VARCHAR)
     examples=["trim('  a b ') = 'a b'", "trim('') = ''", "trim('xyaxy', 'yx') = 'a'", "trim(null) = null"],
 )
 def trim(x: str, characters: str = " ") -> str:
-    """The text without the characters (spaces) at both ends."""
+    """The text without these characters (by default spaces) at both ends."""
     return x.strip(characters) if characters else x
 
 
@@ -189,7 +190,7 @@ def trim(x: str, characters: str = " ") -> str:
     examples=["ltrim('  a ') = 'a '", "ltrim('') = ''", "ltrim('xxa', 'x') = 'a'", "ltrim('a', null) = null"],
 )
 def ltrim(x: str, characters: str = " ") -> str:
-    """The text without the characters (spaces) at its start."""
+    """The text without these characters (by default spaces) at its start."""
     return x.lstrip(characters) if characters else x
 
 
@@ -202,7 +203,7 @@ def ltrim(x: str, characters: str = " ") -> str:
     examples=["rtrim(' a  ') = ' a'", "rtrim('') = ''", "rtrim('axx', 'x') = 'a'", "rtrim(null) = null"],
 )
 def rtrim(x: str, characters: str = " ") -> str:
-    """The text without the characters (spaces) at its end."""
+    """The text without these characters (by default spaces) at its end."""
     return x.rstrip(characters) if characters else x
 
 
@@ -221,7 +222,7 @@ def rtrim(x: str, characters: str = " ") -> str:
     ],
 )
 def replace(x: str, search: str, replacement: str) -> str:
-    """Every occurrence of `search`, left to right, replaced; an empty search changes nothing."""
+    """The text with every occurrence of `search` replaced, left to right; an empty `search` changes nothing."""
     return x.replace(search, replacement) if search else x
 
 
@@ -268,7 +269,7 @@ def strpos(x: str, part: str) -> int:
     examples=["left('hello', 2) = 'he'", "left('hello', 0) = ''", "left('añb', 2) = 'añ'", "left(null, 1) = null"],
 )
 def left(x: str, count: int) -> str:
-    """The first `count` code points; none when it is not positive."""
+    """The first `count` code points; '' if `count` is not positive."""
     return x[:count] if count > 0 else ""
 
 
@@ -287,7 +288,7 @@ def left(x: str, count: int) -> str:
     ],
 )
 def right(x: str, count: int) -> str:
-    """The last `count` code points; none when it is not positive."""
+    """The last `count` code points; '' if `count` is not positive."""
     return x[-count:] if count > 0 else ""
 
 
@@ -346,7 +347,7 @@ def ends_with(x: str, part: str) -> bool:
     ],
 )
 def contains(x: str, part: str) -> bool:
-    """Whether `part` stands somewhere in the text."""
+    """Whether the text contains `part`."""
     return part in x
 
 
@@ -374,7 +375,7 @@ _SPARK_SPLIT = (
     ],
 )
 def split(x: str, separator: str) -> tuple[str, ...]:
-    """The pieces between the separators, empty ones too; an empty separator gives the whole text as one piece."""
+    """The pieces between the separators, including empty ones; an empty separator gives the whole text as one piece."""
     return tuple(x.split(separator)) if separator else (x,)
 
 
@@ -462,8 +463,8 @@ def _spark_like(_: Signature, args: tuple[str, ...]) -> str:
     ],
 )
 def like(x: str, pattern: str, escape: str = "\\") -> bool:
-    r"""Whether the text fits the pattern: `_` is any one code point, `%` any run of them.
+    r"""Whether the text matches the pattern: `_` matches any one code point, `%` any number of them.
 
-    The escape is `\` unless given; it must stand before `_`, `%` or itself.
+    The escape character is `\` by default; it must precede `_`, `%` or itself.
     """
     return matches(x, like_pattern(pattern, escape))

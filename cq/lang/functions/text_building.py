@@ -37,10 +37,8 @@ def _demand_room(letters: int) -> None:
     ],
 )
 def split_part(x: str, separator: str, number: int) -> str:
-    """The piece with this number, from 1, or from -1 at the end; '' when there is none.
-
-    An empty separator splits nothing.
-    """
+    """The piece with this number, counted from 1, or from -1 at the end; '' if there is none. An empty separator does
+    not split."""
     if number == 0:
         raise Failure("CQ0708", "SPLIT_PART counts pieces from 1, or from -1 at the end")
     pieces = x.split(separator) if separator else [x]
@@ -66,11 +64,8 @@ def split_part(x: str, separator: str, number: int) -> str:
     ],
 )
 def substring_index(x: str, separator: str, count: int) -> str:
-    """The text before the `count`-th separator or, when negative, after the `count`-th from the end.
-
-    The whole text when there are fewer. Separators may overlap, as in Spark: they are searched from one code point to
-    the next.
-    """
+    """The text before the `count`-th separator or, if negative, after the `count`-th from the end; the whole text if
+    there are fewer. Separators may overlap, as in Spark."""
     if not separator or count == 0:
         return ""
     at = -1 if count > 0 else len(x) - len(separator) + 1
@@ -191,7 +186,7 @@ def repeat(x: str, times: int) -> str:
     ],
 )
 def space(count: int) -> str:
-    """So many spaces; none when that is not positive."""
+    """`count` spaces; '' if `count` is not positive."""
     _demand_room(count)
     return " " * count
 
@@ -205,7 +200,7 @@ def space(count: int) -> str:
     examples=["reverse('abc') = 'cba'", "reverse('añb') = 'bña'", "reverse('') = ''", "reverse(null) = null"],
 )
 def reverse(x: str) -> str:
-    """The code points from the last to the first."""
+    """The code points in reverse order."""
     return x[::-1]
 
 
@@ -225,7 +220,8 @@ def reverse(x: str) -> str:
     ],
 )
 def translate(x: str, characters: str, others: str) -> str:
-    """Each of the characters replaced by the one at its place in `others`, left out when there is none."""
+    """The text with each of `characters` replaced by the one at the same position in `others`, or removed if there is
+    none."""
     return x.translate({ord(c): others[i : i + 1] for i, c in reversed(list(enumerate(characters)))})
 
 
@@ -281,7 +277,7 @@ def _separator_and_texts(types: tuple[DataType, ...], constants: Constants) -> S
     ],
 )
 def concat_ws(separator: str | None, *texts: str | None) -> str | None:
-    """The texts that are not NULL with the separator between them; NULL when that is."""
+    """The texts that are not NULL, with the separator between them; NULL if the separator is NULL."""
     return None if separator is None else separator.join(t for t in texts if t is not None)
 
 
@@ -301,10 +297,8 @@ def concat_ws(separator: str | None, *texts: str | None) -> str | None:
     ],
 )
 def levenshtein(x: str, y: str) -> int:
-    """How many code points to insert, leave out or replace until one is the other.
-
-    The time is the product of their lengths.
-    """
+    """The number of code points to insert, delete or replace to turn one text into the other. The time grows with the
+    product of their lengths."""
     row = list(range(len(y) + 1))
     for i, c in enumerate(x, 1):
         before, row[0] = row[0], i

@@ -118,7 +118,7 @@ OVERLOADS["hex"] = ("hex_text",)
     examples=["bin(13) = '1101'", "bin(0) = '0'", "bin(-1) = repeat('1', 64)", "bin(null) = null"],
 )
 def bin_(x: int) -> str:
-    """The number's 64 bits as binary digits, without zeros in front."""
+    """The number's 64 bits as binary digits, without leading zeros."""
     return f"{x & (1 << 64) - 1:b}"
 
 
@@ -201,7 +201,8 @@ def _spark_url_decode(_: Signature, args: tuple[str, ...]) -> str:
     ],
 )
 def url_encode(x: str) -> str:
-    """The text as a field of a form: + for a space, %XX for a byte that is no ASCII letter, digit, or one of `.-*_`."""
+    """The text encoded as a form field: + for a space, %XX for each byte that is not an ASCII letter, a digit or one of
+    `.-*_`."""
     return "".join("+" if b == 32 else chr(b) if chr(b) in _PLAIN_IN_URLS else f"%{b:02X}" for b in x.encode())
 
 
@@ -221,7 +222,7 @@ def url_encode(x: str) -> str:
     ],
 )
 def url_decode(x: str) -> str | None:
-    """The text that URL_ENCODE makes this of; NULL behind a % without two hexadecimal digits, and where bytes are no
+    """The inverse of URL_ENCODE; NULL if a % is not followed by two hexadecimal digits, or if the bytes are not
     UTF-8."""
     if any(re.match("[0-9A-Fa-f]{2}", part) is None for part in x.split("%")[1:]):
         return None
@@ -249,7 +250,7 @@ def url_decode(x: str) -> str | None:
     ],
 )
 def to_base64(x: str) -> str:
-    """The UTF-8 bytes in base 64, filled up with `=`, in one line."""
+    """The UTF-8 bytes in base 64, padded with `=`, on one line."""
     return b64encode(x.encode()).decode()
 
 
@@ -267,7 +268,7 @@ def to_base64(x: str) -> str:
     ],
 )
 def xxhash64(x: str) -> int:
-    """The 64 bits of xxHash (XXH64) of the UTF-8 bytes with the seed 42, as in Spark."""
+    """The 64-bit xxHash (XXH64) of the UTF-8 bytes with seed 42, as in Spark."""
     digest = xxh64(x.encode(), 42)
     return digest - 2**64 if digest >= 2**63 else digest
 
@@ -281,5 +282,5 @@ def xxhash64(x: str) -> int:
     examples=["crc32('abc') = 891568578", "crc32('') = 0", "crc32('ñ') = 493360488", "crc32(null) = null"],
 )
 def crc32(x: str) -> int:
-    """The CRC-32 check sum of the UTF-8 bytes."""
+    """The CRC-32 checksum of the UTF-8 bytes."""
     return zlib.crc32(x.encode())

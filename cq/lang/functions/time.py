@@ -106,7 +106,7 @@ def month(x: int) -> int:
     ],
 )
 def week(x: int) -> int:
-    """The ISO week, 1 to 53: Monday first, week 1 holds the year's first Thursday."""
+    """The ISO week, 1 to 53: weeks start on Monday, and week 1 contains the year's first Thursday."""
     return iso_week_of_days(x)
 
 
@@ -211,7 +211,7 @@ def minute(x: int) -> int:
     ],
 )
 def second(x: int) -> int:
-    """The whole second, 0 to 59. EXTRACT(SECOND …) has the fraction too."""
+    """The whole second, 0 to 59. EXTRACT(SECOND …) includes the fraction."""
     return x // 1000000 % 60
 
 
@@ -281,7 +281,7 @@ def extract_microsecond(x: int) -> int:
     ],
 )
 def unix_seconds(x: int) -> int:
-    """Whole seconds since 1970-01-01 00:00:00, by floor. Also EXTRACT(EPOCH …)."""
+    """Whole seconds since 1970-01-01 00:00:00, rounded down. Also EXTRACT(EPOCH …)."""
     return x // 1000000
 
 
@@ -299,7 +299,7 @@ def unix_seconds(x: int) -> int:
     ],
 )
 def unix_millis(x: int) -> int:
-    """Milliseconds since 1970-01-01 00:00:00, by floor."""
+    """Milliseconds since 1970-01-01 00:00:00, rounded down."""
     return x // 1000
 
 

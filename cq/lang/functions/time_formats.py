@@ -197,7 +197,7 @@ def _by_pattern(function: str, param: DataType, returns: DataType, reads: bool) 
     ],
 )
 def date_format(x: int, pattern: str) -> str:
-    """The time as the pattern, a literal, says: see below. STRFTIME(x, '%Y-%m-%d') is the same with `%`."""
+    """The time formatted by the pattern, a literal: see below. STRFTIME(x, '%Y-%m-%d') is the same with `%`."""
     days, micros = x // DAY_US, x % DAY_US
     return "".join(_written(field, days, micros) for field in fields_of(pattern))
 
@@ -339,7 +339,7 @@ def _spark_read(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
     ],
 )
 def to_timestamp(x: str, pattern: str) -> int:
-    """The time that the text writes by the pattern, a literal: see below. Without one, as CAST. TO_DATE is its day."""
+    """The text parsed by the pattern, a literal: see below. Without a pattern, like CAST. TO_DATE gives the day."""
     time = read_time(x, fields_of(pattern))
     if time is None:
         raise Failure("CQ0707", f"'{x}' is not a time as '{pattern}' writes it")
@@ -362,5 +362,5 @@ def to_timestamp(x: str, pattern: str) -> int:
     ],
 )
 def try_to_timestamp(x: str, pattern: str) -> int | None:
-    """As TO_TIMESTAMP; NULL when the text is no time."""
+    """Like TO_TIMESTAMP, but NULL if the text is not a time."""
     return read_time(x, fields_of(pattern))

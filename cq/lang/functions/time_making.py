@@ -88,7 +88,7 @@ def make_date(year: int, month: int, day: int) -> int:
     ],
 )
 def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int:
-    """The time of a day and a time of day; second 60 is the start of the next minute."""
+    """The time of this date and time of day; second 60 is the start of the next minute."""
     days = _day(year, month, day)
     if not 0 <= hour <= 23 or not 0 <= minute <= 59 or not 0 <= second <= 60_000_000:
         raise Failure("CQ0708", f"there is no time of day {hour}:{minute}:{second / 1e6}")
@@ -209,7 +209,7 @@ def isodow(x: int) -> int:
     ],
 )
 def isoyear(x: int) -> int:
-    """The year that the ISO week belongs to: that of its Thursday."""
+    """The year of the ISO week: that of its Thursday."""
     return year_of_days(x - (x + 3) % 7 + 3)
 
 
@@ -338,7 +338,7 @@ def monthname(x: int) -> str:
     ],
 )
 def datediff(end: int, start: int) -> int:
-    """The days from one date to another. With a unit it is TIMESTAMPDIFF: the start first, and whole units only."""
+    """The days from one date to another. With a unit, the same as TIMESTAMPDIFF: start first, whole units only."""
     return end - start
 
 
@@ -358,7 +358,7 @@ def datediff(end: int, start: int) -> int:
     ],
 )
 def timestampdiff_month(start: int, end: int) -> int:
-    """The whole months from one time to another, towards zero. Other units are counted in the same way."""
+    """The whole months from one time to another, truncated towards zero. Other units work the same way."""
     first, last = start // 86400000000, end // 86400000000
     since, until = start - first * 86400000000, end - last * 86400000000
     if last > first and until < since:

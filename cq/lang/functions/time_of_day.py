@@ -71,7 +71,7 @@ def time_subtract(x: int, y: int) -> int:
     ],
 )
 def time_difference(x: int, y: int) -> int:
-    """The time from the second to the first, of one day: negative where the first is the earlier one."""
+    """The time from the second to the first on the same day; negative if the first is earlier."""
     return x - y
 
 

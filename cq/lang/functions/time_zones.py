@@ -47,7 +47,7 @@ def _in_zone(function: str) -> SignatureRule:
     ],
 )
 def from_utc_timestamp(x: int, zone: str) -> int:
-    """The local time in a zone, a literal, of a time in UTC."""
+    """The local time of a UTC time in a zone, a literal."""
     return within(TIMESTAMP, x + zone_of(zone).offset_at(x), "the local time")
 
 

@@ -61,7 +61,7 @@ def _unique(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("list_avg")
 def _average(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """LIST_AVG(array): the sum of the elements, as DOUBLEs, by LIST_COUNT(array); NULL where that is 0."""
+    """LIST_AVG(array): the sum of the elements as DOUBLEs, divided by LIST_COUNT(array); NULL if that is 0."""
     (items,) = binder.exactly(node, 1)
     total = call(binder, node, "array_sum", [binder.bind_cast(items, array(DOUBLE), items.span)])
     return call(binder, node, "try_divide", [total, call(binder, node, "list_count", [items])])
@@ -69,7 +69,7 @@ def _average(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("list_aggregate", "list_aggr", "array_aggregate", "array_aggr")
 def _aggregate(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """LIST_AGGREGATE(array, 'sum'): ARRAY_SUM(array), and so avg, count, first, last, max, min and mode."""
+    """LIST_AGGREGATE(array, 'sum'): ARRAY_SUM(array); likewise avg, count, first, last, max, min and mode."""
     items, name = binder.exactly(node, 2)
     known = TOTALS.get(str(name.value).lower()) if isinstance(name, Literal) else None
     if known is None:
@@ -83,7 +83,7 @@ def _aggregate(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("generate_series", "range")
 def _series(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """GENERATE_SERIES(first, last [, step]), RANGE([first,] end [, step]): SEQUENCE by 1; RANGE without its end."""
+    """GENERATE_SERIES(first, last [, step]), RANGE([first,] end [, step]): SEQUENCE by 1; RANGE excludes `end`."""
     args = binder.positional(node, 1)
     if len(args) == 1:
         args = [integer_literal(0, node.span), *args]

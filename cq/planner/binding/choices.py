@@ -42,7 +42,7 @@ def _elt(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("field")
 def _field(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """FIELD(x, y, z, …): 1 where x equals y, 2 where it equals z, …; 0 where it equals none."""
+    """FIELD(x, y, z, …): 1 if x equals y, 2 if it equals z, …; 0 if it equals none."""
     x, *values = binder.positional(node, 1)
     if not values:
         raise _needs_values(node, "FIELD(x, 'first', 'second')")
@@ -80,7 +80,7 @@ OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "fmod"
 
 @shorthand(*OPERATORS)
 def _operator(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """ADD(x, y): x + y; and so SUBTRACT, MULTIPLY, DIVIDE and FMOD are - * / %."""
+    """ADD(x, y): x + y; likewise SUBTRACT, MULTIPLY, DIVIDE and FMOD are - * / %."""
     return call(binder, node, OPERATORS[node.name], binder.exactly(node, 2))
 
 
@@ -108,7 +108,7 @@ TRIED = {"try_add": "+", "try_subtract": "-", "try_multiply": "*"}
 
 @shorthand(*TRIED)
 def _tried(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """TRY_ADD(x, y): x + y, NULL beyond the type of the integers; and so TRY_SUBTRACT and TRY_MULTIPLY are - and *."""
+    """TRY_ADD(x, y): x + y, but NULL on integer overflow; likewise TRY_SUBTRACT and TRY_MULTIPLY are - and *."""
     args = binder.exactly(node, 2)
     made = call(binder, node, TRIED[node.name], args)
     if made.type.is_float:

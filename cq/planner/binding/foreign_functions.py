@@ -31,7 +31,7 @@ def _strlen(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("split_index")
 def _split_index(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """SPLIT_INDEX(text, separator, n): the piece number n, from 0, of SPLIT; NULL where there is none."""
+    """SPLIT_INDEX(text, separator, n): piece n of SPLIT, counted from 0; NULL if there is none."""
     text, separator, number = binder.exactly(node, 3)
     pieces = binder.call("split", [text, separator], node.span, node.args[:2])
     one = Literal(INTEGER, False, 1, span=number.span)
@@ -60,7 +60,7 @@ _MYSQL_FIELDS = {
 
 @shorthand("date_format")
 def _date_format(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """DATE_FORMAT(time, '%Y-%m'): with % the pattern is in MySQL's letters, %i the minute; otherwise a function."""
+    """DATE_FORMAT(time, '%Y-%m'): with MySQL's % pattern, where %i is the minute; otherwise a function."""
     time, pattern = binder.exactly(node, 2)
     if isinstance(pattern, Literal) and isinstance(pattern.value, str) and "%" in pattern.value:
         directives = re.sub("%(.)", lambda d: "%" + _MYSQL_FIELDS.get(d[1], d[1]), pattern.value)
@@ -85,7 +85,7 @@ def _timestamptostring(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("sort_array")
 def _sort_array(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """SORT_ARRAY(array [, ascending]): the elements in order, NULLs first; with FALSE the other way round."""
+    """SORT_ARRAY(array [, ascending]): the elements in order, NULLs first; with FALSE, in reverse."""
     array, *ascending = binder.positional(node, 1)
     given = ascending[0] if len(ascending) == 1 else Literal(BOOLEAN, False, True, span=node.span)
     if len(ascending) > 1 or not isinstance(given, Literal) or given.type != BOOLEAN or given.value is None:
@@ -98,14 +98,14 @@ def _sort_array(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand(*_CLICKHOUSE_STARTS)
 def _tostartof(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """TOSTARTOFHOUR(time): DATE_TRUNC('hour', time), and so for other units."""
+    """TOSTARTOFHOUR(time): DATE_TRUNC('hour', time); likewise for other units."""
     (time,) = binder.exactly(node, 1)
     return binder.call(f"date_trunc_{_CLICKHOUSE_STARTS[node.name]}", [time], node.span, node.args, node.name_span)
 
 
 @shorthand("epoch")
 def _epoch(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """EPOCH(time), EPOCH(INTERVAL): the seconds since 1970, or of the length, with their fraction, as DOUBLE."""
+    """EPOCH(time), EPOCH(INTERVAL): the seconds since 1970, or in the interval, including the fraction, as DOUBLE."""
     (value,) = binder.exactly(node, 1)
     return seconds_of(binder, value, node)
 
@@ -148,7 +148,8 @@ def part_of_length(binder: ShorthandBinder, part: str, length: Expr, node: ast.N
 
 @shorthand("width_bucket")
 def _width_bucket(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """WIDTH_BUCKET(x, low, high, n): which of n equal parts x is in, from 1; 0 below them, n + 1 above."""
+    """WIDTH_BUCKET(x, low, high, n): the number, from 1, of the one of n equal parts that contains x; 0 below, n + 1
+    above."""
     x, low, high, parts = (binder.bind_cast(a, DOUBLE, a.span) for a in binder.exactly(node, 4))
 
     def call(name: str, *args: Expr) -> Expr:
@@ -164,8 +165,8 @@ def _width_bucket(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("trunc")
 def _trunc(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """TRUNC(date, 'MM'): DATE_TRUNC('month', date) as a DATE, and so for 'YEAR', 'QUARTER' and 'WEEK'; of a number a
-    function."""
+    """TRUNC(date, 'MM'): DATE_TRUNC('month', date) as a DATE; likewise for 'YEAR', 'QUARTER' and 'WEEK'. For a number,
+    a function."""
     args = binder.positional(node, 1)
     unit = args[1] if len(args) == 2 else None
     is_time = args[0].type.is_timestamp or args[0].type.kind is Kind.DATE

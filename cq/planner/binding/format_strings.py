@@ -48,14 +48,14 @@ class Placeholder:
 
 @shorthand("format_string", "printf", "sprintf")
 def _format_string(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """FORMAT_STRING('%05d %s %.2f', x, y, z): the text with the values in its fields; NULL where one of them is."""
+    """FORMAT_STRING('%05d %s %.2f', x, y, z): the text with the values in its fields; NULL if any value is NULL."""
     form, *values = binder.positional(node, 1)
     return _Writer(binder, node, values).text(_pieces_of_percent(_constant(node, form), node, form.span))
 
 
 @shorthand("format")
 def _format(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """FORMAT('{} of {:.2f}', x, y), FORMAT(x, 2): FORMAT_STRING with fields in {} or %; of a number FORMAT_NUMBER."""
+    """FORMAT('{} of {:.2f}', x, y), FORMAT(x, 2): FORMAT_STRING with fields in {} or %; for a number, FORMAT_NUMBER."""
     form, *values = binder.positional(node, 1)
     if form.type.is_numeric:
         return _number(binder, node, [form, *values])
@@ -66,7 +66,7 @@ def _format(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("format_number")
 def _format_number(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """FORMAT_NUMBER(x, digits): FORMAT_STRING('%,.2f', x) with so many digits, a constant."""
+    """FORMAT_NUMBER(x, digits): FORMAT_STRING('%,.2f', x) with `digits` decimal places, a constant."""
     return _number(binder, node, binder.exactly(node, 2))
 
 

@@ -13,21 +13,21 @@ from cq.planner.binding.shorthands import ShorthandBinder, shorthand
 
 @shorthand("to_json")
 def _to_json(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """TO_JSON(x): the value as JSON: a number or truth value as it is, all else as JSON_QUOTE of its text."""
+    """TO_JSON(x): the value as JSON: numbers and truth values as they are, all else as JSON_QUOTE of its text."""
     (x,) = binder.exactly(node, 1)
     return _as_json(binder, node, settled(x))
 
 
 @shorthand("json_array")
 def _json_array(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """JSON_ARRAY(x, y, …): an array of the values as TO_JSON writes them; NULLs are null."""
+    """JSON_ARRAY(x, y, …): an array of the values, written as by TO_JSON; NULLs are null."""
     values = [_or_null(binder, node, x) for x in binder.positional(node, 0)]
     return _enclosed(binder, node, "[", [[v] for v in values], "]")
 
 
 @shorthand("json_object")
 def _json_object(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """JSON_OBJECT('name', x, 'other', y, …): an object with the values as TO_JSON writes them; NULLs are null."""
+    """JSON_OBJECT('name', x, 'other', y, …): an object of the values, written as by TO_JSON; NULLs are null."""
     args = binder.positional(node, 0)
     if len(args) % 2:
         raise compile_error(

@@ -17,13 +17,13 @@ SETTINGS: dict[str, str] = {
     "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor",
     "batch_rows": "number of rows in a batch",
     "memory_limit": "memory for the state of the query, such as '2GB' or '512MiB'; 'none' for no limit. "
-    "Default: 80 % of the memory that the process may use",
-    "heuristic": "which stage a worker serves next: 'ct' the slowest, 'lp' the last, 'et' that with most work waiting, "
-    "'qst' the first whose output queue is short; the rows are the same. Default: 'ct'",
-    "transactions": "how events of triggers are run: 'serial' one after the other, 'chains' by all workers, where an "
-    "event waits only for earlier events that name the same rows, 'auto' the faster of the two by estimated cost; the "
-    "rows are the same. Default: 'auto'. To compare with: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or partitions, "
-    "'nolock' does not and gives wrong rows",
+    "Default: 80 % of the memory available to the process",
+    "heuristic": "which stage a worker serves next: 'ct' the slowest, 'lp' the last, 'et' the one with the most work "
+    "waiting, 'qst' the first whose output queue is short; the rows are the same. Default: 'ct'",
+    "transactions": "how to run the transactions of events: 'serial' one after the other, 'chains' on all workers, "
+    "where an event waits only for earlier events that name the same rows, 'auto' the faster of the two by estimated "
+    "cost; the rows are the same. Default: 'auto'. For comparison: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or "
+    "partitions, 'nolock' does not and gives wrong rows",
     "punctuation_interval": "maximum number of events per transaction batch; 'auto' tunes it at run time; the rows are "
     "the same. Default: 500",
     "placement": "how transactions are assigned to workers: 'stealing' those of its own rows, then any; "

@@ -82,7 +82,7 @@ MONTHS = {"to_months": 1, "to_quarters": 3, "to_years": 12, "to_decades": 120}
 
 @shorthand(*LENGTHS, *MONTHS)
 def _length(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """TO_DAYS(n): n * INTERVAL '1' DAY, and so for other units."""
+    """TO_DAYS(n): n * INTERVAL '1' DAY; likewise for other units."""
     (count,) = binder.exactly(node, 1)
     unit = (
         Literal(INTERVAL_MONTH, False, MONTHS[node.name])
@@ -103,7 +103,7 @@ def _make_time(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("next_day")
 def _next_day(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """NEXT_DAY(date, 'Mon'): the first day behind the date that is such a weekday, a constant."""
+    """NEXT_DAY(date, 'Mon'): the first date after `date` that falls on this weekday, a constant."""
     date, weekday = binder.exactly(node, 2)
     named = weekday.value.lower() if isinstance(weekday, Literal) and isinstance(weekday.value, str) else ""
     numbers = [n for n, day in enumerate(WEEKDAY_NAMES) if named in {day.lower(), day[:2].lower(), day[:3].lower()}]
@@ -139,7 +139,8 @@ def _epoch_ns(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("convert_timezone")
 def _convert_timezone(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """CONVERT_TIMEZONE([from,] to, time): FROM_UTC_TIMESTAMP(TO_UTC_TIMESTAMP(time, from), to); else from UTC."""
+    """CONVERT_TIMEZONE([from,] to, time): FROM_UTC_TIMESTAMP(TO_UTC_TIMESTAMP(time, from), to); `from` is UTC by
+    default."""
     *zones, time = binder.positional(node, 2)
     if len(zones) > 2:
         cause = "CONVERT_TIMEZONE takes one or two zones and a time"
@@ -152,7 +153,7 @@ def _convert_timezone(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("to_timestamp_ltz")
 def _to_timestamp_ltz(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """TO_TIMESTAMP_LTZ(number, 0) and (number, 3): the TIMESTAMP_LTZ so many seconds, or milliseconds, after 1970."""
+    """TO_TIMESTAMP_LTZ(number, 0) and (number, 3): the TIMESTAMP_LTZ that many seconds, or milliseconds, after 1970."""
     number, digits = binder.exactly(node, 2)
     names = {0: "timestamp_seconds", 3: "timestamp_millis"}
     if not isinstance(digits, Literal) or digits.value not in names:
@@ -181,7 +182,7 @@ URL_PARTS = {
 
 @shorthand("parse_url")
 def _parse_url(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """PARSE_URL(url, 'HOST'), PARSE_URL(url, 'QUERY', 'key'): REGEXP_EXTRACT of the part; NULL for none or empty."""
+    """PARSE_URL(url, 'HOST'), PARSE_URL(url, 'QUERY', 'key'): REGEXP_EXTRACT of the part; NULL if missing or empty."""
     url, part, *keys = binder.positional(node, 2)
     pattern = URL_PARTS.get(str(part.value)) if isinstance(part, Literal) else None
     if pattern is None or len(keys) > 1:

@@ -77,7 +77,7 @@ def shorthand(*names: str) -> Callable[[Shorthand], Shorthand]:
 
 @shorthand("nvl2")
 def _nvl2(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """NVL2(x, y, z): y where x is not NULL, else z."""
+    """NVL2(x, y, z): y if x is not NULL, else z."""
     x, y, z = binder.exactly(node, 3)
     return binder.conditional([_is_null(x)], [z, y], node.span)
 
@@ -100,7 +100,7 @@ def _nullifzero(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("nanvl")
 def _nanvl(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """NANVL(x, y): y where x is NaN."""
+    """NANVL(x, y): y if x is NaN, else x."""
     x, y = binder.exactly(node, 2)
     nan = binder.call("isnan", [x], node.span, node.args)
     return binder.conditional([nan], [y, convert(x, DOUBLE)], node.span)
@@ -129,14 +129,14 @@ def _is_null(x: Expr) -> IsNull:
 
 @shorthand(*CASTS)
 def _cast(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """STRING(x): CAST(x AS VARCHAR), and so for other types."""
+    """STRING(x): CAST(x AS VARCHAR); likewise for other types."""
     (x,) = binder.exactly(node, 1)
     return binder.bind_cast(x, CASTS[node.name], node.span)
 
 
 @shorthand("to_timestamp", "try_to_timestamp")
 def _to_timestamp(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """TO_TIMESTAMP(text): CAST(text AS TIMESTAMP); with a pattern it is a function. Of a number TIMESTAMP_SECONDS."""
+    """TO_TIMESTAMP(text): CAST(text AS TIMESTAMP); for a number, TIMESTAMP_SECONDS. With a pattern, a function."""
     args = binder.positional(node, 1)
     if len(args) == 1 and args[0].type.is_integer:
         return binder.call("timestamp_seconds", args, node.span, node.args, node.name_span)
@@ -155,7 +155,7 @@ def _to_date(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("to_char")
 def _to_char(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """TO_CHAR(x, 'YYYY-MM-DD HH24:MI:SS'): DATE_FORMAT with the pattern in its letters, which may stand there too."""
+    """TO_CHAR(x, 'YYYY-MM-DD HH24:MI:SS'): DATE_FORMAT with a pattern of PostgreSQL, or one of DATE_FORMAT."""
     args = _in_java(node, binder.exactly(node, 2))
     return binder.call("date_format", args, node.span, node.args, node.name_span)
 
@@ -176,14 +176,14 @@ def _in_java(node: ast.Call, args: list[Expr]) -> list[Expr]:
 
 @shorthand("strptime", "try_strptime")
 def _strptime(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """STRPTIME(text, '%Y-%m-%d'): TO_TIMESTAMP with the pattern in its letters."""
+    """STRPTIME(text, '%Y-%m-%d'): TO_TIMESTAMP with a % pattern."""
     name = "try_to_timestamp" if node.name.startswith("try") else "to_timestamp"
     return binder.call(name, _translated(binder, node), node.span, node.args, node.name_span)
 
 
 @shorthand("strftime")
 def _strftime(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """STRFTIME(x, '%Y-%m-%d'): DATE_FORMAT with the pattern in its letters."""
+    """STRFTIME(x, '%Y-%m-%d'): DATE_FORMAT with a % pattern."""
     return binder.call("date_format", _translated(binder, node), node.span, node.args, node.name_span)
 
 
@@ -241,7 +241,7 @@ def _regexp(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("regexp_replace")
 def _regexp_replace(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """REGEXP_REPLACE(x, pattern, text, 'gi'): the flags in the pattern; g is so anyway."""
+    """REGEXP_REPLACE(x, pattern, text, 'gi'): the flags in the pattern; g is the default."""
     args = binder.positional(node, 3)
     return binder.call(node.name, _flagged(node, args, 3, "gims"), node.span, node.args, node.name_span)
 
@@ -307,7 +307,7 @@ def _timestampadd(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("date_sub")
 def _moved(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """DATE_ADD(time, INTERVAL …) and DATE_SUB: + and -; with a number of days they are functions."""
+    """DATE_ADD(time, INTERVAL …) and DATE_SUB: + and -; with a number of days, functions."""
     time, length = binder.exactly(node, 2)
     name = ("+" if node.name == "date_add" else "-") if length.type.is_interval else node.name
     return binder.call(name, [time, length], node.span, node.args, node.name_span)
