@@ -79,7 +79,7 @@ def sql(
     STREAM. Paths start at the working directory.
     """
     if not isinstance(text, str):
-        way = "a text is given as it is, a file as cq.load(path)"
+        way = "pass the text itself, or a file with cq.load(path)"
         raise UsageError(Diagnostic("CQ0208", f"a query is text, not of type {type(text).__name__}", help=(way,)))
     inputs, variables = _parted(text, given)
     return Query(text, "<python>", Path(), inputs=inputs, variables=variables, restrict=restrict, functions=functions)

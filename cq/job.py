@@ -27,7 +27,7 @@ from cq.result import KeptTable
 if TYPE_CHECKING:
     import asyncio
 
-_TABLES = "tables, of which a query reads the rows, the changes or what a trigger gives: "
+_TABLES = "tables whose rows, changes or trigger output a query reads: "
 
 
 class Job:
@@ -118,7 +118,7 @@ class Job:
                 raise UsageError(Diagnostic("CQ0201", text, help=tuple(way for way in ways if way)))
             if self._closed:
                 help = ("read it before the job is closed: inside `with`, after end() or before it",)
-                raise UsageError(Diagnostic("CQ0602", f'the job is closed, and the table "{name}" gone', help=help))
+                raise UsageError(Diagnostic("CQ0602", f'the job is closed, and the table "{name}" is gone', help=help))
             self._collect()
             failure = self._steps.failure()
             if failure is not None:

@@ -158,6 +158,6 @@ def _demand_marked(names: UsedNames, variables: Mapping[str, Any]) -> None:
     """CQ0205 for a call of a plain Python function of the notebook: a query knows those that are marked."""
     for name in sorted(names.calls.keys() & variables.keys() - set(known_functions())):
         if isinstance(variables[name], FunctionType):
-            cause = f'"{name}" is a Python function, and none that queries may call'
-            way = "write @cq.udf above it, types beside its arguments and its result, and run its cell again"
+            cause = f'"{name}" is a Python function that queries may not call'
+            way = "write @cq.udf above it, annotate its arguments and result, and run its cell again"
             raise compile_error("CQ0205", cause, names.calls[name].name_span, label="not marked", help=way)

@@ -137,7 +137,7 @@ def _parameters(function: _Function, called: str) -> list[str]:
     found = inspect.signature(function).parameters.values()
     odd = [p.name for p in found if p.kind not in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
     if odd:
-        raise _unusable(f"{called}() takes {', '.join(odd)} in another way than by place", "name each parameter")
+        raise _unusable(f"{called}() has parameters that are not positional: {', '.join(odd)}", "name each parameter")
     return [p.name for p in found]
 
 
@@ -153,7 +153,7 @@ def _slot(called: str, what: str, hint: Any, written: str | None) -> PassedType:
         return PassedType(_type_named(called, written), optional)
     if hint not in ANNOTATED:
         given = "no annotation" if hint is None else f"the annotation {getattr(hint, '__name__', hint)}"
-        raise _unusable(f"{what} of {called}() has {given}, which says no SQL type", *WAYS)
+        raise _unusable(f"{what} of {called}() has {given}, which is not an SQL type", *WAYS)
     return PassedType(ANNOTATED[hint], optional)
 
 

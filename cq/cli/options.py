@@ -155,7 +155,7 @@ def _pair(text: str, what: str, shape: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name or not (value or what != "a stream"):  # the empty text is a value, and no path
         help = "a path with = in it goes after the first =" if what == "a stream" else f"write {what} {shape}"
-        raise _usage(f'{what} is written {shape}, not "{text}"', help)
+        raise _usage(f'{what} must be written {shape}, not "{text}"', help)
     return name, value
 
 

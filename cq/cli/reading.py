@@ -104,7 +104,7 @@ def explain(stage: str | None, format_: str, threads: int | None, verbose: bool,
     if analyze:
         if stage not in {None, "stages"}:
             help = ("leave --stage out",)
-            raise UsageError(Diagnostic("CQ0606", "--analyze shows the stages that ran, and no other", help=help))
+            raise UsageError(Diagnostic("CQ0606", "--analyze shows only the stages that ran", help=help))
         click.echo(_analyzed(compiled, format_, threads))
         return DONE
     shown = compiled.for_workers(compiled.workers(threads)).explain(stage or EXPLAINED, format_, verbose)
@@ -212,13 +212,13 @@ def schema(
     try:
         file.encode()
     except UnicodeEncodeError:
-        cause = f'the name "{printable(file)}" is not UTF-8, so it cannot be written in a query'
+        cause = f'the name "{printable(file)}" is not UTF-8, so a query cannot name it'
         raise UsageError(Diagnostic("CQ0601", cause, help=("create a link with another name: ln -s",))) from None
     if file == STDIN:
         cause = "cq schema reads a file, not standard input"
         ways = (
             "write the rows to a file first: … > FILE",
-            "or let cq run guess the columns: cq run \"SELECT * FROM '-'\"",
+            "or let cq run infer the columns: cq run \"SELECT * FROM '-'\"",
         )
         raise UsageError(Diagnostic("CQ0601", cause, help=ways))
     options = {"path": file}
@@ -232,9 +232,9 @@ def schema(
     left_out += [Unheld("a column without a name,", str(f.type)) for f in found if isinstance(f, Field) and not f.name]
     if not fields:
         none = f": {', '.join(map(str, left_out))}" if left_out else ""
-        cause = f"{file} has no column that cq holds{none}"
+        cause = f"{file} has no column that cq supports{none}"
         ways = (
-            "convert the columns where the file is written",
+            "convert the columns when writing the file",
             f"its rows can be counted: SELECT COUNT(*) FROM {inline.string(file)}",
         )
         raise DataError(Diagnostic("CQ0603", cause, help=ways))
@@ -269,8 +269,10 @@ def _of_the_file(given: Sequence[str]) -> dict[str, str]:
             raise UsageError(Diagnostic("CQ0207", cause, help=("leave the name out: -w OPTION=VALUE",)))
     options = {"connector": "file", **by_stream.get("", {})}
     if options.pop("follow", "false") == "true":
-        cause = "cq schema reads what a file has now, and does not follow it"
-        raise UsageError(Diagnostic("CQ0207", cause, help=("leave the option out, and add it to what is printed",)))
+        cause = "cq schema reads the current rows of a file, and does not follow it"
+        raise UsageError(
+            Diagnostic("CQ0207", cause, help=("leave the option out, and add it to the printed statement",))
+        )
     check_options({**options, "path": "-"}, (), SOURCES, NOWHERE, "file")
     return {key: value for key, value in options.items() if key != "connector"}
 

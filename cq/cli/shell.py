@@ -92,7 +92,7 @@ class Shell:
     def told(self, word: str, begun: str) -> None:
         """`help` shows the commands; inside a statement such a word may be a name, and the way out is told."""
         if begun:
-            say(f"{word} is a part of the statement here: .quit leaves, .help helps, Ctrl-C drops the statement")
+            say(f"{word} is part of the statement: use .quit to leave, .help for help, Ctrl-C to drop it")
         else:
             self.help("")
 
@@ -154,7 +154,7 @@ class Shell:
         name, _, rest = line.rstrip("; ").partition(" ")
         work = COMMANDS.get(name)
         if work is None:
-            say(f"there is no command {name}; .help shows those there are")
+            say(f"there is no command {name}; .help lists the commands")
             return
         work[0](self, rest.strip())
 

@@ -71,7 +71,7 @@ def gen(workload: str | None, parameters: Sequence[str], output: str, format_: s
 def _parameter(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise UsageError(Diagnostic("CQ0606", f'a parameter is written NAME=VALUE, not "{text}"'))
+        raise UsageError(Diagnostic("CQ0606", f'a parameter must be written NAME=VALUE, not "{text}"'))
     return name, value
 
 

@@ -168,7 +168,7 @@ def claim(path: Path, shown: str, writer: object) -> None:
     """The file is the writer's until it gives it back, or is collected; CQ0605 when it is another's."""
     with _CLAIMING:
         if str(path) in _WRITTEN:
-            cause = f'"{shown}" is written by another output already'
+            cause = f'"{shown}" is already written by another output'
             raise UsageError(Diagnostic("CQ0605", cause, help=("give each output a file of its own",)))
         _WRITTEN[str(path)] = writer
 

@@ -45,15 +45,15 @@ def check_followed(options: Mapping[str, str]) -> None:
     kind = format_of(path, option(options, "format"))
     if not FORMATS[kind].grows:
         raise _cannot(
-            f'"{path}" is a {FORMATS[kind].title} file, which is whole when it is closed', "write CSV or JSON"
+            f'"{path}" is a {FORMATS[kind].title} file, which is complete only when it is closed', "write CSV or JSON"
         )
     codec = codec_of(path, option(options, "compression"), kind)
     if codec:
-        raise _cannot(f'"{path}" is packed ({codec})', "follow the plain file")
+        raise _cannot(f'"{path}" is compressed ({codec})', "follow the plain file")
 
 
 def _cannot(cause: str, way: str) -> UsageError:
-    ways = (way, "or leave follow out: what is there is read to its end")
+    ways = (way, "or leave follow out to read the file to its end")
     return UsageError(Diagnostic("CQ0602", f"only a plain CSV or JSON file can be followed; {cause}", help=ways))
 
 

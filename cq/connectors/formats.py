@@ -193,7 +193,7 @@ def format_of(path: str, given: str = "") -> str:
     """The name of a format: as given, else by the ending of the name; CQ0602 when neither says."""
     found = given.lower() or ending_format(path)
     if not found:
-        cause = f'the ending of "{path}" names no format'
+        cause = f'the extension of "{path}" names no format'
         *first, last = (f"'{name}'" for name in FORMATS)
         ways = (
             f"set the option format = {', '.join(first)} or {last}",
@@ -223,7 +223,11 @@ def codec_of(path: str, given: str, format_: str) -> str:
     if codec in {"", PLAIN}:
         return ""
     if format_ and not FORMATS[format_].packs:
-        cause = f'"{path}" cannot be {format_} and packed: {format_} files are packed inside'
-        ways = ("leave the option out, and the ending of the name" if given else "leave the ending of the name out",)
+        cause = f'"{path}" cannot be {format_} and compressed: {format_} files are compressed internally'
+        ways = (
+            "leave the option out, and remove the extension from the name"
+            if given
+            else "remove the extension from the name",
+        )
         raise UsageError(Diagnostic("CQ0602", cause, help=ways))
     return codec

@@ -81,7 +81,7 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
     raise UsageError(
         Diagnostic(
             "CQ0602",
-            f"stream {name} cannot be read from what is of type {type(given).__name__}",
+            f"stream {name} cannot be read from a value of type {type(given).__name__}",
             help=(ways[type(given).__name__],)
             if type(given).__name__ in ways
             else ("pass a path, an Arrow table, batch or reader, a pandas or polars frame, or a list of dicts",),
@@ -111,7 +111,7 @@ def _polars_column(frame: Any, column: str, is_read: bool, name: str) -> pa.Tabl
         said = f"the polars type {frame.dtypes[0]}"
         way = f"make it text: {name} = {name}.with_columns({name}[{column!r}].cast(str))"
         if is_read:
-            cause = f"stream {name}: column {column} is of {said}, which Arrow does not take"
+            cause = f"stream {name}: column {column} is of {said}, which Arrow does not support"
             raise UsageError(Diagnostic("CQ0602", cause, help=(way,))) from None
         return pa.Table.from_arrays([pa.nulls(len(frame))], schema=pa.schema([untaken(column, said, way)]))
 

@@ -23,7 +23,7 @@ def unpacked(file: BinaryIO, path: str, codec: str) -> Readable:
     return _Unpacked(file, codec, path) if codec else file
 
 
-NOT_PACKED = f"if it is not packed, say compression = '{PLAIN}' in WITH, or cq run -w compression={PLAIN}"
+NOT_PACKED = f"if it is not compressed, write compression = '{PLAIN}' in WITH, or cq run -w compression={PLAIN}"
 
 
 class _Unpacked(Peeked):
@@ -42,7 +42,7 @@ class _Unpacked(Peeked):
     def take(self, size: int) -> bytes:
         """As of `Peeked`, but it waits for all `size` bytes."""
         if self._broken is not None:
-            cause = f"it cannot be unpacked: {str(self._broken)[:200]}"
+            cause = f"it cannot be decompressed: {str(self._broken)[:200]}"
             raise damaged(self._path, cause, *(() if self._bytes else (NOT_PACKED,)), INCOMPLETE) from None
         # Arrow says nothing of what it has unpacked when it fails: that ends where the filling begins, no part of UTF-8
         room = bytearray(FILLING) * size
@@ -55,7 +55,7 @@ class _Unpacked(Peeked):
             self._refuse_no_text(found)
         self._bytes += len(found)
         if self._bytes > FREE_BYTES and self._bytes > MAX_RATIO * self._packed.tell():
-            raise damaged(self._path, f"it unpacks to more than {MAX_RATIO} times its size")
+            raise damaged(self._path, f"it decompresses to more than {MAX_RATIO} times its size")
         if not self._bytes and not self._packed.tell():
             raise damaged(self._path, f"the file is empty, so it is no {self._codec} file")
         return found or self.take(size) if self._broken is not None else found
@@ -64,4 +64,6 @@ class _Unpacked(Peeked):
         kind = format_of_bytes(head)
         what = FORMATS[kind].title if kind else codec_of_bytes(head)
         if what:
-            raise damaged(self._path, f"what is packed in it ({self._codec}) is {what} and no text", "unpack it first")
+            raise damaged(
+                self._path, f"its content, compressed with {self._codec}, is {what} and not text", "decompress it first"
+            )

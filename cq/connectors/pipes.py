@@ -79,7 +79,7 @@ def typed_source(file: Once, name: str, kind: str, reading: TypedReading) -> Ite
     try:
         whole = file.as_file()
     except OSError as e:
-        cause = f"{FORMATS[kind].title} is read from its end, and there is no copying it to a file: {e.strerror or e}"
+        cause = f"{FORMATS[kind].title} is read from its end, but it cannot be copied to a file: {e.strerror or e}"
         raise damaged(
             name, cause, "set TMPDIR to a directory with more room", "or write it to a file first: … > FILE"
         ) from None

@@ -140,14 +140,14 @@ class Rules:
         if fault.no_fields:
             first, _, path = name.partition(".")
             whole = inline.name(first)
-            return (f"declare it whole: {whole} VARCHAR, and write {whole} ->> {inline.string(f'$.{path}')}",)
+            return (f"declare all of it: {whole} VARCHAR, and write {whole} ->> {inline.string(f'$.{path}')}",)
         if fault.message.endswith(NO_TEXT):
             return (
-                "leave the column out, or write it as text where the file is made, as in hexadecimal",
+                "leave the column out, or write it as text when creating the file, such as in hexadecimal",
                 f"or {SKIPPING}",
             )
         if fault.message.endswith(NOT_UTF8):
-            return ("convert the text to UTF-8 first, as iconv -f LATIN1 -t UTF-8 does", f"or {SKIPPING}")
+            return ("convert the text to UTF-8 first, such as with iconv -f LATIN1 -t UTF-8", f"or {SKIPPING}")
         if (fault.code, fault.message) == self.null(column):
             return (SKIPPING,) if self.is_time(column) else ()
         if self.guessed_for:
@@ -166,7 +166,7 @@ class Rules:
         read, cast = f"; then read FROM {inline.name(self.guessed_for)}", f"TRY_CAST({inline.name(name)} AS {type_})"
         used = f"{read}, and write {cast} where {inline.name(name)} is used" if wider == VARCHAR else read
         declared = self._declaration(name, wider)
-        return (f"the type was guessed from the first rows; declare it: {declared}{used}", f"or {SKIPPING}")
+        return (f"the type was inferred from the first rows; declare it: {declared}{used}", f"or {SKIPPING}")
 
     def _declaration(self, name: str, type_: DataType) -> str:
         """How to declare another type of a column: the whole statement, where it has few columns and no watermark."""

@@ -118,7 +118,7 @@ def lacking(
     nowhere = [f.name for i, f in enumerate(rules.fields) if i not in somewhere]
     if nowhere and unites(options):
         raise DataError(
-            Diagnostic("CQ0603", f"no file has the column {nowhere[0]!r}", help=("declare those there are",))
+            Diagnostic("CQ0603", f"no file has the column {nowhere[0]!r}", help=("declare only columns that exist",))
         )
     return found
 
@@ -129,7 +129,7 @@ def _rules_of(path: str, names: Sequence[str], rules: Rules, has: tuple[int, ...
     for i in sorted(set(range(len(rules.fields))) - set(has)):
         name = rules.fields[i].name
         if not unites(options):
-            cause = f"{path} has no column {name!r}, which files before it have"
+            cause = f"{path} has no column {name!r}, which earlier files have"
             raise DataError(Diagnostic("CQ0603", cause, help=(f"to read NULL there, {BY_NAME}", listing)))
         if rules.demands_value(i):
             cause = (

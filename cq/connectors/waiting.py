@@ -51,16 +51,16 @@ class WaitingNotice:
         asked = self._options.get("guess_rows")
         until = amount(int(asked), "row") if asked else f"{LOOK_BYTES >> 20} MiB of rows"
         count = self._count()
-        so_far = f"{amount(count, 'row')} so far" if count else "none has come yet"
-        waits = f"waiting for {until} from {printable(self._name)}, or its end, to guess its columns ({so_far})"
+        so_far = f"{amount(count, 'row')} so far" if count else "none yet"
+        waits = f"waiting for {until} from {printable(self._name)}, or its end, to infer its columns ({so_far})"
         if not count:
             return waits
         columns = ", ".join(f"{inline.name(f.name)} {f.type}" for f in self._guessed(count))
         stream = inline.name(self._stream or "stdin")
         whence = f"path = {inline.string(path)}" if (path := self._options.get("path")) else "connector = 'stdin'"
         statement = f"CREATE STREAM {stream} ({columns or 'column TYPE, …'}) WITH ({whence})"
-        declare = f"to begin at once, declare them: {statement}; then read FROM {stream}"
-        return f"{waits}\n  = help: {declare}\n  = help: or guess from fewer rows: -w guess_rows={count}"
+        declare = f"to start at once, declare them: {statement}; then read FROM {stream}"
+        return f"{waits}\n  = help: {declare}\n  = help: or infer them from fewer rows: -w guess_rows={count}"
 
     def _guessed(self, count: int) -> list[Field]:
         """The columns as the first rows have them."""

@@ -466,7 +466,7 @@ class ExpressionBuilder:
 
     def row_type(self, at: Span, word: Token, *fields: Any) -> ast.RowType:
         if word.value.upper() not in ("ROW", "STRUCT"):
-            help = "fields stand in ROW(name TYPE, …) or STRUCT<name TYPE, …>"
+            help = "write fields as ROW(name TYPE, …) or STRUCT<name TYPE, …>"
             raise compile_error("CQ0501", f"{word.value.upper()} is not a type with fields", at, help=help)
         return ast.RowType(fields, span=at)
 

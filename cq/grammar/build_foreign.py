@@ -229,7 +229,7 @@ class ForeignBuilder(QueryBuilder):
 
     def _with_window(self, window: ast.Call, group_by: Any) -> tuple[Any, ...]:
         if not isinstance(group_by, tuple):
-            help = "write GROUP BY behind it, with the columns of a group"
+            help = "write GROUP BY after it, with the columns of a group"
             raise compile_error("CQ0100", "a WINDOW clause needs a GROUP BY", window.span, help=help)
         return (window, *group_by)
 

@@ -64,7 +64,7 @@ class QueryBuilder(ExpressionBuilder):
 
     def union_by_name(self, at: Span, left: Any, quantifier: str | None, word: Token, right: Any) -> ast.SetOperation:
         if word.value != "name":
-            raise compile_error("CQ0100", "UNION goes BY NAME, or by position", self._span(word), help="write BY NAME")
+            raise compile_error("CQ0100", "UNION works BY NAME or by position", self._span(word), help="write BY NAME")
         return ast.SetOperation("UNION", quantifier == "ALL", left, right, True, span=at)
 
     def except_(self, at: Span, left: Any, quantifier: str | None, right: Any) -> ast.SetOperation:
@@ -78,7 +78,7 @@ class QueryBuilder(ExpressionBuilder):
     ) -> ast.Select:
         *items, comma = items
         if comma is not None and not relations:
-            raise compile_error("CQ0100", "a comma stands behind the last column", comma, help="delete the comma")
+            raise compile_error("CQ0100", "a comma follows the last column", comma, help="delete the comma")
         windows, qualify = rest or ((), None)
         if not (group_by or having):
             items, relations = _with_unnest(items, relations or ())

@@ -77,7 +77,7 @@ def _watermark_without_for(fault: SyntaxFault) -> Diagnostic | None:
     if fault.word(fault.first) != "CREATE":
         return None
     if fault.word(fault.position) == "WATERMARK" and fault.word(fault.position - 1) == ")":
-        help = "move it into the brackets, behind the last column and a comma"
+        help = "move it into the brackets, after the last column and a comma"
         return Diagnostic("CQ0100", "WATERMARK belongs in the list of columns", fault.here, "misplaced", (help,))
     for position in (fault.position - 1, fault.position - 2):
         if fault.word(position) == "WATERMARK" and fault.word(position - 1) in (",", "("):
@@ -102,7 +102,7 @@ def _name_of_a_catalog(fault: SyntaxFault) -> Diagnostic | None:
         path = "".join(t.text for t in fault.lexed.tokens[fault.position - 1 : last + 1])
         help = (
             f"there is no catalog: write {fault.lexed.tokens[last].text}",
-            f"the path of a file stands in quotes: '{path}'",
+            f"write the path of a file in quotes: '{path}'",
         )
     message = "the name of a stream, view or sink has one part"
     return Diagnostic("CQ0100", message, fault.here, "one too many", help, (Label(fault.span(fault.before), ""),))
@@ -139,7 +139,7 @@ def _query_without_parentheses(fault: SyntaxFault) -> Diagnostic | None:
     """`WITH a AS SELECT …`."""
     if fault.word(fault.position) != "SELECT" or not fault.expected <= {"LPAR", "NOT", "MATERIALIZED"}:
         return None
-    message = "a query stands here without parentheses"
+    message = "a query needs parentheses here"
     return Diagnostic("CQ0100", message, fault.here, "( is missing", ("put it in parentheses: (SELECT …)",))
 
 

@@ -399,7 +399,7 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
         what = (
             "write strings between ' and '"
             if meant == "'"
-            else "names stand between \" and \", strings between ' and '"
+            else "write names between \" and \", strings between ' and '"
         )
         out.fault("CQ0101", f"`{c}` is a typographic quote", at, at + 1, help=f"type a straight {meant} ({what})")
         return closing + 1

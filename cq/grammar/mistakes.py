@@ -199,11 +199,11 @@ def _clause_order(fault: SyntaxFault) -> Diagnostic | None:
         if word == token.word:
             help = "join the conditions with AND" if word in ("WHERE", "HAVING", "QUALIFY") else f"keep one {name}"
             return Diagnostic(
-                "CQ0100", f"{name} stands twice", fault.here, "again", (help,), (Label(earlier, "the first"),)
+                "CQ0100", f"{name} occurs twice", fault.here, "again", (help,), (Label(earlier, "the first"),)
             )
         order = "the order is SELECT, FROM, WHERE, GROUP BY, HAVING, WINDOW, QUALIFY, ORDER BY, LIMIT, OFFSET, EMIT"
         labels = (Label(earlier, f"{other} comes later"),)
-        return Diagnostic("CQ0100", f"{name} must stand before {other}", fault.here, "too late", (order,), labels)
+        return Diagnostic("CQ0100", f"{name} must come before {other}", fault.here, "too late", (order,), labels)
     return None
 
 
@@ -316,7 +316,7 @@ def _star_of_a_path(fault: SyntaxFault) -> Diagnostic | None:
     if around != [".", ".", "*"]:
         return None
     help = "name the fields: a.b.c, a.b.d"
-    return Diagnostic("CQ0100", "a star stands behind one name: that of a relation or column", fault.here, help=(help,))
+    return Diagnostic("CQ0100", "a star follows one name: that of a relation or column", fault.here, help=(help,))
 
 
 def _time_of_a_query(fault: SyntaxFault) -> Diagnostic | None:

@@ -46,7 +46,7 @@ def _aggregate(item: ast.SelectItem) -> ast.Call:
             "CQ0501",
             "PIVOT takes aggregates alone",
             item.expr.span,
-            help="write SUM(x), MAX(x), COUNT(*) …, and compute with its columns in the query around",
+            help="write SUM(x), MAX(x), COUNT(*) …, and compute with its columns in the outer query",
         )
     return item.expr
 

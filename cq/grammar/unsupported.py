@@ -32,10 +32,10 @@ _EACH = "name rows by an array: UPDATE t SET x = u.v FROM UNNEST(new.keys, new.v
 _VALUE = "write the value where it is used: an expression, or (SELECT x FROM t WHERE key = new.k)"
 _UPSERT = "write INSERT INTO t VALUES (…) ON CONFLICT DO UPDATE SET x = excluded.x"
 _KEPT = "write INSERT INTO t VALUES (…) ON CONFLICT DO NOTHING"
-_ATOMIC = "remove it: a body is a transaction, and what it did holds when the event is accepted"
+_ATOMIC = "remove it: a body is a transaction, which takes effect when the event is accepted"
 _IF = "write IF condition THEN … ELSEIF condition THEN … ELSE … END IF"
 _OR_UPDATE = "write ON CONFLICT DO UPDATE SET x = excluded.x"
-_NAMED = "remove it: WHERE names each row by its key, and several are changed in the order of their list or array"
+_NAMED = "remove it: WHERE names each row by its key, and several rows are changed in the order of their list or array"
 _REJECT = "reject the event, which leaves no trace: SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'reason'"
 _SAMPLE = "keep the rows of some keys: WHERE MD5(CAST(k AS VARCHAR)) < '1a' keeps one key in ten"
 _REFERENCE = "test it in a trigger: IF NOT EXISTS (SELECT 1 FROM t WHERE key = new.k) THEN RAISE 'no row'; END IF"
@@ -173,13 +173,13 @@ CLAUSES: tuple[Phrase, ...] = (
         "write WINDOW TUMBLING (SIZE 1 HOUR) between FROM and GROUP BY, or GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)",
         *("WINDOW TUMBLING", "WINDOW HOPPING", "WINDOW SESSION", "TUMBLING (", "HOPPING ("),
     ),
-    *_phrases("WITHIN stands before ON", "write JOIN b WITHIN 5 MINUTES ON a.k = b.k", "WITHIN"),
+    *_phrases("WITHIN comes before ON", "write JOIN b WITHIN 5 MINUTES ON a.k = b.k", "WITHIN"),
     *_phrases(
         "{} is the syntax of another system", "set the delay in WATERMARK FOR ts AS ts - INTERVAL …", "GRACE PERIOD"
     ),
     *_phrases(
         "{} triggers are not supported",
-        "write AFTER INSERT ON the stream: what changes a table is itself in such a trigger",
+        "write AFTER INSERT ON the stream: only such triggers change tables",
         *("BEFORE INSERT", "AFTER UPDATE", "AFTER DELETE", "INSTEAD OF", "FOR EACH STATEMENT"),
     ),
 )
@@ -192,7 +192,7 @@ BODIES: tuple[tuple[tuple[str, ...], Phrase], ...] = (
     (("UPDATE", "DELETE"), Phrase(("ORDER", "BY"), "UPDATE and DELETE have no ORDER BY", _NAMED)),
 )
 
-FUNCTION_WAYS = "cq functions lists all there are, cq docs NAME explains one; @cq.udf makes one of Python"
+FUNCTION_WAYS = "cq functions lists all functions, cq docs NAME explains one; @cq.udf adds one in Python"
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
@@ -201,7 +201,7 @@ _FIELDS = "structs and maps are not supported: give each field a column of its o
 _JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
 _GATHERED = "take the elements as rows: SELECT k, ARRAY_AGG(x + 1) AS xs FROM s, UNNEST(s.items) AS u(x) GROUP BY k"
-SAME_PLACE = "take the element of another array by its place: UNNEST(s.a) WITH ORDINALITY AS u(x, i), then s.b[i]"
+SAME_PLACE = "take the element of another array by its position: UNNEST(s.a) WITH ORDINALITY AS u(x, i), then s.b[i]"
 _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER and HEX"
 
 # Functions of other systems by name, and what does the same here.
@@ -215,7 +215,7 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["any", "all", "any_match"], _ANY),
     "timebucket": _BUCKET,
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
-    **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
+    **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the value as text"),
     "json_exists": "write GET_JSON_OBJECT(x, '$.a') IS NOT NULL",
     **dict.fromkeys(["from_json", "parse_json", "json_tuple"], _JSON),
     **dict.fromkeys(["json_keys", "json_object_keys", "json_each", "json_type", "json_contains"], _JSON),
@@ -233,10 +233,10 @@ ELSEWHERE: dict[str, str] = {
     "cot": "write 1 / TAN(x)",
     "add_days": _LATER,
     "day_of_week": "write DAYOFWEEK(ts): 1 is Sunday; WEEKDAY(ts): 0 is Monday; ISODOW(ts): 1 is Monday",
-    "current_watermark": "no expression reads the watermark; late rows go by it: see docs/language.md, late rows",
+    "current_watermark": "expressions cannot read the watermark; for late rows see docs/language.md",
     **dict.fromkeys(["timestamp_diff", "age"], _BETWEEN),
     **dict.fromkeys(["format_datetime"], "write DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm')"),
-    "regexp_instr": "where it matches, write LENGTH(REGEXP_EXTRACT(x, '(?s)^(.*?)pattern', 1)) + 1",
+    "regexp_instr": "if it matches, write LENGTH(REGEXP_EXTRACT(x, '(?s)^(.*?)pattern', 1)) + 1",
     **dict.fromkeys(
         ["regexp_split_to_table", "regexp_split_to_array"],
         "replace, then split: SPLIT(REGEXP_REPLACE(x, 'p', ','), ',')",

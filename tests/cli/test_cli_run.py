@@ -241,7 +241,7 @@ def test_dead_letters_have_a_file_of_their_own(capfd: pytest.CaptureFixture[str]
         "SELECT id FROM b UNION ALL SELECT id FROM c"
     )
     code, _, err = ref(capfd, "-c", text, *options)
-    assert code == 2 and 'error[CQ0605]: "x.jsonl" is written by another output already' in err
+    assert code == 2 and 'error[CQ0605]: "x.jsonl" is already written by another output' in err
     assert not Path(options[1]).exists()
     assert ref(capfd, "-c", text)[:2] == (0, "id\n7\n7\n") and len(Path("x.jsonl").read_text().splitlines()) == 1
 

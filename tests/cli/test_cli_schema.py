@@ -25,11 +25,11 @@ def test_schema_leaves_out_what_no_type_holds_and_says_so(capfd: pytest.CaptureF
 def test_a_file_of_which_no_column_is_held_is_told_with_its_columns(capfd: pytest.CaptureFixture[str]) -> None:
     pq.write_table(pa.table({"m": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))}), "maps.parquet")
     code, out, err = cq(capfd, "schema", "maps.parquet")
-    assert code == 1 and not out and "error[CQ0603]: maps.parquet has no column that cq holds: m map<" in err
+    assert code == 1 and not out and "error[CQ0603]: maps.parquet has no column that cq supports: m map<" in err
     assert "SELECT COUNT(*) FROM 'maps.parquet'" in err
     assert ref(capfd, "SELECT COUNT(*) AS n FROM 'maps.parquet'")[1] == "n\n1\n"
     code, _, err = ref(capfd, "SELECT * FROM 'maps.parquet'")
-    assert code == 1 and "error[CQ0203]: cq holds no column of this FROM: m map<" in err
+    assert code == 1 and "error[CQ0203]: cq supports no column of this FROM: m map<" in err
 
 
 def test_fmt_checks_and_then_formats_once(capfd: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +118,7 @@ def test_schema_of_several_files_has_the_options_that_are_given(capfd: pytest.Ca
         ("union_by_nam=true", 'did you mean "union_by_name"?'),
         ("union_by_name=maybe", "union_by_name cannot be 'maybe'"),
         ("x.null=-", 'cq schema reads one file, and no stream "x"'),
-        ("follow=true", "add it to what is printed"),
+        ("follow=true", "add it to the printed statement"),
     ],
 )
 def test_option_that_a_file_does_not_take_is_told(capfd: pytest.CaptureFixture[str], option: str, said: str) -> None:

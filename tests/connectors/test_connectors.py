@@ -149,7 +149,9 @@ def test_arrow_stream_with_something_behind_its_end_is_damaged(tmp_path: Path) -
     assert read(stream("id bigint", path=str(tmp_path / "s.arrows"))).rows == [(1,), (2,)]
     (tmp_path / "s.arrows").write_bytes(once + once)
     seen = read(stream("id bigint", path=str(tmp_path / "s.arrows")))
-    assert seen.rows == [(1,), (2,)] and seen.error is not None and "more behind the end" in seen.error.first.message
+    assert (
+        seen.rows == [(1,), (2,)] and seen.error is not None and "more data after the end" in seen.error.first.message
+    )
 
 
 def test_text_that_becomes_shorter_while_it_is_read_does_not_look_whole(

@@ -257,7 +257,7 @@ def test_record_of_an_open_quote_is_told_with_the_lines_it_takes(tmp_path: Path)
         (note,) = result.stats.notes
         assert (result.to_pylist(), dict(result.stats.bad_rows)) == ([{"n": 1}], {"t": 1})
         assert note.startswith(f"{path}: a quoted field is never closed") and "from line 3 to the end: 51 lines" in note
-    with pytest.raises(DataError, match="the record goes on to the end, over 51 lines"):
+    with pytest.raises(DataError, match="the record continues to the end, over 51 lines"):
         sql(text.replace("skip", "fail")).run(engine="reference")
     whole = text.replace("'skip'", "'skip', quote = ''")  # the way out
     assert sql(whole).run(engine="reference").to_pylist() == [{"n": 52}]

@@ -35,7 +35,7 @@ def test_text_behind_a_closing_quote_is_a_bad_row(tmp_path: Path, line: str) -> 
     path = write(tmp_path, f'name,id\n"x",1\n{line}\n"y ""z""",2\n')
     seen = read(stream("name varchar, id bigint", path=path))
     assert seen.error is not None and seen.error.code == "CQ0710", seen.rows
-    assert "text stands behind the closing quote" in str(seen.error)
+    assert "text follows the closing quote" in str(seen.error)
     skipping = read(stream("name varchar, id bigint", path=path, on_error="skip"))
     assert skipping.bad == 1 and skipping.rows[0] == ("x", 1) and skipping.rows[-1] == ('y "z"', 2)
 

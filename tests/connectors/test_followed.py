@@ -140,7 +140,7 @@ def test_waits_grow_to_a_bound_and_begin_anew_after_rows() -> None:
     [
         ("*.csv", {}, "names several files"),
         ("a.parquet", {}, "is a Parquet file"),
-        ("a.csv.gz", {}, "is packed (gzip)"),
+        ("a.csv.gz", {}, "is compressed (gzip)"),
         (".", {"format": "csv"}, "is a directory"),
     ],
 )

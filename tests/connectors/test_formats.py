@@ -114,19 +114,19 @@ def test_a_format_that_declares_everything_is_generated_by_the_ending_of_the_nam
 def test_a_name_of_two_parts_is_taken_for_a_path_whatever_its_ending():
     with pytest.raises(cq.CqError) as caught:
         read("SELECT * FROM r.bar")
-    assert "the path of a file stands in quotes: 'r.bar'" in caught.value.diagnostics[0].help
+    assert "write the path of a file in quotes: 'r.bar'" in caught.value.diagnostics[0].help
 
 
 def test_a_file_that_grows_is_followed_where_the_format_says_that_it_may_be(probe, tmp_path):
     check_followed({"path": "r.bar"})
     FORMATS["barred"] = replace(probe, grows=False)
-    with pytest.raises(cq.CqError, match="Barred file, which is whole when it is closed"):
+    with pytest.raises(cq.CqError, match="Barred file, which is complete only when it is closed"):
         check_followed({"path": "r.bar"})
 
 
 def test_a_format_that_packs_its_parts_is_not_packed_as_a_whole(probe):
     FORMATS["barred"] = replace(probe, packs=False)
-    with pytest.raises(cq.CqError, match="cannot be barred and packed"):
+    with pytest.raises(cq.CqError, match="cannot be barred and compressed"):
         formats.codec_of("r.bar.gz", "", "barred")
 
 

@@ -59,7 +59,7 @@ def test_row_that_contradicts_a_guess_is_told_with_the_declaration_to_write(tmp_
         sql("SELECT SUM(id) AS n FROM t", t=str(path)).run(engine=engine)  # no other type will do
     error = stopped.value.first
     assert error.place == f"{path}:{BEYOND + 2}" and error.message == "cannot read 'abc' as BIGINT in column id"
-    assert "guessed" in error.help[0] and error.help[0].endswith(
+    assert "inferred" in error.help[0] and error.help[0].endswith(
         f"CREATE STREAM t (id VARCHAR) WITH (path = '{path}'); then read FROM t, "
         "and write TRY_CAST(id AS BIGINT) where id is used"
     )

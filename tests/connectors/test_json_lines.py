@@ -136,7 +136,7 @@ def test_field_of_what_is_no_object_is_unreadable_and_that_of_null_is_null(read_
             "CQ0702",
             "t.jsonl:5",
         ) and "it is not an object that has fields" in error.message
-        assert error.help == ("declare it whole: a VARCHAR, and write a ->> '$.c.d'",)
+        assert error.help == ("declare all of it: a VARCHAR, and write a ->> '$.c.d'",)
         assert read_lines(columns, "\n".join([bad, *rows]), on_error="skip").rows == seen.rows
         later = f'{{"id": 5, "a": {written}, "a": {{"c": {{"d": 1}}}}}}'  # of two fields the last one counts
         assert read_lines(columns, later).rows == [(5, "1")]
@@ -159,8 +159,8 @@ def test_file_without_rows_has_none(read_lines: Read) -> None:
 BAD = [
     ("1", "a row is an object in braces: { is missing"),
     ('{"a": 1', "the line ends before the object does"),
-    ('{"a": 1} x', "there is more behind the object: character 10"),
-    ('{"a": 1}{"a": 2}', "there is more behind the object: character 9"),
+    ('{"a": 1} x', "text follows the object: character 10"),
+    ('{"a": 1}{"a": 2}', "text follows the object: character 9"),
     ('{"a": 1,}', "a comma should not be before this: character 9"),
     ('{"a" 1}', "a colon should be here: character 6"),
     ("{'a': 1}", "a name in quotes should be here: character 2"),

@@ -194,7 +194,7 @@ def test_silence_changes_no_guess_and_is_told_with_what_to_declare(monkeypatch: 
     with os.fdopen(reading) as stdin, told_of_waiting(hear):
         monkeypatch.setattr(sys, "stdin", stdin)
         assert [str(f.type) for f in infer({"connector": "stdin"}, stream="s")] == ["VARCHAR", "VARCHAR"]
-    assert said[0] == "waiting for 1 MiB of rows from <stdin>, or its end, to guess its columns (none has come yet)"
+    assert said[0] == "waiting for 1 MiB of rows from <stdin>, or its end, to infer its columns (none yet)"
     declared = "CREATE STREAM s (\"my id\" BIGINT, v VARCHAR) WITH (connector = 'stdin')"
     assert "(1 row so far)" in said[1] and f"{declared}; then read FROM s" in said[1] and "guess_rows=1" in said[1]
     assert len(said) == 2 and sql(declared + '; SELECT "my id" FROM s').check() == ()
@@ -218,7 +218,7 @@ def test_rows_before_the_damage_of_a_packed_pipe_are_read(tmp_path: Path) -> Non
 @pytest.mark.parametrize("inside", ["parquet", "arrow stream", "csv.gz"])
 def test_what_is_packed_must_be_text(tmp_path: Path, inside: str) -> None:
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(FORMS[inside]))
-    with pytest.raises(CqError, match=r"is packed in it \(gzip\) is (Parquet|Arrow|gzip) and no text"):
+    with pytest.raises(CqError, match=r"content, compressed with gzip, is (Parquet|Arrow|gzip) and not text"):
         rows_of("SELECT * FROM s", s=str(tmp_path / "t.csv.gz"))
 
 

@@ -56,7 +56,7 @@ def test_file_that_lacks_a_used_column_is_refused_before_any_row(
     csvs: Path, how: dict[str, Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
     text = f"CREATE STREAM t WITH (path = '{csvs}/*.csv'); CREATE SINK s WITH (connector = 'stdout');"
-    with pytest.raises(DataError, match=r"4\.csv has no column 'b', which files before it have") as stopped:
+    with pytest.raises(DataError, match=r"4\.csv has no column 'b', which earlier files have") as stopped:
         sql(text + "INSERT INTO s SELECT a, b FROM t").run(**how)
     assert "union_by_name = 'true'" in stopped.value.first.help[0] and capfd.readouterr().out == ""
 

@@ -99,14 +99,14 @@ def test_part_of_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
     [
         ({"path": "o.csv.bz2"}, "name it with .gz or .zst"),
         ({"path": "o.csv.LZ4", "format": "csv"}, "name it with .gz or .zst"),
-        ({"path": "o.parquet.gz"}, "leave the ending of the name out"),
+        ({"path": "o.parquet.gz"}, "remove the extension from the name"),
         ({"path": "o.arrow", "compression": "zstd"}, "leave the option out"),
     ],
 )
 def test_packing_that_is_not_written_is_refused_with_a_way_out(
     tmp_path: Path, options: dict[str, str], way: str
 ) -> None:
-    with pytest.raises(UsageError, match="packed") as refused:
+    with pytest.raises(UsageError, match="compressed") as refused:
         open_sink(FIELDS, options, FileAccess(tmp_path))
     assert refused.value.code == "CQ0602" and way in str(refused.value)
     assert os.listdir(tmp_path) == []

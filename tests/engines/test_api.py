@@ -163,7 +163,7 @@ def test_rows_that_can_be_read_only_once_are_not_looked_at_for_their_delay() -> 
     reader = SHUFFLED_TABLE.to_reader()
     with pytest.raises(cq.CompileError, match="INTERVAL '5' SECOND") as stopped:
         cq.sql("SELECT v FROM TUMBLE(t, DESCRIPTOR(ts), INTERVAL '10' SECOND)", t=reader).check()
-    assert stopped.value.first.help[1] == "5 seconds are an example: say how late rows may come"
+    assert stopped.value.first.help[1] == "5 seconds is an example: choose how late rows may be"
     assert reader.read_all().num_rows == 5
 
 
@@ -206,7 +206,7 @@ def test_sql_takes_parameters_by_name_beside_its_inputs() -> None:
 def test_what_is_no_query_and_no_input_is_told() -> None:
     with pytest.raises(cq.UsageError, match="a query is text, not of type NoneType"):
         cq.sql(None)  # type: ignore[arg-type]
-    with pytest.raises(cq.CqError, match="stream t cannot be read from what is of type int"):
+    with pytest.raises(cq.CqError, match="stream t cannot be read from a value of type int"):
         cq.sql("SELECT a FROM t", t=3).run()
     with pytest.raises(cq.UsageError) as stopped:
         cq.sql("SELECT 1 AS a", t=ROWS).check()

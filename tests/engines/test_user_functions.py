@@ -282,8 +282,8 @@ async def waiting(n: int) -> int:
 
 MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: cq.udf(untyped), "no annotation"),
-    (lambda: cq.udf(listed), "which says no SQL type"),
-    (lambda: cq.udf(several), "in another way than by place"),
+    (lambda: cq.udf(listed), "which is not an SQL type"),
+    (lambda: cq.udf(several), "has parameters that are not positional"),
     (lambda: cq.udf(waiting), "generator or asynchronous"),
     (lambda: cq.udf("BIGINT", ["BIGINT", "INT"])(plain), "has 1 parameters, and 2 types are given"),
     (lambda: cq.udf("BIGNUM", ["BIGINT"])(plain), "is no type"),

@@ -109,7 +109,7 @@ def test_time_in_milliseconds_has_its_own_way_out(capfd: pytest.CaptureFixture[s
 
 def test_path_without_quotes_is_told_to_be_quoted(capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = ref(capfd, "SELECT * FROM trips.csv")
-    assert code == 1 and "the path of a file stands in quotes: 'trips.csv'" in err
+    assert code == 1 and "write the path of a file in quotes: 'trips.csv'" in err
 
 
 def test_file_beside_a_stream_of_its_name_is_another_stream(capfd: pytest.CaptureFixture[str]) -> None:

@@ -321,7 +321,7 @@ def test_relation_of_a_table_that_can_be_read(capfd: pytest.CaptureFixture[str],
 def test_fields_of_what_is_no_object_in_a_later_row(capfd: pytest.CaptureFixture[str]) -> None:
     Path("x.jsonl").write_text('{"my o": {"b": "1x"}}\n' * 3 + '{"my o": "2x"}\n')
     err = ref(capfd, "-q", "SELECT \"my o.b\" FROM 'x.jsonl'", "-w", "guess_rows=2")[2]
-    declared, _, value = ways(err)[0].removeprefix("declare it whole: ").partition(", and write ")
+    declared, _, value = ways(err)[0].removeprefix("declare all of it: ").partition(", and write ")
     query = f"CREATE STREAM x ({declared}) WITH (path = 'x.jsonl'); SELECT {value} AS it FROM x"
     assert ref(capfd, "-q", query) == (0, "it\n1x\n1x\n1x\n\n", "")
 
@@ -329,7 +329,7 @@ def test_fields_of_what_is_no_object_in_a_later_row(capfd: pytest.CaptureFixture
 def test_bytes_that_are_no_text(capfd: pytest.CaptureFixture[str]) -> None:
     pq.write_table(pa.table({"id": [1], "b": [b"\xff\xfe"]}), "x.parquet")
     err = ref(capfd, "-q", "SELECT * FROM 'x.parquet'")[2]
-    assert ways(err)[0] == "leave the column out, or write it as text where the file is made, as in hexadecimal"
+    assert ways(err)[0] == "leave the column out, or write it as text when creating the file, such as in hexadecimal"
     assert ref(capfd, "-q", "SELECT * EXCLUDE (b) FROM 'x.parquet'") == (0, "id\n1\n", "")
 
 

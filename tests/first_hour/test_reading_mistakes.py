@@ -141,7 +141,7 @@ MISTAKES = {
         ALL,
         {
             "write compression = 'gzip' in WITH": (*ALL, "-w", "compression=gzip"),
-            "or give the file its usual ending": ("run", "SELECT * FROM 'x.csv.gz'"),
+            "or give the file its usual extension": ("run", "SELECT * FROM 'x.csv.gz'"),
         },
         first="cp x.csv x.csv.gz",
     ),

@@ -155,7 +155,7 @@ def test_commands_are_taken_inside_a_statement_too_and_leave_it_as_it_is(place: 
         shell.type("SELECT 30 +\n.timer\n")
         shell.until("timer on", "..>")
         shell.type("exit\n")
-        shell.until("exit is a part of the statement here: .quit leaves", "..>")
+        shell.until("exit is part of the statement: use .quit to leave", "..>")
         shell.type("\x03")
         shell.until("cq>")
         shell.type("help\n")

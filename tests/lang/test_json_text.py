@@ -50,7 +50,7 @@ def test_a_path_is_names_and_numbers_of_elements() -> None:
     [
         ("json_value('{}', 'a')", "'a' is not a path to one value"),
         ("json_value('{}', lower('$.A'))", "JSON_VALUE needs a literal path"),
-        ("'{}' -> 'a'", "-> gives JSON, and there is no type for it yet"),
+        ("'{}' -> 'a'", "-> returns JSON, a type that is not supported yet"),
         ("'{}' ->> 'a*'", "'$['a*']' is not a path to one value"),
         ("json_extract('{}', '$.a')", "write GET_JSON_OBJECT(x, '$.a')"),
     ],

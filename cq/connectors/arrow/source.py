@@ -71,7 +71,9 @@ def _of_stream(
         if size:
             report(file.tell() / size)
     if file.read(1):
-        raise damaged(name, "there is more behind the end of its Arrow stream", "give each stream a file of its own")
+        raise damaged(
+            name, "there is more data after the end of its Arrow stream", "give each stream a file of its own"
+        )
 
 
 def _validated(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:

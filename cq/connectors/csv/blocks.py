@@ -97,4 +97,6 @@ def check_encoding(text: bytes, name: str, format_: str) -> None:
         raise damaged(name, f"this is {FORMATS[kind].title}, not {format_}", way)
     if codec := codec_of_bytes(text):
         way = f"write compression = '{codec}' in WITH, or pass -w compression={codec} to cq run and cq schema"
-        raise damaged(name, f"this is packed ({codec}), not plain {format_}", way, "or give the file its usual ending")
+        raise damaged(
+            name, f"this is compressed ({codec}), not plain {format_}", way, "or give the file its usual extension"
+        )

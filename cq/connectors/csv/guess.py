@@ -80,7 +80,7 @@ def _table(
             ),
         )
     except pa.ArrowInvalid as e:
-        cause = f"its columns cannot be guessed: {str(e).splitlines()[0][:200]}"
+        cause = f"its columns cannot be inferred: {str(e).splitlines()[0][:200]}"
         raise damaged(name, cause, "declare the columns") from None
 
 

@@ -43,7 +43,7 @@ class Cell:
 
 
 NEVER_CLOSED = "a quoted field is never closed"
-TEXT_BEHIND = "text stands behind the closing quote of a field"
+TEXT_BEHIND = "text follows the closing quote of a field"
 
 
 @dataclass(frozen=True, slots=True)

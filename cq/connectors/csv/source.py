@@ -113,7 +113,7 @@ def read_csv(
     with closing(Parallel(threads - 1)) as parallel:
         begun = yield from _pieces(window, name, options, rules, make_scan, parallel)
     if not begun and options.header and not may_be_blank:
-        raise damaged(name, "the file is empty, not even a header line", "say header = false if it has none")
+        raise damaged(name, "the file is empty, not even a header line", "write header = false if it has none")
 
 
 def _pieces(
@@ -517,9 +517,9 @@ class _ByRow:
         if swallowed > 1:
             self.note = (
                 f"{self.column_map.name}: {NEVER_CLOSED}, so one unreadable record goes from line {line} to the end: "
-                f"{swallowed:,} lines; quote = '' reads quotes as plain letters"
+                f"{swallowed:,} lines; quote = '' reads quotes as ordinary characters"
             )
-            cause = f"{row.fault}: the record goes on to the end, over {swallowed:,} lines"
+            cause = f"{row.fault}: the record continues to the end, over {swallowed:,} lines"
             return RowFault("CQ0710", cause, way=QUOTES_AS_LETTERS)
         if row.fault:
             return RowFault("CQ0710", row.fault, way=QUOTES_AS_LETTERS)

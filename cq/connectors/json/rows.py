@@ -157,7 +157,7 @@ class _Line:
             at = self.past_comma(end, b"}")
         at = self.past_blanks(at + 1)
         if at < len(self._line):
-            raise self._fault(at, "there is more behind the object")
+            raise self._fault(at, "text follows the object")
 
     def past_value(self, at: int, depth: int) -> int:
         """Behind the value that begins here, which is valid to its end. depth: how many objects and arrays are open."""

@@ -50,7 +50,7 @@ class Partitioned:
     def __init__(self, path: str, root: Path, columns: Sequence[int], format_: str, open_part: Open) -> None:
         """path: as written.  root: the real directory, which must be empty or not there.  open_part: a sink by path."""
         if root.is_dir() and any(root.iterdir()):
-            cause = f'the directory "{printable(path)}" is not empty: its files would seem to be of this run'
+            cause = f'the directory "{printable(path)}" is not empty: its files would look like output of this run'
             raise UsageError(Diagnostic("CQ0605", cause, help=("remove it, or name another",)))
         self._path, self._root, self._columns, self._format = path, root, tuple(columns), format_
         self._open, self._parts = open_part, dict[tuple[str | None, ...], Sink]()

@@ -58,7 +58,7 @@ def format_for(path: str, given: str = "", piped: bool = False) -> str:
     if piped and not format_:
         return SINKS["stdout"].options["format"].default
     if not format_:
-        cause = f'the ending of "{path}" names no format'
+        cause = f'the extension of "{path}" names no format'
         raise UsageError(Diagnostic("CQ0602", cause, help=(f"say which: -f {', '.join(FORMATS)}",)))
     return format_
 
@@ -129,7 +129,7 @@ def _written(path: str, asked: SinkRequest) -> Sink:
         raise UsageError(Diagnostic("CQ0208", f'there is no format "{kind}"', help=help))
     codec = codec_of(path, options.get("compression", ""), kind)
     if codec and codec not in WRITTEN:
-        cause = f'"{path}" would be packed with {codec}, which is not written'
+        cause = f'"{path}" would be compressed with {codec}, which cq cannot write'
         raise UsageError(Diagnostic("CQ0602", cause, help=(f"name it with {' or '.join(_ENDINGS_WRITTEN)}",)))
     format_ = FORMATS[kind]
     if piped and not format_.pipes:
@@ -178,7 +178,7 @@ def _partitioned(
 ) -> Sink:
     """The files of a directory, each as the other options say."""
     if path == STDIN:
-        cause = "rows that are partitioned are written to a directory, not to standard output"
+        cause = "partitioned rows are written to a directory, not to standard output"
         raise UsageError(Diagnostic("CQ0605", cause, help=("name one: -o DIR/",)))
     kind = format_for(path, options.get("format", ""))
     ending = kind + {codec: end for end, codec in CODECS.items()}.get(options.get("compression", ""), "")

@@ -267,7 +267,7 @@ def shiftrightunsigned(signature: Signature, x: int, count: int) -> int:
     return _wrapped(signature, (x & ((1 << bits) - 1)) >> _places(signature, count))
 
 
-SEVERAL_ROWS = "a sub-query that is a value gives several rows: write MIN(x) in it, or LIMIT 1"
+SEVERAL_ROWS = "a scalar sub-query gives several rows: write MIN(x) in it, or LIMIT 1"
 
 
 @scalar(

@@ -74,7 +74,7 @@ def _aggregate(binder: ShorthandBinder, node: ast.Call) -> Expr:
     known = TOTALS.get(str(name.value).lower()) if isinstance(name, Literal) else None
     if known is None:
         cause = f"{node.name.upper()} takes the name of an aggregate: {', '.join(TOTALS)}"
-        way = "write LIST_AGGREGATE(items, 'sum'); for others aggregate what UNNEST gives"
+        way = "write LIST_AGGREGATE(items, 'sum'); for other aggregates, use the rows of UNNEST"
         raise compile_error("CQ0302", cause, name.span, help=way)
     if known in SHORTHANDS:
         return SHORTHANDS[known](binder, ast.Call(known, node.args[:1], span=node.span, name_span=node.name_span))

@@ -210,7 +210,7 @@ def _both_ways(sides: Sides, meant: Sequence[TimeBounds]) -> CompileError:
     first, last = (b.span for b in (meant[0], meant[-1]))
     return compile_error(
         "CQ0408",
-        "it is not clear which of these comparisons ASOF JOIN goes by",
+        "it is not clear which of these comparisons ASOF JOIN uses",
         first.to(last),
         help=f"put that one in MATCH_CONDITION: ASOF JOIN … MATCH_CONDITION ({_comparison(sides)}) ON …",
     )
@@ -222,7 +222,7 @@ def _endless(sides: Sides, meant: TimeBounds) -> CompileError:
     left, right = time_name(sides.left), time_name(sides.right)
     return compile_error(
         "CQ0406",
-        f"left rows could wait for ever for the next right row: {endless.title} has no end",
+        f"left rows could wait forever for the next right row: {endless.title} has no end",
         meant.span,
         help=f"limit how much later it may be: AND {right} - {left} <= INTERVAL '5' SECOND",
     )
@@ -233,12 +233,11 @@ def _of_both_sides(part: Expr, sides: Sides) -> CompileError:
     left, right = time_name(sides.left), time_name(sides.right)
     return compile_error(
         "CQ0408",
-        "ASOF JOIN finds its row by equalities and one comparison of event times: it takes no other condition about "
-        "both sides",
+        "ASOF JOIN accepts only equalities and one comparison of event times as conditions on both sides",
         part.span,
         help=(
-            "to test it on the row that is found, move it to WHERE",
-            f"to look among all rows of a time, write JOIN … ON … AND {right} BETWEEN {left} - INTERVAL '5' SECOND "
+            "to test it on the row found, move it to WHERE",
+            f"to match all rows of a time span, write JOIN … ON … AND {right} BETWEEN {left} - INTERVAL '5' SECOND "
             f"AND {left}",
         ),
     )

@@ -268,7 +268,7 @@ class Binding:
         if set(names) != {f.name for f in fields} or len(names) != len(rows.schema):
             raise compile_error(
                 "CQ0307",
-                f'the query gives {amount(len(rows.schema), "column")}, and sink "{node.target}" has {len(fields)}',
+                f'the query gives {amount(len(rows.schema), "column")}, but sink "{node.target}" has {len(fields)}',
                 node.query.span,
                 help=f"columns of the sink: {', '.join(str(f) for f in fields)}",
             )
@@ -280,7 +280,7 @@ class Binding:
             if common_type(type_, wanted.type) is None and not _assignable(type_, wanted.type):
                 raise compile_error(
                     "CQ0307",
-                    f'column "{name}" of sink "{node.target}" is {wanted.type}, and the query gives {given.type}',
+                    f'column "{name}" of sink "{node.target}" is {wanted.type}, but the query gives {given.type}',
                     node.query.span,
                     help=f"CAST({inline.name(given.name)} AS {wanted.type})"
                     if castable(given.type, wanted.type)
@@ -378,7 +378,7 @@ def _why_left_out(columns: Sequence[Unheld]) -> Iterator[str]:
     later = [c for c in columns if c.file]
     no_type = [str(c) for c in columns if not c.file]
     if no_type:
-        yield f"that cq does not hold: {', '.join(no_type)}"
+        yield f"of types that cq does not support: {', '.join(no_type)}"
     if later:
         named = ", ".join(map(str, later))
         yield f"that the first file does not have: {named}; to take the columns of all files, {BY_NAME}"

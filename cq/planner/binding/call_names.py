@@ -64,7 +64,7 @@ def unknown_function(node: ast.Call) -> CompileError:
             f"with {face().setting('now', '2024-01-31 10:00:00')}",
         )
     if node.name in GIVES_ROWS:
-        cause = f"{node.name.upper()} gives rows: in SELECT it can stand once, alone, and beside no star"
+        cause = f"{node.name.upper()} returns rows: SELECT accepts it once, not inside an expression, and not beside *"
         return compile_error("CQ0502", cause, span, help=(ELSEWHERE["unnest"], SAME_PLACE))
     callable_ = set(known_functions()) - set(trunc_units().values())
     return compile_error(

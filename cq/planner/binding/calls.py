@@ -113,7 +113,7 @@ class SelectCalls:
         if self.sub_query is None or not binder.clause.queries:
             raise compile_error(
                 "CQ0502",
-                f"a sub-query cannot stand in {binder.clause.name}",
+                f"a sub-query is not allowed in {binder.clause.name}",
                 node.span,
                 help=binder.clause.instead,
             )
@@ -153,7 +153,7 @@ class SelectCalls:
         if node.name in WINDOW_NAMES:
             raise compile_error(
                 "CQ0405",
-                f"{node.name.upper()} makes windows and has no value here",
+                f"{node.name.upper()} creates windows and has no value here",
                 node.span,
                 help=(
                     "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, window_end",
@@ -176,7 +176,7 @@ class SelectCalls:
         if not binder.clause.aggregates:
             raise compile_error(
                 "CQ0405",
-                f"an aggregate cannot stand in {binder.clause.name}",
+                f"an aggregate is not allowed in {binder.clause.name}",
                 node.span,
                 label="an aggregate",
                 help=binder.clause.advice,
@@ -190,7 +190,7 @@ class SelectCalls:
 
     def grouping(self, node: ast.Call, binder: ExprBinder) -> Expr:
         """The hole for GROUPING(a, b) or GROUPING_ID(): a number whose bits say which keys the row is not of."""
-        inside = binder.narrowed(Clause("GROUPING", advice="it takes what GROUP BY names"))
+        inside = binder.narrowed(Clause("GROUPING", advice="it takes keys of GROUP BY"))
         call = GroupingCall(tuple(inside.positional(node, int(node.name == "grouping"))), node.span)
         if call not in self.groupings:
             self.groupings.append(call)
@@ -210,7 +210,7 @@ class SelectCalls:
         if node.args and (made is None or node.args != made.args or kind not in {"window", *made.name.split("_")}):
             raise compile_error(
                 "CQ0502",
-                f"{node.name.upper()} names another window than GROUP BY",
+                f"{node.name.upper()} names a different window than GROUP BY",
                 node.span,
                 help="give it the same arguments, or write window_start and window_end",
             )
@@ -295,7 +295,7 @@ class SelectCalls:
         if not binder.clause.windows:
             raise compile_error(
                 "CQ0405",
-                f"a call with OVER cannot stand in {binder.clause.name}",
+                f"a call with OVER is not allowed in {binder.clause.name}",
                 node.span,
                 help=(
                     *(["write the condition in QUALIFY"] if binder.clause.name in {"WHERE", "HAVING"} else []),
@@ -391,7 +391,7 @@ class SelectCalls:
         if spec.partition_by or (spec.order_by and base.order_by):
             raise compile_error(
                 "CQ0502",
-                f'OVER changes what the window "{spec.base}" already says',
+                f'OVER cannot change what the window "{spec.base}" already defines',
                 spec.span,
                 help="it may add ORDER BY or a frame that the named window does not have",
             )

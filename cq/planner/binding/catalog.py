@@ -421,7 +421,7 @@ class StreamBinder:
         """Microseconds of IDLE TIMEOUT. CQ0403 for none, and for months."""
         value = folded(self.binder(NOTHING, "an IDLE TIMEOUT").bind(written))
         if not isinstance(value, Literal) or value.type.kind is not Kind.INTERVAL or value.value <= 0:
-            cause = "an IDLE TIMEOUT is an interval of days or less, above zero"
+            cause = "an IDLE TIMEOUT must be a positive interval of days or less"
             raise compile_error("CQ0403", cause, written.span, help="write IDLE TIMEOUT INTERVAL '10' SECOND")
         timeout: int = value.value
         return timeout
@@ -454,7 +454,7 @@ class StreamBinder:
             if keyed:
                 raise compile_error(
                     "CQ0501",
-                    "a stream has no PRIMARY KEY: every row of it counts",
+                    "a stream has no PRIMARY KEY: every row counts",
                     e.span,
                     help="leave it out, or write CREATE TABLE: its rows are written by triggers",
                 )

@@ -30,7 +30,7 @@ def bind_values(node: ast.Values, parameters: Mapping[str, ParameterValue], make
         if len(row.values) != width:
             raise compile_error(
                 "CQ0307",
-                f"rows of VALUES differ in length: the first has {width}, and row {number} has {len(row.values)}",
+                f"rows of VALUES differ in length: the first has {width}, but row {number} has {len(row.values)}",
                 row.span,
                 help="give every row the same number of values; write NULL for one that is missing",
             )

@@ -92,7 +92,7 @@ def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | 
     if counted is not None:
         raise compile_error(
             "CQ0502",
-            "LIMIT and OFFSET of a sub-query that depends on the row around it are not supported yet",
+            "LIMIT and OFFSET of a correlated sub-query are not supported yet",
             counted.span,
             help="for one value of each group, write MAX(x), MIN(x) or ARG_MAX(x, key)",
         )
@@ -115,11 +115,11 @@ def naming(query: ast.Query, outer: Relation) -> Iterator[None]:
 def _outer_name(ref: ast.ColumnRef) -> Diagnostic:
     return Diagnostic(
         "CQ0502",
-        f"{inline.expr(ref)} is a column of the query around, which only WHERE of its own sub-queries can name",
+        f"{inline.expr(ref)} is a column of the outer query, which only WHERE of its own sub-queries can use",
         ref.span,
         help=(
             "compare it there with a column that the sub-query has in its FROM",
-            "or join the two, and GROUP BY the columns of the query around",
+            "or join the two, and GROUP BY the columns of the outer query",
         ),
     )
 

@@ -158,7 +158,7 @@ class ExprBinder:
         if expr.type != BOOLEAN:
             raise compile_error(
                 "CQ0305",
-                f"{what} must be BOOLEAN, and this is {expr.type}",
+                f"{what} must be BOOLEAN, not {expr.type}",
                 node.span,
                 label=str(expr.type),
                 help=condition_help(node, expr.type),

@@ -45,7 +45,7 @@ class FilledStream:
         binder.refuse_constraints()
         for c in node.columns:
             if isinstance(c.type, ast.RowType):
-                cause, way = "triggers cannot fill a row of fields", "give each field a column of its own"
+                cause, way = "triggers cannot write a row of fields", "give each field a column of its own"
                 raise compile_error("CQ0501", cause, c.span, help=way)
         check_unique([(c.name, c.name_span) for c in node.columns])
         plain = [c for c in node.columns if c.computed is None]
@@ -62,12 +62,13 @@ class FilledStream:
         (mark,) = node.watermarks
         if not isinstance(time, Column):
             raise compile_error(
-                "CQ0403", f'the event time of "{node.name}" is computed, and that of its rows is what triggers insert',
+                "CQ0403", f'the event time of "{node.name}" cannot be computed: triggers insert it',
                 mark.span, help="name a column that they insert the event time of their events into",
             )  # fmt: skip
         if delay_us or idle_us:
             raise compile_error(
-                "CQ0403", f'rows of "{node.name}" are as late as the events whose triggers insert them', mark.span,
+                "CQ0403", f'"{node.name}" takes no delay: its rows are as late as the events that trigger them',
+                mark.span,
                 help=f"write WATERMARK FOR {inline.name(mark.column)}",
             )  # fmt: skip
         return FilledStream(binder, target, shown, time.index)
@@ -85,13 +86,13 @@ class FilledStream:
             events, emits = t.stream.schema, (s for s in every(t.program.steps) if isinstance(s, Emit))
             if not events.times:
                 cause, way = f'events of "{t.relation}" have none', "declare one there: WATERMARK FOR column"
-                return compile_error("CQ0402", f"{of}, and {cause}", t.span, help=way)
+                return compile_error("CQ0402", f"{of}, but {cause}", t.span, help=way)
             values = (s.values[time] for s in emits if s.into == self.target.name)
             if not all(isinstance(v, Column) and events.time_of(v.index) for v in values):
                 its = inline.name(events.fields[events.times[0].column].name)
-                cause = f'trigger "{t.program.name}" inserts another value than its event\'s, or none'
+                cause = f'trigger "{t.program.name}" does not insert the event time of its event'
                 way = f"insert new.{its} as {inline.name(name)}"
-                return compile_error("CQ0402", f"{of}, and {cause}", t.span, help=way)
-        cause = "its triggers share tables with one whose events have none"
+                return compile_error("CQ0402", f"{of}, but {cause}", t.span, help=way)
+        cause = "its triggers share tables with a trigger whose events have none"
         way = "declare an event time for the events of all triggers on these tables"
-        return compile_error("CQ0402", f"{of}, and {cause}", by[0].span, help=way)
+        return compile_error("CQ0402", f"{of}, but {cause}", by[0].span, help=way)

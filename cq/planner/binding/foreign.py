@@ -80,7 +80,7 @@ def within(node: ast.Join, left: Relation, right: Relation) -> ast.Join:
     least = ast.Binary("-", mine, before, span=span, op_span=span)
     greatest = ast.Binary("+", mine, after, span=span, op_span=span)
     near = ast.Between(theirs, least, greatest, span=span)
-    assert node.on is not None, "WITHIN stands before ON"
+    assert node.on is not None, "WITHIN comes before ON"
     return replace(node, on=ast.Logical("AND", (node.on, near), span=node.on.span), within=())
 
 
@@ -104,9 +104,9 @@ def as_versions(
         odd = rest[0].span if rest else on.span
         raise compile_error(
             "CQ0408",
-            "the versions in a stream are found by equal columns of both sides alone",
+            "versions in a stream can only be looked up by equal columns of both sides",
             odd if odd.line else span,
-            help="move other conditions to WHERE: there they test the version that is found",
+            help="move other conditions to WHERE: there they test the version found",
         )
     time = event_time(right, span, "FOR SYSTEM_TIME AS OF")
     match = ast.Binary(">=", as_of, time, span=span, op_span=span)

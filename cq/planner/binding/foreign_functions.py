@@ -90,7 +90,7 @@ def _sort_array(binder: ShorthandBinder, node: ast.Call) -> Expr:
     given = ascending[0] if len(ascending) == 1 else Literal(BOOLEAN, False, True, span=node.span)
     if len(ascending) > 1 or not isinstance(given, Literal) or given.type != BOOLEAN or given.value is None:
         raise compile_error(
-            "CQ0302", "SORT_ARRAY takes an array, and perhaps TRUE or FALSE", given.span, help="SORT_ARRAY(xs, FALSE)"
+            "CQ0302", "SORT_ARRAY takes an array and optionally TRUE or FALSE", given.span, help="SORT_ARRAY(xs, FALSE)"
         )
     order = Literal(INTEGER, False, NULLS_FIRST if given.value else DESCENDING, span=node.span)
     return binder.call("array_order", [array, array, order], node.span, [node] * 3, node.name_span)

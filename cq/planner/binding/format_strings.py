@@ -74,7 +74,7 @@ def _number(binder: ShorthandBinder, node: ast.Call, args: Sequence[Expr]) -> Ex
     digits = args[1].value if len(args) == 2 and isinstance(args[1], Literal) else None
     if not isinstance(digits, int) or not 0 <= digits <= MOST_DIGITS:
         way = f"write {node.name.upper()}(x, 2); times are written by DATE_FORMAT(ts, 'yyyy-MM-dd')"
-        cause = f"{node.name.upper()} of a number takes how many digits, 0 to {MOST_DIGITS}, as a constant"
+        cause = f"{node.name.upper()} of a number takes the number of digits, 0 to {MOST_DIGITS}, as a constant"
         raise compile_error("CQ0302", cause, node.span, help=way)
     return _Writer(binder, node, args[:1]).text([Placeholder(0, "f", digits=digits, grouped=True)])
 
@@ -170,18 +170,18 @@ class _Writer:
                 continue
             if piece.place >= len(self.values):
                 raise self._refused(
-                    f"the format has a field {piece.place + 1}, and there are {len(self.values)} values"
+                    f"the format has a field {piece.place + 1}, but there are {len(self.values)} values"
                 )
             shown.add(piece.place)
             made.append(self._field(piece, self.values[piece.place]))
         if len(shown) < len(self.values):
-            raise self._refused(f"{len(self.values)} values are given, and the format shows {len(shown)} of them")
+            raise self._refused(f"{len(self.values)} values are given, but the format shows {len(shown)} of them")
         return made[0] if len(made) == 1 else self._call("concat", *made) if made else self._literal("")
 
     def _field(self, field: Placeholder, value: Expr) -> Expr:
         if field.width > MOST_WIDTH or (field.digits or 0) > MOST_DIGITS:
             raise self._refused(
-                f"a field has at most {MOST_WIDTH} characters, and {MOST_DIGITS} digits behind the point"
+                f"a field has at most {MOST_WIDTH} characters, and {MOST_DIGITS} digits after the point"
             )
         match field.kind:
             case "d" | "f":

@@ -157,7 +157,7 @@ def _check_grouping(call: GroupingCall, keys: Keys) -> None:
     for key in call.keys:
         if key not in keys:
             raise compile_error(
-                "CQ0404", "GROUPING takes what GROUP BY names", key.span, help="write it as GROUP BY does"
+                "CQ0404", "the arguments of GROUPING must be keys of GROUP BY", key.span, help="write it as in GROUP BY"
             )
     if len(call.keys or keys) > 63:
         raise compile_error("CQ0103", "GROUPING has a bit for each of at most 63 keys", call.span, help="ask for fewer")

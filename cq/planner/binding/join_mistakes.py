@@ -79,7 +79,7 @@ def refused_look_up(node: ast.Join) -> CompileError:
     kind = "ASOF JOIN" if node.asof else f"{node.kind} JOIN"
     return compile_error(
         "CQ0501",
-        f"FOR SYSTEM_TIME AS OF goes with JOIN and LEFT JOIN, not with {kind}",
+        f"FOR SYSTEM_TIME AS OF works with JOIN and LEFT JOIN, not with {kind}",
         keyword_span(node),
         help="write LEFT JOIN: each left row is joined with one right row, or with NULLs",
     )
@@ -90,7 +90,7 @@ def refused_unnest(node: ast.Join) -> CompileError:
     if node.on is not None and node.kind in {"INNER", "LEFT"}:
         return compile_error(
             "CQ0501",
-            "a join with UNNEST takes no condition but TRUE",
+            "a join with UNNEST accepts no condition other than TRUE",
             node.on.span,
             help="write CROSS JOIN UNNEST(…), and the condition in WHERE",
         )
@@ -330,7 +330,7 @@ def _unfit(part: Call, sides: Sides) -> CompileError | None:
 def _difference(part: Expr, sides: Sides) -> CompileError:
     return compile_error(
         "CQ0408",
-        "the bounds of a join compare the event times themselves, or their difference with a constant interval",
+        "the bounds of a join must compare the event times themselves, or their difference with a constant interval",
         part.span,
         help=f"write {within(sides)}",
     )

@@ -279,7 +279,7 @@ def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterV
     if array.type.kind is not Kind.ARRAY:
         raise compile_error(
             "CQ0302",
-            f"UNNEST takes an array, and this is {array.type}",
+            f"UNNEST takes an array, not {array.type}",
             node.arrays[0].span,
             label=str(array.type),
             help="SPLIT(text, ' ') creates an array of words" if array.type.kind is Kind.VARCHAR else "",

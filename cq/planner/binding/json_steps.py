@@ -18,7 +18,7 @@ def bind_steps(binder: ShorthandBinder, node: ast.Binary, bind: Callable[[ast.Ex
     if node.op == "->":
         raise compile_error(
             "CQ0501",
-            "-> gives JSON, and there is no type for it yet",
+            "-> returns JSON, a type that is not supported yet",
             node.op_span,
             help="write ->> for its text: x ->> 'a', x -> 'a' ->> 'b'",
         )

@@ -78,7 +78,7 @@ def _refuse(node: ast.Join, query: ast.Query, inside: Inside, left: Relation) ->
     if not inner and not (node.kind == "LEFT" and always):
         raise compile_error(
             "CQ0501",
-            "a query in LATERAL takes CROSS JOIN, JOIN … ON, and LEFT JOIN … ON TRUE",
+            "a query in LATERAL works with CROSS JOIN, JOIN … ON, and LEFT JOIN … ON TRUE",
             node.kind_span if node.kind_span != NOWHERE else node.span,
             help="write the condition in WHERE inside the parentheses, and ON TRUE",
         )
@@ -98,9 +98,9 @@ def _refuse(node: ast.Join, query: ast.Query, inside: Inside, left: Relation) ->
     if outer is not None:
         raise compile_error(
             "CQ0502",
-            "the select list of LATERAL names a column outside",
+            "the select list of LATERAL uses an outer column",
             outer.span,
-            help="select what it needs of the inner rows, and compute with both outside the parentheses",
+            help="select the inner columns it needs, and combine them with outer columns outside the parentheses",
         )
 
 
@@ -178,12 +178,12 @@ def _first(inside: Inside, left: Relation, query: ast.Query, limit: int) -> ast.
 
 
 _LIMIT = (
-    "LIMIT in LATERAL counts rows of equal keys: its WHERE compares columns outside by = alone",
+    "LIMIT in LATERAL needs a WHERE that compares outer columns only with =",
     "the last row before each: write a ASOF LEFT JOIN b ON a.k = b.k AND a.ts >= b.ts",
 )
 _OVER = (
-    "OVER in LATERAL is of rows of equal keys: its WHERE compares columns outside by = alone",
-    "join the two, and write OVER (PARTITION BY the columns outside …) of the joined rows",
+    "OVER in LATERAL needs a WHERE that compares outer columns only with =",
+    "join the two, and write OVER (PARTITION BY the outer columns …) on the joined rows",
 )
 
 

@@ -75,7 +75,7 @@ def _growing(nodes: Iterable[LogicalNode], bound: BoundScript) -> Iterator[Diagn
         if not node.state.bounded:
             cause = f"{node.operator} keeps {node.state.text}, which grows with the input"
             yield _warning(
-                "CQ0407", cause, node.span, f"on an unbounded stream this uses up the memory: {node.state.way}"
+                "CQ0407", cause, node.span, f"on an unbounded stream this exhausts the memory: {node.state.way}"
             )
 
 

@@ -132,7 +132,7 @@ def bind_type(type_: ast.TypeName) -> DataType:
                 "CQ0501",
                 "arrays of rows of fields are not supported",
                 type_.span,
-                help="of JSON read the text, VARCHAR, and take values out of it: items ->> 0",
+                help="read JSON as VARCHAR and extract values from it: items ->> 0",
             )
         element = bind_type(type_.element)
         if element.kind not in ELEMENTS:

@@ -184,7 +184,7 @@ class _Rows:
                 "CQ0406",
                 "a frame to the last row of the partition would wait for the end of an unbounded input",
                 bounds.span,
-                help=("end it at the CURRENT ROW", "or some rows behind it: ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING"),
+                help=("end it at the CURRENT ROW", "or a few rows after it: ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING"),
             )
         if moves and not self.sorted:
             self._remember(span)

@@ -22,7 +22,9 @@ def whole_regex(node: ast.Like, pattern: Expr, escape: Expr | None) -> Literal:
     text = _constant(node, pattern)
     sign = "\\" if escape is None else _constant(node, escape)
     if escape is not None and (node.op == "GLOB" or len(sign) > 1):
-        raise _refused(node, f"{node.op} takes no such ESCAPE", "in GLOB brackets escape: [*]; in SIMILAR TO one sign")
+        raise _refused(
+            node, f"{node.op} does not take this ESCAPE", "in GLOB, use brackets: [*]; in SIMILAR TO, one character"
+        )
     try:
         inner = _of_glob(text) if node.op == "GLOB" else _of_similar(text, sign)
     except _BadPattern as bad:
@@ -58,7 +60,7 @@ def _translated(text: str, escape: str, sign: Callable[[str], str]) -> str:
     while at < len(text):
         if escape and text[at] == escape:
             if at + 1 == len(text):
-                raise _BadPattern("the last sign escapes nothing")
+                raise _BadPattern("the last character escapes nothing")
             out.append(_quoted(text[at + 1]))
             at += 2
         elif text[at] == "[":

@@ -350,8 +350,8 @@ class QueryBinder:
         table = replace(right, as_of=None)
         if self.table(table).node.schema.times:
             assert right.as_of is not None, "a look-up as of now"
-            way = f"write FOR SYSTEM_TIME AS OF {time_name(left)}: the version of then, by event time"
-            message = f'"{right.name}" has event times, and no clock says which of its rows are there when a row comes'
+            way = f"write FOR SYSTEM_TIME AS OF {time_name(left)}: the version at that event time"
+            message = f'"{right.name}" has event times, so it cannot be looked up by processing time'
             raise compile_error("CQ0502", message, right.as_of.span, help=way)
         return replace(node, right=table)
 

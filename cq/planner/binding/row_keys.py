@@ -105,7 +105,7 @@ def no_key(
     shown = f"new.{inline.name(value.name)}" if isinstance(value, Column) else "…"
     return compile_error(
         "CQ0411",
-        f"{key}, is {column.type}, and a value of type {value.type} may be several keys",
+        f"{key}, is {column.type}, but a value of type {value.type} may equal several keys",
         span,
         label=BY_KEY,
         help=f"write {inline.name(names[0])} = TRY_CAST({shown} AS {column.type})",

@@ -276,14 +276,14 @@ def _searched(relation: Relation, ref: ast.ColumnRef) -> str:
     return f'"{ref.qualifier}"' if several and ref.qualifier is not None else relation.title
 
 
-HOLDS_NONE = ", which cq does not hold"
-CONVERT = "use other columns, or convert it where the file is written"
+HOLDS_NONE = ", which cq does not support"
+CONVERT = "use other columns, or convert it when writing the file"
 
 
 def no_columns(relation: Relation) -> str:
     """What to say of a `*` that stands for none: which columns of its files no query can read, if there are some."""
     left_out = ", ".join(map(str, _unheld(relation)))
-    return f"cq holds no column of this FROM: {left_out}" if left_out else "this FROM has no columns"
+    return f"cq supports no column of this FROM: {left_out}" if left_out else "this FROM has no columns"
 
 
 def _unheld(relation: Relation) -> list[Unheld]:
@@ -300,7 +300,7 @@ def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | No
         names = [f"{shown}.{inline.name(c.name)}" for c in fields]
         return compile_error(
             "CQ0501",
-            f'"{whole}" is a row of fields, and no value here is one',
+            f'"{whole}" is a row of fields, which cannot be a value here',
             ref.span,
             label="its fields have names",
             help=f"name its fields: {listing(names)}" + ("" if "." in whole else f"; {shown}.* is all of them"),
@@ -326,7 +326,7 @@ def _field_of_a_text(relation: Relation, path: Sequence[str], span: Span) -> Com
         texts = _meant(relation, _reference(path[:end]))
         if texts and texts[0].expr.type.kind is Kind.VARCHAR:
             arrows = f"{' -> '.join([column, *steps[:-1]])} ->> {steps[-1]}"
-            way = f"of a JSON text write {arrows}; or declare it: {path[end - 1]} ROW({path[end]} …)"
+            way = f"for JSON text, write {arrows}; or declare it: {path[end - 1]} ROW({path[end]} …)"
             return compile_error("CQ0203", f'"{column}" is VARCHAR, which has no fields', span, help=way)
     return None
 

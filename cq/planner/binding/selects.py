@@ -232,7 +232,7 @@ class SelectBinder:
         if key.expr not in exprs:
             raise compile_error(
                 "CQ0502",
-                "ORDER BY of a SELECT DISTINCT reads what is not selected: equal rows may differ in it",
+                "ORDER BY of a SELECT DISTINCT uses a value that is not selected: equal rows may differ in it",
                 key.expr.span,
                 help="add it to the select list, or write DISTINCT ON (columns) to keep one row of each",
             )
@@ -469,7 +469,7 @@ class SelectBinder:
         if where is not None and not where.is_plain:
             raise compile_error(
                 "CQ0502",
-                "a sub-query cannot decide which rows come into a window: what it lets pass has no event time",
+                "a sub-query cannot filter the rows of a window: filtered rows have no event time",
                 where.span,
                 help="test the results of the windows: write the condition in HAVING",
             )

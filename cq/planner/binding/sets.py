@@ -139,7 +139,7 @@ def named_alike(inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> list[Lo
         twice = next((name for i, name in enumerate(node.schema.names) if own.index(name.lower()) < i), None)
         if twice is not None:
             cause = f'two columns are called "{twice}" on one side of UNION BY NAME'
-            raise compile_error("CQ0307", cause, span, help="name one of them otherwise: AS name")
+            raise compile_error("CQ0307", cause, span, help="rename one of them: AS name")
         for name in node.schema.names:
             names.setdefault(name.lower(), name)
     return [_with_names(node, names, span) for node, span in zip(inputs, spans, strict=True)]

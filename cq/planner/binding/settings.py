@@ -36,7 +36,7 @@ NO_SETTINGS: dict[str, str] = {
     "aborts": "a transaction is evaluated once, on rows that are final, so none is undone or tried again",
 }
 """What other systems let their users choose and there is no choice of here, and why."""
-NO_CHECKPOINTS = "a run writes no checkpoints, and starts again from the beginning of its inputs"
+NO_CHECKPOINTS = "cq writes no checkpoints; a run starts from the beginning of its inputs"
 SETTING_ALIASES = {
     "threads": "parallelism",
     "workers": "parallelism",

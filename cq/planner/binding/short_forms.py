@@ -44,7 +44,7 @@ def _time_bucket(binder: ShorthandBinder, node: ast.Call) -> Expr:
     if len(rest) > 1 or width.type != INTERVAL or not isinstance(width, Literal) or not width.value or width.value < 0:
         raise compile_error(
             "CQ0302",
-            f"{node.name.upper()} takes a constant width of days or less, a time and perhaps an origin",
+            f"{node.name.upper()} takes a constant width of days or less, a time and optionally an origin",
             width.span,
             help="write TIME_BUCKET(INTERVAL '5' MINUTE, ts); for months and years DATE_TRUNC('month', ts)",
         )
@@ -200,6 +200,6 @@ def _parse_url(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 def _no_part(given: Expr) -> CompileError:
     return compile_error(
-        "CQ0302", "PARSE_URL takes the name of a part, and for QUERY perhaps a key, as literals", given.span,
+        "CQ0302", "PARSE_URL takes the name of a part, and optionally a key for QUERY, as literals", given.span,
         help=f"parts: {', '.join(URL_PARTS)}; write PARSE_URL(url, 'HOST') or PARSE_URL(url, 'QUERY', 'key')",
     )  # fmt: skip

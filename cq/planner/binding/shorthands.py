@@ -274,7 +274,7 @@ def _flagged(node: ast.Call, args: list[Expr], place: int, letters: str) -> list
         raise compile_error(
             "CQ0302", f"{node.name.upper()} takes flags out of {', '.join(letters)}, as one literal", flags.span,
             help="i: letters in any case; s: . takes line feeds; m: ^ and $ at every line"
-            + ("; g is so anyway: every match is replaced" if "g" in letters else ""),
+            + ("; g is the default: every match is replaced" if "g" in letters else ""),
         )  # fmt: skip
     assert isinstance(flags, Literal)
     inner = "".join(sorted(set(flags.value) - {"g"}))

@@ -56,11 +56,9 @@ from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
 
-INSIDE = Clause(
-    "a sub-query that names columns of the query around it", advice="group in a derived table, and test its rows"
-)
+INSIDE = Clause("a correlated sub-query", advice="group in a derived table, and test its rows")
 SOUGHT = "the value that IN looks for"
-VALUE = Clause("a sub-query that is a value", aggregates=True)
+VALUE = Clause("a scalar sub-query", aggregates=True)
 # some value of a type, beside a condition that says whether there is one; of types that are not here, 0
 _VALUES: dict[Kind, Any] = {Kind.VARCHAR: "", Kind.BOOLEAN: False, Kind.REAL: 0.0, Kind.DOUBLE: 0.0, Kind.ARRAY: ()}
 Above = Callable[[Expr], Expr]
@@ -410,7 +408,7 @@ def _of_nothing(e: Expr, calls: SelectCalls) -> Expr:
 
 
 def _refuse_grouped(inside: Inside) -> None:
-    """CQ0502 for groups and windows in a sub-query that names columns of the query around it."""
+    """CQ0502 for groups and windows in a correlated sub-query."""
     select = inside.select
     if not (select.group_by or select.having or select.qualify or select.distinct):
         return
@@ -418,7 +416,7 @@ def _refuse_grouped(inside: Inside) -> None:
     column = next(r for a in inside.about for r in references(a) if not finds(inside.relation, r))
     raise compile_error(
         "CQ0502",
-        "a sub-query with groups cannot name columns of the query around it",
+        "a sub-query with groups cannot use columns of the outer query",
         span,
         help=f"compare its groups from outside: {inline.expr(column)} IN (SELECT key FROM … GROUP BY key HAVING …)",
     )
@@ -427,7 +425,7 @@ def _refuse_grouped(inside: Inside) -> None:
 def _several_columns(count: int, query: ast.Query) -> CompileError:
     return compile_error(
         "CQ0307",
-        f"this sub-query gives {count} columns, and one is needed"
+        f"this sub-query returns {count} columns, but one is needed"
         if count != 1
         else "name the column of this sub-query",
         query.span,
@@ -441,7 +439,7 @@ def _several_rows(query: ast.Query) -> CompileError:
     shown = text if len(text) <= 40 else "x"
     return compile_error(
         "CQ0502",
-        "this sub-query may give several rows, and a value is one",
+        "this sub-query may return several rows, but one value is needed",
         query.span,
         help=f"aggregate without GROUP BY: write MAX({shown}) or MIN({shown})",
     )
@@ -469,7 +467,7 @@ def _refuse_endless_value(outer: Relation, rows: LogicalNode, span: Span) -> Non
     endless = "the sub-query" if outer.node.bounded else outer.title
     raise compile_error(
         "CQ0406",
-        f"the value of a sub-query is known when all inputs have ended, and {endless} has no end",
+        f"the value of a sub-query is known only when all inputs have ended, but {endless} has no end",
         span,
         help=f"give the value as a parameter: write :name here, and {face().setting('name')}",
     )

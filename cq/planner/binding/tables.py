@@ -164,9 +164,9 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
     if node.conflict is not None or not isinstance(node.query.body, ast.Values):
         raise compile_error(
             "CQ0501",
-            f'the rows that "{table.name}" begins with are VALUES',
+            f'the initial rows of "{table.name}" must be VALUES',
             node.span,
-            help=f"rows of a stream come by a trigger: {LOADING.format(inline.name(table.name))}",
+            help=f"insert the rows of a stream with a trigger: {LOADING.format(inline.name(table.name))}",
         )
     rows = list(table.rows)
     taken = {tuple(row[c] for c in table.key) for row in rows}

@@ -84,8 +84,8 @@ def no_event_time(relation: Relation, name: str, place: int | None, span: Span, 
             help=_declaring_time(missing, meant, same=meant is not None and meant.name == name),
         )
     if any(isinstance(n, LateRows) for n in topological([relation.node])):
-        cause = f"late rows have no event time: what {what} would give them to is closed"
-        way = f"their time is a value like any other: GROUP BY DATE_TRUNC('minute', {column_name(name)})"
+        cause = f"late rows have no event time: they come too late for {what}"
+        way = f"use their time as an ordinary value: GROUP BY DATE_TRUNC('minute', {column_name(name)})"
         return compile_error("CQ0402", cause, span, help=way)
     if relation.by_triggers:
         way = f"let all triggers that fill it insert the event time of their events as {column_name(name)}, unchanged"
@@ -106,7 +106,8 @@ def no_event_time(relation: Relation, name: str, place: int | None, span: Span, 
             "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
             if joined and missing is None
             else "",
-            "what a sub-query lets pass has no event time: compute this in a derived table, and test its rows outside"
+            "rows filtered by a sub-query have no event time: compute this in a derived table, and test its rows "
+            "outside"
             if asked
             else "",
             _cast_of_a_time(relation.node, sources)
@@ -205,7 +206,7 @@ def _beside_declaring(source: SourceDef, meant: Field, seen: ProposedTime | None
     if path and source.bounded:
         return f"cq schema {shlex.quote(path)} prints it with the delay that its rows need"
     if source.inferred and source.option("connector") == "memory":
-        return "5 seconds are an example: say how late rows may come"
+        return "5 seconds is an example: choose how late rows may be"
     return "cq schema FILE prints the CREATE STREAM of a file"
 
 

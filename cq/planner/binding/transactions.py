@@ -143,7 +143,7 @@ class Transactions:
         stream = StreamBinder(self.catalog, as_stream(node), fills=True).bind().node
         if not stream.bounded:
             raise compile_error(
-                "CQ0406", f'the source that fills table "{node.name}" has no end, and events come behind it',
+                "CQ0406", f'the source that fills table "{node.name}" has no end, but must end before the first event',
                 node.name_span, help=f"read it as a stream: {LOADING.format(inline.name(node.name))}",
             )  # fmt: skip
         values = tuple(replace(column(stream, c), nullable=True) for c in range(len(table.fields)))
@@ -170,12 +170,12 @@ class Transactions:
             if node.relation in (node.name, rejected):
                 raise compile_error(
                     "CQ0502", f'trigger "{node.name}" cannot be fired by its own rows', node.relation_span,
-                    help="name a stream or view behind ON, and write what its rows cause into the same body",
+                    help="name a stream or view after ON, and put the statements for its rows into the same body",
                 )  # fmt: skip
             if node.relation in self.tables:
                 raise fired_by_a_table(node)
             if self.catalog.is_declared_below(node.relation, node.relation_span):
-                way = f"move its CREATE up, before this; where rows of {node.name} fire it, make one trigger of both"
+                way = f"move its CREATE up, before this; if rows of {node.name} fire it, combine both into one trigger"
                 raise too_early(node.relation, node.relation_span, way)
             self.check_filled(node)
             stream = self.catalog.lookup(node.relation, node.relation_span)
@@ -204,7 +204,7 @@ class Transactions:
             return _too_late(f'a trigger on "{read[0]}"', node.span)
         return compile_error(
             "CQ0502",
-            f'a trigger on "{read[0]}" must stand before those that are fired by what others on it do',
+            f'a trigger on "{read[0]}" must be defined before the triggers that other triggers on it cause to fire',
             node.name_span,
             help=f"move it up, before CREATE TRIGGER {inline.name(fired.program.name)}",
         )
@@ -214,11 +214,11 @@ class Transactions:
         first = next((t.program.name for t in group.triggers if not t.program.strict), None)
         if first is None:
             made = f'rows of "{table}"'
-            way = f"write it for a stream that is not made of {inline.name(table)}, and read that in its body"
+            way = f"define it on a stream that does not depend on {inline.name(table)}, and read that table in its body"
         else:
-            made = f'what triggers on "{table}" do'
+            made = f'triggers on "{table}"'
             way = f"write both bodies as one: that of {inline.name(first)}, then that of {inline.name(node.name)}"
-        cause = f"{title} is made of {made}, and fires no trigger on it"
+        cause = f"{title} depends on {made}, so it cannot fire a trigger on it"
         return compile_error("CQ0502", cause, node.relation_span, help=way)
 
     def check_filled(self, node: ast.CreateTrigger) -> None:
@@ -229,7 +229,7 @@ class Transactions:
             if isinstance(inside, ast.Insert) and inside.target == node.relation:
                 raise in_a_circle(inside.target, inside.target_span, node, bool(self.filling(node.relation)))
         if not self.filling(node.relation) and node.relation not in self.catalog.broken:
-            way = f"; where rows of {inline.name(node.name)} lead to it, make one trigger of both"
+            way = f"; if rows of {inline.name(node.name)} lead to it, combine both into one trigger"
             raise not_filled_yet(node.relation, node.relation_span, way)
 
     def filling(self, name: str) -> list[BoundTrigger]:
@@ -301,7 +301,7 @@ class Transactions:
                 ways.insert(0, f"read what changes in it: SELECT * FROM {inline.name(name + '_changes')}")
             raise compile_error(
                 "CQ0406",
-                f'what the tables hold in the end is never known: stream "{endless.relation}" has no end',
+                f'the final rows of the tables are never known: stream "{endless.relation}" has no end',
                 span,
                 help=tuple(ways),
             )
@@ -329,7 +329,7 @@ class Transactions:
         taken = next((f.name for f in self.tables[name].table.fields if f.name in {OP, TIME}), None)
         if taken is not None:
             raise compile_error(
-                "CQ0409", f'changes of "{name}" have a column {taken} of their own, and so has the table', span,
+                "CQ0409", f'changes of "{name}" add a column {taken}, but the table already has one', span,
                 help="give the column of the table another name",
             )  # fmt: skip
         rows = self.joints.ask(group, lambda j: j.changed(changes_of(self.tables[name].table).name, by), changes=name)
@@ -342,7 +342,7 @@ class Transactions:
         before = asked.look_up if asked is not None and asked.group is group else None
         refused = compile_error(
             "CQ0502",
-            f'{left.title} is made of what triggers on "{name}" do, and cannot look it up',
+            f'{left.title} depends on triggers on "{name}", so it cannot look it up',
             node.right.span,
             help=self._instead_of_look_up(name, left),
         )
@@ -416,7 +416,7 @@ def fired_by_a_table(node: ast.CreateTrigger) -> CompileError:
 def _too_late(what: str, span: Span) -> CompileError:
     return compile_error(
         "CQ0502",
-        f"{what} must stand before the queries that read its table",
+        f"{what} must be defined before the queries that read its table",
         span,
         help="write CREATE TABLE, INSERT and CREATE TRIGGER first, then the queries",
     )

@@ -132,7 +132,7 @@ def elements(body: TriggerBody, node: ast.Unnest, outer: Relation) -> Elements:
 def _array(binder: ExprBinder, node: ast.Expr) -> Expr:
     array = settled(binder.bind(node))
     if array.type.kind is not Kind.ARRAY:
-        raise compile_error("CQ0302", f"UNNEST takes an array, and this is {array.type}", node.span)
+        raise compile_error("CQ0302", f"UNNEST takes an array, not {array.type}", node.span)
     return array
 
 
@@ -156,7 +156,7 @@ def compared(body: TriggerBody, among: Among, relation: Relation) -> tuple[Relat
     if len(items) != len(among.columns):
         raise compile_error(
             "CQ0502", f"this SELECT gives {amount(len(items), 'value')} for {amount(len(among.columns), 'column')}",
-            select.span, help="give as many values as stand before IN: (k, l) IN (SELECT a, b …)",
+            select.span, help="give as many values as there are before IN: (k, l) IN (SELECT a, b …)",
         )  # fmt: skip
     values = [settled(binder.bind(i)) for i in items]
     parts: list[ast.Expr] = []
@@ -188,7 +188,7 @@ def gather(
         binder, aggregates = body.gathering(relation)
         bound = [settled(binder.bind(i)) for i in items]
         if not aggregates:
-            raise compile_error("CQ0502", "this SELECT gives a row for each element", span, help=ONE_ROW)
+            raise compile_error("CQ0502", "this SELECT returns a row for each element", span, help=ONE_ROW)
         written = [w for w in (of.on, select.where) if w is not None]
         conditions = [body.binder(relation).condition(w, "the condition of WHERE") for w in written]
         met = conjunction(conditions) if conditions else None

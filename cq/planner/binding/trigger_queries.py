@@ -32,7 +32,7 @@ def plain(query: ast.Query, way: str) -> ast.Select:
     for clause, node in more:
         if node is not None:
             raise compile_error(
-                "CQ0502", "a query in a trigger has SELECT, FROM and WHERE", node.span, label=clause, help=way
+                "CQ0502", "a query in a trigger can only have SELECT, FROM and WHERE", node.span, label=clause, help=way
             )
     assert isinstance(select, ast.Select), "any other is refused"
     return select

@@ -19,7 +19,7 @@ def no_keyed_table(name: str, span: Span, tables: Iterable[str]) -> CompileError
 
 def sink_without_a_key(name: str, span: Span) -> CompileError:
     """CQ0502 for a sink whose rows a trigger would read or change."""
-    cause = f'"{name}" is a sink, and a trigger reads and changes rows of tables with a primary key'
+    cause = f'"{name}" is a sink, but triggers read and write only rows of tables with a primary key'
     way = f"keep the rows in a table, too: {_declared(inline.name(name + '_rows'))}"
     return compile_error("CQ0502", cause, span, label="no keyed table", help=way)
 
@@ -41,7 +41,7 @@ def second_insert(name: str, span: Span) -> CompileError:
 
 def in_a_circle(name: str, span: Span, node: ast.CreateTrigger, filled: bool = True) -> CompileError:
     """CQ0502 for a stream whose rows lead to the events of the trigger that inserts them. filled: others fill it."""
-    cause = f'rows of "{name}" lead to the events of trigger "{node.name}", so it cannot insert others'
+    cause = f'rows of "{name}" lead to the events of trigger "{node.name}", so it cannot insert more of them'
     both = f"SELECT … FROM {inline.name(name)} UNION ALL SELECT … FROM {inline.name(name + '_2')}"
     source = "" if filled else f"name what else gives rows to {inline.name(name)} in WITH (…), "
     way = f"{source}insert into a stream of its own, and read both: {both}"
@@ -56,13 +56,13 @@ def not_filled_yet(name: str, span: Span, more: str = "") -> CompileError:
 
 def filled_too_late(name: str, span: Span) -> CompileError:
     """CQ0502 for a trigger that inserts rows into a stream that a statement above it reads."""
-    cause = f'a trigger that inserts rows into "{name}" must stand before what reads it'
+    cause = f'a trigger that inserts rows into "{name}" must be defined before what reads it'
     return compile_error("CQ0502", cause, span, help="move its CREATE TRIGGER up, before that")
 
 
 def not_to_be_filled(name: str, span: Span) -> CompileError:
     """CQ0502 for INSERT INTO a stream or view whose rows come from elsewhere."""
-    cause = f'rows of "{name}" come from elsewhere, and a trigger fills tables, sinks, and streams without WITH'
+    cause = f'rows of "{name}" come from elsewhere; triggers insert only into tables, sinks, and streams without WITH'
     own, other = inline.name(name), inline.name(f"{name}_2")
     ways = (
         f"insert into a stream of its own: CREATE STREAM {other} (column TYPE, …)",
@@ -78,13 +78,13 @@ def without_a_key(name: str, span: Span, node: ast.CreateTrigger, is_made: bool)
         ways: tuple[str, ...] = (written, "or, to read the row that fires the trigger, write new.column")
     else:
         ways = (written,) if is_made else (f"make it a table with a key: {_declared(name)}", f"or {written}")
-    cause = f'"{name}" is a stream or view, and a trigger writes and reads rows of tables with a primary key'
+    cause = f'"{name}" is a stream or view, but triggers read and write only rows of tables with a primary key'
     return compile_error("CQ0502", cause, span, label="no keyed table", help=ways)
 
 
 def too_many(named: str, span: Span) -> CompileError:
     """CQ0103: a trigger names more rows of a table than it may."""
-    cause = f"a trigger names at most {MOST_ROWS} rows of a table, and this names {named}"
+    cause = f"a trigger can name at most {MOST_ROWS} rows of a table, but this one names {named}"
     way = "give every key an event of its own: a stream with a row for each"
     return compile_error("CQ0103", cause, span, help=way)
 

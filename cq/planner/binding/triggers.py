@@ -342,10 +342,10 @@ class BodyBinder:
             return there[0] if len(there) == 1 else Or(BOOLEAN, any(t.nullable for t in there), there, span=node.span)
         items = tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
         if len(items) != 1 or len(select.items) != 1:
-            raise compile_error("CQ0502", "a sub-query that is a value selects one column", node.span, help="name it")
+            raise compile_error("CQ0502", "a scalar sub-query selects one column", node.span, help="name it")
         if len(ways) > 1:
             raise compile_error(
-                "CQ0502", "a sub-query that is a value reads one row, and this names several", node.span,
+                "CQ0502", "a scalar sub-query reads one row, but this one names several", node.span,
                 help="gather them: (SELECT SUM(x) FROM t, UNNEST(ARRAY[new.a, new.b]) AS u(k) WHERE t.key = u.k)",
             )  # fmt: skip
         row = self.row(table, alias, select.where, binder.relation, node.span, *items)
@@ -358,7 +358,7 @@ class BodyBinder:
         """A value that is gathered from the rows that elements of arrays name."""
         items = [i.expr for i in select.items if isinstance(i, ast.SelectItem)]
         if len(items) != 1 or len(select.items) != 1:
-            raise compile_error("CQ0502", "a sub-query that is a value selects one column", span, help="name it")
+            raise compile_error("CQ0502", "a scalar sub-query selects one column", span, help="name it")
         (value,) = gather(self, select, of, items, outer, span)
         return value
 
@@ -447,7 +447,7 @@ class BodyBinder:
             read = {s.access for s in every(reads) if isinstance(s, Read) and self.is_of(s.access, table)}
             if (alone or len(ways) > 1) and len(read) > 1:
                 way = f"write a statement for each {EACH_ELEMENT if alone else EACH_KEY}"
-                cause = f'a statement that names several rows of "{table}" cannot read others of it'
+                cause = f'a statement that names several rows of "{table}" cannot read other rows of it'
                 raise compile_error("CQ0501", cause, node.span, help=way)
             steps += [*reads, own]
         return tuple(steps)
@@ -479,7 +479,7 @@ class BodyBinder:
             (column,) = places_of(declared.fields, f'table "{table}"', (a.column,), (span,))
             if column in declared.key:
                 raise compile_error(
-                    "CQ0502", f"{a.column} is part of the key, which does not change", span,
+                    "CQ0502", f"{a.column} is part of the key, which cannot change", span,
                     help="DELETE the row, and INSERT another one",
                 )  # fmt: skip
             if column in columns:

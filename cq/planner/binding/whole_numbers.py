@@ -25,5 +25,5 @@ def rounded_casts(script: ast.Script, nodes: Iterable[LogicalNode]) -> Iterator[
                     warned.add(e.span)
                     name = bare[e.span].name.upper()
                     text = f"{name} without digits is DECIMAL(10, 0), so decimal places are rounded away"
-                    way = f"write how many digits there are, and how many behind the point: {name}(18, 2)"
+                    way = f"write the number of digits and of decimal places: {name}(18, 2)"
                     yield Diagnostic("CQ0309", text, bare[e.span].span, severity="warning", help=(way,))

@@ -130,7 +130,7 @@ def demand_count(node: ast.Call, given: ast.Expr, least: int) -> None:
         name, what = node.name.upper(), "tiles" if node.name == "ntile" else "rows"
         example = "NTILE(4)" if node.name == "ntile" else f"{name}(x, 1)"
         raise compile_error(
-            "CQ0302", f"{name} takes a constant number of {what}, {least} at least", given.span, help=example
+            "CQ0302", f"{name} takes a constant number of {what}, at least {least}", given.span, help=example
         )
 
 

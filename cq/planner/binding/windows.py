@@ -60,12 +60,12 @@ GROUP_FORMS = {
 }
 COUNT_FORMS = {
     "tumble": "TUMBLE(TABLE s PARTITION BY k [, DESCRIPTOR(ts)], ROWS 100)",
-    "hop": "HOP(TABLE s PARTITION BY k [, DESCRIPTOR(ts)], ROWS 10, ROWS 100), of which the first is the slide",
+    "hop": "HOP(TABLE s PARTITION BY k [, DESCRIPTOR(ts)], ROWS 10, ROWS 100), where the first number is the slide",
 }
 MEANINGS = {
     "size": "the length of each window",
     "slide": "the time from the start of one window to that of the next",
-    "step": "by how much each window is longer than the one before it",
+    "step": "how much longer each window is than the one before it",
     "gap": "how long a key is silent before its session ends",
 }
 _INTERVALS = {
@@ -137,11 +137,11 @@ def with_windows(relation: Relation) -> Relation:
     if isinstance(window, CountWindow):
         raise compile_error(
             "CQ0502",
-            "the rows of a window of a number of rows must be grouped",
+            "a window of a number of rows needs a GROUP BY",
             span,
             help=(
                 "add GROUP BY with the columns of PARTITION BY, and aggregate the others",
-                "or compute each row beside those before it: SUM(x) OVER (PARTITION BY k ROWS 99 PRECEDING)",
+                "or compute a value over each row and those before it: SUM(x) OVER (PARTITION BY k ROWS 99 PRECEDING)",
             ),
         )
     node: AssignWindows | SessionRows
@@ -180,7 +180,7 @@ def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, W
     if table.partition_by and node.name != "session":
         raise compile_error(
             "CQ0302",
-            f"{call.title} takes no PARTITION BY: that is for SESSION, and for windows of a number of rows",
+            f"{call.title} takes no PARTITION BY: only SESSION and windows of a number of rows do",
             table.partition_by[0].span.to(table.partition_by[-1].span),
             help="remove it, and write the key in GROUP BY beside window_start and window_end",
         )
@@ -205,7 +205,7 @@ def _by_name(call: WindowCall, order: Sequence[str], args: Sequence[ast.Node]) -
     """The arguments of a window call, those by position too. order: the names by position."""
     positional = [a for a in args if not isinstance(a, ast.NamedArgument)]
     if len(positional) > len(order):
-        cause = f"{call.title} takes {len(order)} arguments at most, and {len(positional)} are given"
+        cause = f"{call.title} takes at most {len(order)} arguments, not {len(positional)}"
         raise _misused(call, cause, positional[len(order)].span)
     values = dict(zip(order, positional, strict=False))
     for name, argument in _named(args, set(order), call).items():
@@ -252,14 +252,14 @@ def _rows_of(name: str, node: ast.RowCount, binder: ExprBinder) -> int:
     if not isinstance(value, Literal) or not value.type.is_integer or value.value is None or value.value < 1:
         raise compile_error(
             "CQ0403",
-            f"the {name} of a window of rows must be a constant number, 1 at least",
+            f"the {name} of a window of rows must be a constant number, at least 1",
             node.span,
             help="write ROWS 100",
         )
     if value.value > MAX_ROWS:
         raise compile_error(
             "CQ0403",
-            f"a window can have {MAX_ROWS:,} rows at most: it keeps them for each key",
+            f"a window can have at most {MAX_ROWS:,} rows: it keeps them for each key",
             node.span,
             help="use a window of event time: TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)",
         )
@@ -273,7 +273,7 @@ def _check_months(arguments: WindowArguments, type_: DataType, column: str) -> N
     if type_.kind is Kind.TIMESTAMP_LTZ and zone_of(zone).offsets != (0,):
         raise compile_error(
             "CQ0502",
-            f"windows of months over a TIMESTAMP_LTZ are supported in UTC only, and time_zone is {zone}",
+            f"windows of months over a TIMESTAMP_LTZ are supported in UTC only, but time_zone is {zone}",
             arguments.values["size"].span,
             help=f"make the local time the event time: t AS {name_of(column)} AT TIME ZONE '{zone}', WATERMARK FOR t",
         )
@@ -329,7 +329,7 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
     if panes > MAX_PANES:
         raise compile_error(
             "CQ0403",
-            f"each window would be put together from {panes:,} pieces of {window.length_text(window.pane)}; "
+            f"each window would consist of {panes:,} pieces of {window.length_text(window.pane)}; "
             f"the limit is {MAX_PANES:,}",
             arguments.values[moves].span,
             help=f"choose a {moves} that divides the size, or a longer {moves}",
@@ -394,7 +394,7 @@ def _its_time(arguments: WindowArguments, relation: Relation) -> TimeAttribute |
 def _without(arguments: WindowArguments, name: str) -> CompileError:
     """CQ0403 for a window without the interval `name`."""
     call = arguments.call
-    order = "the interval that is given is its slide" if name == "size" and "slide" in arguments.values else ""
+    order = "the given interval is its slide" if name == "size" and "slide" in arguments.values else ""
     return compile_error(
         "CQ0403",
         f"{call.title} needs a {name}: {MEANINGS[name]}",
