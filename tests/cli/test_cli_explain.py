@@ -67,7 +67,7 @@ def test_an_analysis_runs_the_query_and_writes_nothing(capfd: pytest.CaptureFixt
 
 def test_an_analysis_is_of_the_stages_that_ran(capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = cq(capfd, "explain", "q.cq", "--analyze", "--stage", "logical")
-    assert code == 2 and "--analyze shows the stages that ran" in err and "leave --stage out" in err
+    assert code == 2 and "--analyze shows only the stages that ran" in err and "leave --stage out" in err
 
 
 def test_identities_are_shown_when_asked_for(capfd: pytest.CaptureFixture[str]) -> None:

@@ -33,16 +33,16 @@ TOPICS = {
     "comparison": "Comparison and logic",
     "conditional": "Choice",
     "text": "Text",
-    "text_building": "Text made of texts",
+    "text_building": "Building texts",
     "text_bytes": "Text as numbers and bytes",
     "json_text": "JSON in texts",
     "arrays": "Arrays",
-    "array_building": "Arrays made of arrays",
-    "array_sets": "Arrays as sets, and of numbers in a row",
+    "array_building": "Building arrays",
+    "array_sets": "Arrays as sets, and sequences",
     "regular": "Regular expressions",
     "time": "Time",
     "time_truncation": "Time: truncation",
-    "time_making": "Time: made, named, compared",
+    "time_making": "Time: construction, names, differences",
     "time_of_day": "Time of day",
     "time_zones": "Time zones",
     "time_formats": "Time: patterns",
@@ -166,20 +166,20 @@ CREATE SINK o;
 IN_WINDOWS = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
 KEYED = "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT); "
 REFUSED = {
-    "tables filled by what has no end": "CREATE TABLE a (k BIGINT PRIMARY KEY) WITH (path = 'a.csv', follow = true)",
+    "tables filled from endless inputs": "CREATE TABLE a (k BIGINT PRIMARY KEY) WITH (path = 'a.csv', follow = true)",
     "several rows in a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = 1 WHERE n > 2",
     "two tables in a query of a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s SELECT 1 FROM a, a AS b",
     "aggregates in a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s SELECT MAX(n) FROM a WHERE k = 1",
     "IN (SELECT …) in a trigger": KEYED
     + "CREATE TRIGGER t AFTER INSERT ON s WHEN (x IN (SELECT k FROM a)) DELETE FROM a WHERE k = new.k",
     "UPDATE … FROM": KEYED + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = b.n FROM a AS b WHERE a.k = new.k",
-    "tables of endless streams, as a whole": KEYED
+    "all rows of a table of an endless stream": KEYED
     + "CREATE STREAM g (auction BIGINT) WITH (connector = 'generator', workload = 'bids'); "
     "CREATE TRIGGER t AFTER INSERT ON g INSERT INTO a VALUES (new.auction, 1); SELECT * FROM a",
-    "triggers on what a trigger of their table emits": KEYED
+    "triggers fired by a trigger on the same table": KEYED
     + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = 1 WHERE k = new.k; "
     "CREATE TRIGGER u AFTER INSERT ON t UPDATE a SET n = 2 WHERE k = new.k",
-    "look-ups in a trigger's table by what it emits": KEYED
+    "look-ups in a trigger's table for its own rows": KEYED
     + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = 1 WHERE k = new.k; "
     "SELECT t.x, a.n FROM t JOIN a FOR SYSTEM_TIME AS OF t.ts ON a.k = t.k",
     "checks of a stream": "CREATE STREAM q (x BIGINT CHECK (x > 0))",
