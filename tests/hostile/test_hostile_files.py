@@ -178,7 +178,7 @@ def test_damaged_packed_file_gives_every_row_before_the_damage_and_an_error(tmp_
     for data in (whole + b"garbage", whole + whole[:10]):
         seen = read_bytes(tmp_path, data, **options)
         assert len(seen.rows) == 20_000 and code(seen) == "CQ0701", data[-10:]
-        assert "t.csv: it cannot be unpacked" in str(seen.error)
+        assert "t.csv: it cannot be decompressed" in str(seen.error)
     for size, least in ((len(whole) - 1, 15_000), (len(whole) // 2, 5_000)):
         seen = read_bytes(tmp_path, whole[:size], **options)
         assert code(seen) == "CQ0701" and least < len(seen.rows) <= 20_000

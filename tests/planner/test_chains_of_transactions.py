@@ -48,12 +48,12 @@ def parts(text: str, scheme: str = "chains", workers: int = 2) -> tuple[Physical
         ),
         (
             "UPDATE t SET n = n + e.j FROM UNNEST(ARRAY[new.a, new.b]) AS e(j) WHERE k = e.j;",
-            "an array of g is made of others",
+            "an array of g is built from others",
         ),
         (
             "UPDATE t SET n = (SELECT SUM(o.n) FROM t AS o, UNNEST(new.d) AS i(l) WHERE o.k = i.l)"
             " FROM UNNEST(new.d) AS e(j) WHERE t.k = e.j;",
-            "g takes the elements of an array for each element of another one",
+            "g loops over an array for each element of another",
         ),
         ("UPDATE t SET n = 1 WHERE k = new.a / new.b;", "the key of t in g may have no value"),
         (
@@ -63,7 +63,7 @@ def parts(text: str, scheme: str = "chains", workers: int = 2) -> tuple[Physical
         ("SELECT new.a;", "g names no row"),
         (
             "UPDATE t SET n = 1 WHERE k = LENGTH(UPPER(new.w));",
-            "the key of t in g is made of texts or arrays",
+            "the key of t in g is built from texts or arrays",
         ),
         ("UPDATE t SET n = n + LENGTH(UPPER(new.w)) WHERE k = new.a;", None),
     ],

@@ -143,7 +143,7 @@ def test_branches_that_do_not_pay_stay_one_loop_and_say_so() -> None:
     text = THREE_KEYS.replace(SLOW, "COUNT(DISTINCT price) AS a")
     part = placed(rewrite(plan_of(text)))
     assert ways(part) == [Way.LOOP] and part.workers == 1
-    nothing = "the keys of its operators have no part in common that a row shows"
+    nothing = "its operators have no common key that can be read from a row"
     assert part.stages[0].reason == f"{nothing}; routing by each would gain too little"
 
 
@@ -153,7 +153,7 @@ def test_rows_that_pass_operators_with_state_by_are_told_as_the_reason() -> None
         " UNION ALL SELECT v, 1 FROM plain;"
     )
     part = placed(rewrite(plan_of(text)))
-    assert ways(part) == [Way.LOOP] and "a UNION ALL takes rows of a source" in part.stages[0].reason
+    assert ways(part) == [Way.LOOP] and "a UNION ALL combines rows of a source" in part.stages[0].reason
 
 
 def test_one_branch_is_routed_only_where_routing_a_row_pays() -> None:

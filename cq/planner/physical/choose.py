@@ -1,7 +1,7 @@
 """Choose: from a rewritten plan and a number of workers to the stages that run, every decision with its reason.
 
 One worker, or nothing to gain: the whole plan is one loop, for queues between stages cost time and win none. With more:
-    any worker     where nothing keeps state
+    any worker     where no operator keeps state
     shared         joins of which one side is complete before the other begins: any worker looks rows up in it
     panes          groups that merge exactly, and the first rows of partitions: every worker fills panes of its own, a
                    second stage merges and closes them
@@ -64,12 +64,12 @@ CALLS_APART = 4
 # double filters by a text would stay with one worker, at 17 ns a row.
 CALLS_COMPARED_APART = 2
 
-NOTHING_IN_COMMON = "the keys of its operators have no part in common that a row shows"
-ONLY_COMPUTED = "the key its operators have in common cannot be computed where rows are routed"
-PASSED_BY = "a UNION ALL takes rows of a source beside rows of operators with state: they belong to no lane"
+NOTHING_IN_COMMON = "its operators have no common key that can be read from a row"
+ONLY_COMPUTED = "the common key of its operators cannot be computed where rows are routed"
+PASSED_BY = "a UNION ALL combines rows of a source and of operators with state, which belong to no lane"
 
 TOLD = {
-    Way.CHAINS: "transactions wait for those before them that name the same rows, and for no others",
+    Way.CHAINS: "transactions wait only for earlier ones that name the same rows",
     Way.LOCK: "each transaction queues for the rows it names, in the order of events",
     Way.LOCK_A: "each transaction locks the rows it names before the next one may",
     Way.MVLK: "each transaction waits for the versions it reads, in the order of events",
@@ -186,7 +186,7 @@ class _Choice:
         cut, _ = crossing(self.plan, (event,))
         made, told_of_rows = Way.ANY, "the events of transactions are made by any worker"
         if self.workers == 1:
-            made, told_of_rows = Way.LOOP, "one worker: no order is lost that would have to be restored"
+            made, told_of_rows = Way.LOOP, "one worker: the order is never lost"
         rows = self._stage("rows", cut.below, made, told_of_rows, final=False)
         return (rows, self._stage("transactions", cut.above, way, told))
 
@@ -199,7 +199,7 @@ class _Choice:
         if any(s.strict for s in sources_of(self.nodes)):
             return (self._query(Way.LOOP, "late = 'fail': the first late row ends all"),)
         if len(self.prefix) == len(self.nodes):
-            return (self._query(Way.ANY, "nothing keeps state"),)
+            return (self._query(Way.ANY, "no operator keeps state"),)
         windows = self._mergeable()
         if windows and self._only_compared(windows):
             return (self._query(Way.LOOP, "most rows are only compared with the last one kept: one worker does it"),)
@@ -259,14 +259,16 @@ class _Choice:
         below = LogicalPlan(tuple(Output(f"panes{n}", w) for n, w in enumerate(windows)))
         given = {id(i): StageInput(i) for w in windows for i in w.inputs}
         above = replaced(self.plan, {id(w): w.with_inputs([given[id(i)] for i in w.inputs]) for w in windows})
-        filled = "what is kept merges exactly: each worker fills panes of its own where groups have rows enough, "
+        filled = "state merges exactly: each worker fills its own panes if groups have enough rows, "
         panes = self._stage("panes", below, Way.PARTIAL, f"{filled}else one", final=False)
         by_key = self._part_key(panes.plan) if all(w.closes_one_pane for w in windows) else None
         if by_key is not None:
-            panes = replace(panes, by_key=by_key, reason=f"{filled}a part of the keys where groups are many, else one")
+            panes = replace(
+                panes, by_key=by_key, reason=f"{filled}a part of the keys if there are many groups, else one"
+            )
         name, merged = "windows", "panes of all workers are merged and closed"
         if not any(w.closes for w in windows):
-            name, merged = "groups", "what all workers have kept is merged at the end"
+            name, merged = "groups", "the state of all workers is merged at the end"
         return (
             panes,
             self._stage(name, above, Way.LOOP, merged, collects=True),

@@ -163,7 +163,7 @@ def _obstacles(node: Trigger, natively: Natively) -> Iterator[str]:
     if not any(accesses_of(p) for p in node.programs):
         yield f"{node.programs[0].name} names no row"
     if not all(natively.alone(schema, e) for e, _ in node.expressions()):
-        yield "a function of the user's that runs in Python is called by one worker"
+        yield "a user function that runs in Python is called by one worker"
 
 
 def _obstacles_in(node: Trigger, program: Program, at_once: Callable[[Expr], bool]) -> Iterator[str]:
@@ -173,11 +173,11 @@ def _obstacles_in(node: Trigger, program: Program, at_once: Callable[[Expr], boo
     elements: dict[int, set[int]] = {}  # by access: the columns of the elements that it is read for
     for found in lists_of(node, program):
         if any(isinstance(s, Each) and s is not found.each for s in every((found.each,))):
-            yield f"{program.name} takes the elements of an array for each element of another one"
+            yield f"{program.name} loops over an array for each element of another"
         if not _known(node, *found.each.arrays):
             yield f"which rows an array of {program.name} names is not known from the event alone"
         if any(can_fail(a) or not at_once(a) for a in found.each.arrays):
-            yield f"an array of {program.name} is made of others"
+            yield f"an array of {program.name} is built from others"
         for number in found.accesses:
             elements[number] = {starts[n] for n in found.each.locals}
     for number in accesses_of(program):
@@ -188,4 +188,4 @@ def _obstacles_in(node: Trigger, program: Program, at_once: Callable[[Expr], boo
         if any(can_fail(k) for k in access.key):
             yield f"the key of {name} in {program.name} may have no value"
         if not all(map(at_once, access.key)):
-            yield f"the key of {name} in {program.name} is made of texts or arrays"
+            yield f"the key of {name} in {program.name} is built from texts or arrays"
