@@ -98,7 +98,7 @@ def cli(context: click.Context, debug: bool, version: bool) -> int | None:
     cq run query.cq                     run a query file
     cq run query.cq txn=today.parquet   read stream txn from a file
     cq run "SELECT * FROM 'data.csv'"   run a query given as text
-    cq < query.cq                       run a query that comes on standard input
+    cq < query.cq                       run a query from standard input
     cq                                  on a terminal: a shell
     """
     if version:

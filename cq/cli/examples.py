@@ -67,7 +67,7 @@ def _complete_names(context: click.Context, parameter: click.Parameter, typed: s
 def examples(name: str | None, engine: str, rows: int, every_row: bool) -> int:
     """List the queries that ship with cq; with NAME, show that query and run it over a small input.
 
-    Nothing is read from files and nothing is written: their inputs are generated.
+    Inputs are generated; no files are read or written.
     """
     known = shipped()
     if name is None:

@@ -25,9 +25,9 @@ LEAST_OF_DOC = 40  # characters of a description in the list, beside however man
 @click.command()
 @click.argument("word", required=False)
 def functions(word: str | None) -> int:
-    """List the functions and aggregates; with WORD, those and the operators whose name or description has it.
+    """List the functions and aggregates; with WORD, list those and the operators with WORD in name or description.
 
-    Exits with 1 where none has, as grep does.
+    Exits with 1 if there are none, like grep.
     """
     wanted = (word or "").lower()
     entries = all_entries() if word is None else [*all_entries(), *all_operators()]
@@ -54,7 +54,7 @@ def _complete_functions(context: click.Context, parameter: click.Parameter, type
 @click.command(context_settings={"ignore_unknown_options": True})  # ->> is none
 @click.argument("function", shell_complete=_complete_functions)
 def docs(function: str) -> int:
-    """Explain FUNCTION, or an operator such as +: how it is written, what it gives, examples, and its errors."""
+    """Explain FUNCTION, or an operator such as +: its syntax, meaning, examples and errors."""
     wanted = function.lower()
     found = [e for e in (*all_entries(), *all_operators()) if wanted in e.names]
     if not found:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     type=click.Choice(("text", "json")),
     default="text",
     show_default=True,
-    help="Choose how the findings are written.",
+    help="Choose the output format.",
 )
 def check(strict: bool, format_: str, **query: Any) -> int:
     """Check QUERY without running it, and report all errors and warnings with their places."""
@@ -80,14 +80,14 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
 
 @click.command()
 @query_options
-@click.option("--stage", type=click.Choice(STAGES), help="Choose what is shown. Default: rewritten.")
+@click.option("--stage", type=click.Choice(STAGES), help="Choose the stage to show. Default: rewritten.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(PICTURES),
     default="tree",
     show_default=True,
-    help="Choose the form of the plan.",
+    help="Choose the format of the plan.",
 )
 @threads_option("Plan for this number of workers. Default: as many as run would start.")
 @click.option("-v", "--verbose", is_flag=True, help="Show all details of each operator, including its identity.")
@@ -95,7 +95,7 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
 def explain(stage: str | None, format_: str, threads: int | None, verbose: bool, analyze: bool, **query: Any) -> int:
     """Show the plan of QUERY, the stages of its operators, or the generated code.
 
-    Each operator of the plan is one line: what it does, in the names of the query, and how it differs from its input:
+    Each line of the plan shows one operator: its action, in the names of the query, and how it differs from its input:
     the watermark, the rows it keeps, the late rows it counts, and roughly what a row costs.
     """
     compiled = compiled_query(**query)
@@ -203,7 +203,7 @@ def schema(
     file: str, name: str | None, format_: str | None, delimiter: str | None, no_header: bool, given: Sequence[str]
 ) -> int:
     """Print a CREATE STREAM statement that reads FILE, with its columns and their types, its event time, and the delay
-    that its rows need. Where no column is a TIMESTAMP, one is computed from a DATE, a text or a number."""
+    that its rows need. If no column is a TIMESTAMP, one is computed from a DATE, a text or a number."""
     from cq.connectors.inference import infer_file
     from cq.grammar import inline
     from cq.lang.schema import Field, Unheld

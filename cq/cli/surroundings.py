@@ -124,7 +124,7 @@ def _caches() -> dict[str, str]:
 
 @click.command()
 def limits() -> int:
-    """List all limits: cq rejects what exceeds them, so that no input and no query can exhaust the machine."""
+    """List all limits. cq rejects inputs and queries that exceed them, so that none can exhaust the machine."""
     for what, value in all_limits().items():
         click.echo(f"{what:44} {value}")
     return DONE
@@ -169,7 +169,7 @@ def all_limits() -> dict[str, str]:
 @click.argument("queries", nargs=-1, metavar="[QUERY]...", shell_complete=complete_files)
 @threads_option("Compile for this number of workers.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set the parameter :NAME.")
-@click.option("--spark", is_flag=True, help="Also prepare faster starts of Spark (takes about 20 s and 180 MB).")
+@click.option("--spark", is_flag=True, help="Also prepare Spark to start faster (takes about 20 s and 180 MB).")
 def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str], spark: bool) -> int:
     """Compile the runtime, and the given queries, into the cache, so that their first run starts fast."""
     from cq.cli.progress import compiling_shown
