@@ -242,45 +242,43 @@ MUTANTS = {
     ),
     "workers are woken before the rows are in the ring": Mutant(
         STAGE,
-        "        ring_push(ld_i64(following, STAGE_INPUT), parcel)\n        wake_workers(engine, 1)\n",
-        "        wake_workers(engine, 1)\n        ring_push(ld_i64(following, STAGE_INPUT), parcel)\n",
+        "        _push(ld_i64(following, STAGE_INPUT), parcel)\n        wake_workers(engine, 1)\n",
+        "        wake_workers(engine, 1)\n        _push(ld_i64(following, STAGE_INPUT), parcel)\n",
         WORKERS,
         "falls_asleep",
     ),
     "workers are woken before the failure is in the ring": Mutant(
         STAGE,
-        """        ring_push(ld_i64(following, STAGE_INPUT), item)
+        """        _push(ld_i64(following, STAGE_INPUT), item)
         wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
 """,
         """        wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
-        ring_push(ld_i64(following, STAGE_INPUT), item)
+        _push(ld_i64(following, STAGE_INPUT), item)
 """,
         WORKERS,
         "falls_asleep",
     ),
     "the signal moves before the run is over": Mutant(
         STAGE,
-        """    if at_load(engine + ENGINE_OUTCOME * 8) == RUNNING:
-        at_store(engine + ENGINE_OUTCOME * 8, outcome)
+        """    at_cas(engine + ENGINE_OUTCOME * 8, RUNNING, outcome)
     signal_feeder(engine)
 """,
         """    signal_feeder(engine)
-    if at_load(engine + ENGINE_OUTCOME * 8) == RUNNING:
-        at_store(engine + ENGINE_OUTCOME * 8, outcome)
+    at_cas(engine + ENGINE_OUTCOME * 8, RUNNING, outcome)
 """,
         WORKERS,
         "told_that_the_run_is_over",
     ),
     "the run is over before its last row is in a ring": Mutant(
         STAGE,
-        """    ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
+        """    _push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
     announce_results(engine, ring_size(ld_i64(sink, SINK_RING)))
     if left >= 0 and left == rows:
         conclude_if_satisfied(engine)
 """,
         """    if left >= 0 and left == rows:
         conclude_if_satisfied(engine)
-    ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
+    _push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
     announce_results(engine, ring_size(ld_i64(sink, SINK_RING)))
 """,
         WORKERS,

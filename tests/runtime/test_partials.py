@@ -19,10 +19,11 @@ from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.containers.pane_words import PANE_TABLES
 from cq.runtime.containers.panes import panes_attach, panes_drop, panes_groups, panes_new
 from cq.runtime.containers.tables import table_insert
-from cq.runtime.engine import stage as s
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
 from cq.runtime.engine.ways import parts as q
+from cq.runtime.engine.ways.any_worker import take_ticket
+from cq.runtime.engine.ways.deals import deal_ticket
 from cq.runtime.layout.abi import NEVER
 from cq.ways import Way
 
@@ -239,9 +240,9 @@ class Dealt(Run):
 
     def setup(self):
         host, plant, loans = super().setup()
-        partials = host.word(plant.stages[0], s.STAGE_PARTIALS)
-        while host.word(partials, q.PARTIALS_DEALT) == 0:
-            host.function("work_once")(plant.engine, 0)
+        stage = plant.stages[0]
+        assert host.function("admit")(plant.admission, 1) == 1
+        assert deal_ticket(stage, take_ticket(stage)) == 1
         return host, plant, loans
 
     def worker(self, number):

@@ -439,6 +439,13 @@ def can_send(stage: int) -> int:
     return 1
 
 
+@native("void(i64, i64)")
+def _push(ring: int, thing: int) -> None:
+    """The thing is in a ring, in which whoever sends has found room."""
+    pushed = ring_push(ring, thing)
+    assert pushed == 1, "room that was found is taken by the one in turn alone"
+
+
 @native("void(i64, i64, i64)")
 def send(stage: int, port: int, parcel: int) -> None:
     """The parcel is with the next stage or its sink, or dropped where nobody needs it. After can_send."""
@@ -450,8 +457,7 @@ def send(stage: int, port: int, parcel: int) -> None:
         first = ld_i64(stage, STAGE_SENT)
         parcel_to_batch(parcel, first)
         st_i64(stage, STAGE_SENT, first + max(ld_i64(parcel, BATCH_ROWS), 1))
-        pushed = ring_push(ld_i64(following, STAGE_INPUT), parcel)
-        assert pushed == 1, "who sends has found room"
+        _push(ld_i64(following, STAGE_INPUT), parcel)
         wake_workers(engine, 1)
     else:
         _send_to_sink(engine, ld_i64(ld_i64(engine, ENGINE_SINK_TABLE), port), parcel)
@@ -470,8 +476,7 @@ def _send_to_sink(engine: int, sink: int, parcel: int) -> None:
         return
     st_i64(sink, SINK_ROWS, ld_i64(sink, SINK_ROWS) + rows)
     st_i64(sink, SINK_BATCHES, ld_i64(sink, SINK_BATCHES) + 1)
-    pushed = ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
-    assert pushed == 1, "who sends has found room"
+    _push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
     announce_results(engine, ring_size(ld_i64(sink, SINK_RING)))
     if left >= 0 and left == rows:
         conclude_if_satisfied(engine)
@@ -494,8 +499,7 @@ def send_failure(stage: int, item: int) -> None:
         return
     at_store(stage + STAGE_FAILED * 8, 1)
     if following != 0:
-        pushed = ring_push(ld_i64(following, STAGE_INPUT), item)
-        assert pushed == 1, "who sends has found room"
+        _push(ld_i64(following, STAGE_INPUT), item)
         wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
     else:
         conclude(ld_i64(stage, STAGE_ENGINE), item)
