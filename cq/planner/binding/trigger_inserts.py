@@ -15,7 +15,7 @@ from cq.planner.binding.scope import Relation, Visible, listing
 from cq.planner.binding.tables import places_of, stored
 from cq.planner.binding.trigger_arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
 from cq.planner.binding.trigger_outputs import RowTarget
-from cq.planner.binding.trigger_queries import OF_ELEMENTS, given, plain, source
+from cq.planner.binding.trigger_queries import OF_ELEMENTS, given, source
 from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Step, Update
 from cq.records import replace
 
@@ -27,6 +27,8 @@ class Inserting(TriggerBody, Protocol):
     """What binds a body with INSERTs."""
 
     def target(self, name: str, span: Span) -> RowTarget | None: ...
+
+    def selected(self, query: ast.Query, way: str) -> ast.Select: ...
 
     def read(self, select: ast.Select, span: Span) -> tuple[str, str | None]: ...
 
@@ -67,7 +69,7 @@ def _given_rows(body: Inserting, node: ast.Insert, way: str, make: MakeRow) -> t
     """The steps for VALUES, a SELECT without FROM, and one over arrays; None for any other. way: of a longer query."""
     if isinstance(node.query.body, ast.Values):
         return tuple(step for row in node.query.body.rows for step in make(row.values, body.event()))
-    select = plain(node.query, way)
+    select = body.selected(node.query, way)
     match select.relations:
         case ():
             return _where(body, select, body.event(), make)
@@ -162,7 +164,7 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
     found = _given_rows(body, node, way, make)
     if found is not None:
         return found
-    select = plain(node.query, way)
+    select = body.selected(node.query, way)
     several = source(select)
     if several is not None:
         values = gather(body, select, several, given(select), body.event(), node.query.span)

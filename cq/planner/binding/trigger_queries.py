@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
-from cq.records import dataclass
+from cq.records import dataclass, replace
 
 OF_ROWS = "the rows of a trigger are a relation of its name: group and order them in a query of its own"
 OF_ELEMENTS = "remove it: each element inserts a row in its turn, with ON CONFLICT DO NOTHING the first of each key"
@@ -62,14 +62,39 @@ def source(select: ast.Select) -> ArraySource | None:
     return None
 
 
+def written_out(select: ast.Select, relations: Mapping[str, Sequence[str]]) -> ast.Select:
+    """The SELECT with the columns that its stars stand for.
+
+    relations: the columns of each, by its name; those of a bare star by "", where there are any.
+    """
+    return replace(select, items=tuple(own for item in select.items for own in _items(item, relations)))
+
+
+def _items(item: ast.SelectItem | ast.Star, relations: Mapping[str, Sequence[str]]) -> Iterator[ast.SelectItem]:
+    if isinstance(item, ast.SelectItem):
+        yield item
+        return
+    columns = relations.get(item.qualifier or "")
+    if columns is None or item.exclude or item.replace:
+        raise _no_star(item)
+    for name in columns:
+        column = ast.ColumnRef(name, item.qualifier, span=item.span, name_span=item.span)
+        yield ast.SelectItem(column, span=item.span)
+
+
 def given(select: ast.Select) -> tuple[ast.Expr, ...]:
-    """What it selects. CQ0502 for *, of which a trigger has to say what it is."""
+    """What it selects. CQ0502 for a star that is not written out."""
     for item in select.items:
-        if not isinstance(item, ast.SelectItem):
-            raise compile_error(
-                "CQ0502", "* in a trigger is not supported", item.span, help="name the columns: new.a, t.b"
-            )
+        if isinstance(item, ast.Star):
+            raise _no_star(item)
     return tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
+
+
+def _no_star(item: ast.Star) -> CompileError:
+    return compile_error(
+        "CQ0502", "this * is not supported in a trigger", item.span,
+        help=("name the columns: new.a, t.b", "new.* is supported, and so is t.* if t is the only table in FROM"),
+    )  # fmt: skip
 
 
 def there_of_array(span: Span) -> CompileError:

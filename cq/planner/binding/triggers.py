@@ -44,6 +44,7 @@ from cq.planner.binding.trigger_queries import (
     plain,
     source,
     there_of_array,
+    written_out,
 )
 from cq.planner.binding.trigger_tables import (
     MOST_ROWS,
@@ -362,6 +363,18 @@ class BodyBinder:
         (value,) = gather(self, select, of, items, outer, span)
         return value
 
+    def selected(self, query: ast.Query, way: str) -> ast.Select:
+        """A SELECT of items, FROM and WHERE, its stars written out. CQ0502, with this way out, for any other query."""
+        select = plain(query, way)
+        own = tuple(f.name for f in self.stream.schema.fields)
+        columns = {name: own for name in (self.node.row, "new", self.node.relation) if name is not None}
+        match select.relations:
+            case ():
+                columns[""] = own
+            case (ast.TableRef(name=table, alias=alias),) if table in self.declared:
+                columns[alias or table] = columns[""] = tuple(f.name for f in self.declared[table].table.fields)
+        return written_out(select, columns)
+
     def read(self, select: ast.Select, span: Span) -> tuple[str, str | None]:
         """The table and alias of a SELECT. CQ0502 for one that is more than the row of a table with a key."""
         match select.relations:
@@ -512,7 +525,7 @@ class BodyBinder:
 
     def select(self, node: ast.Query) -> tuple[Step, ...]:
         """A SELECT: a row of the trigger's output, or one for each row of a table that it names."""
-        select = plain(node, OF_ROWS)
+        select = self.selected(node, OF_ROWS)
         exprs = given(select)
         items = [i for i in select.items if isinstance(i, ast.SelectItem)]
         several = source(select)
