@@ -131,7 +131,7 @@ def _stands(fault: SyntaxFault, phrase: Phrase, start: int) -> bool:
 
 def _refusal(fault: SyntaxFault, phrase: Phrase, start: int) -> Diagnostic:
     tokens = fault.lexed.tokens
-    span = fault.span(tokens[start]).to(fault.span(tokens[start + len(phrase.words) - 1]))
+    span = fault.span(tokens[start + phrase.before]).to(fault.span(tokens[start + len(phrase.words) - 1]))
     return Diagnostic("CQ0501", phrase.message, span, help=(phrase.help,))
 
 

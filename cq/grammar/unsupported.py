@@ -7,13 +7,16 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words and signs as they follow each other, what to say about them, and the way out. anywhere: it is the cause of
-    whatever goes wrong behind it."""
+    """Words and signs as they follow each other, what to say about them, and the way out.
+
+    anywhere: it is the cause of whatever goes wrong behind it.  before: how many of the words only come before it.
+    """
 
     words: tuple[str, ...]
     message: str
     help: str
     anywhere: bool = False
+    before: int = 0
 
 
 def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
@@ -23,7 +26,7 @@ def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
 def _in_a_trigger(word: str, help: str) -> list[Phrase]:
     """A word that begins a statement of a body: behind these, as it may be right elsewhere."""
     before = ("ATOMIC", "BEGIN", ";", "THEN", "ELSE")
-    return [Phrase((b, word), f"{word} is not supported in a trigger", help) for b in before]
+    return [Phrase((b, word), f"{word} is not supported in a trigger", help, before=1) for b in before]
 
 
 _FUNCTION = "functions of your own are written in Python: @cq.udf, then cq.sql(text, functions=[f])"
@@ -159,8 +162,8 @@ CLAUSES: tuple[Phrase, ...] = (
     *_in_a_trigger("COMMIT", _ATOMIC),
     *_in_a_trigger("START", _ATOMIC),
     *_in_a_trigger("SAVEPOINT", _ATOMIC),
-    *(Phrase((b, "CASE"), "CASE is not a statement of a trigger", _IF) for b in ("ATOMIC", "BEGIN", ";")),
-    *(Phrase((b, "CASE", "WHEN"), "CASE is not a statement of a trigger", _IF) for b in ("THEN", "ELSE")),
+    *(Phrase((b, "CASE"), "CASE is not a statement of a trigger", _IF, before=1) for b in ("ATOMIC", "BEGIN", ";")),
+    *(Phrase((b, "CASE", "WHEN"), "CASE is not a statement of a trigger", _IF, before=1) for b in ("THEN", "ELSE")),
     *_phrases("{} is not supported", _UPSERT, "REPLACE INTO", "INSERT OR REPLACE"),
     *_phrases("{} is not supported", _KEPT, "INSERT OR IGNORE", "INSERT IGNORE"),
     *_phrases("{} is not supported", "write a separate SELECT", "RETURNING"),
@@ -179,9 +182,10 @@ CLAUSES: tuple[Phrase, ...] = (
     ),
     *_phrases(
         "{} triggers are not supported",
-        "write AFTER INSERT ON the stream: only such triggers change tables",
-        *("BEFORE INSERT", "AFTER UPDATE", "AFTER DELETE", "INSTEAD OF", "FOR EACH STATEMENT"),
+        "write AFTER INSERT ON the stream, or for changes of a table AFTER INSERT ON t_changes … WHEN (new.op = '-D')",
+        *("BEFORE INSERT", "AFTER UPDATE", "AFTER DELETE", "INSTEAD OF"),
     ),
+    *_phrases("{} triggers are not supported", "write FOR EACH ROW, or leave it out", "FOR EACH STATEMENT"),
 )
 
 # Recognised where the error is, in a trigger, behind the one of these words that begins the statement or its query.

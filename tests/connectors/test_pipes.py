@@ -247,3 +247,12 @@ def test_format_of_the_text_does_not_hold_for_standard_input_where_it_is_none(mo
     declared = "CREATE STREAM s (id BIGINT) WITH (path = 'x', format = 'csv', compression = 'gzip'); SELECT id FROM s"
     with standard_input(monkeypatch, CSV):
         assert rows_of(declared, s="-") == [{"id": 1}, {"id": 2}, {"id": 3}]
+
+
+def test_the_path_of_a_declaration_may_be_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    there, here = os.pipe()
+    os.write(here, b"1,a\n2,b\n")
+    os.close(here)
+    monkeypatch.setattr("sys.stdin", os.fdopen(there))
+    found = sql("CREATE STREAM s (k BIGINT, v VARCHAR) WITH (path = '-', header = false); SELECT v FROM s").run()
+    assert found.to_arrow().to_pydict() == {"v": ["a", "b"]}

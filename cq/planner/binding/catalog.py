@@ -40,6 +40,7 @@ from cq.planner.binding.stream_options import (
     check_followed,
     check_options,
     connector_of,
+    from_stdin,
     is_bounded,
     still_said,
     written_options,
@@ -494,7 +495,7 @@ def source_options(
 ) -> dict[str, str]:
     """The options of a stream, those of the environment over those of the text, all checked."""
     given = dict(environment.inputs.get(name, {}))
-    written = told_by_topic(written)
+    written = from_stdin(told_by_topic(written))
     options = {**(still_said(written, given) if given else written), **given}
     connector = SOURCES.get(connector_of(options, "memory"))
     known = connector.options if connector is not None else {}

@@ -98,7 +98,8 @@ def no_key(
     cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
     found = next((n for n in near if n is not None), None)
     if found is None:
-        ways = (f"write WHERE {inline.name(names[0])} = new.column", *several)
+        begins = "write WHERE" if missing is None or len(missing) == len(table.key) else "add AND"
+        ways = (f"{begins} {inline.name(names[0])} = new.column", *several)
         return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
     column, value = found
     key = f'{names[0]}, the key of "{table.name}"'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from cq.connectors.access import STDIN
 from cq.connectors.registry import ROW_OPTIONS, SOURCES, Connector
 from cq.errors import CompileError, Findings, Span, UsageError, compile_error, did_you_mean
 from cq.faces import face
@@ -64,6 +65,13 @@ def check_followed(options: Options, span: Span) -> None:
 def connector_of(options: Options, default: str) -> str:
     """The connector as written, else the one that the options show."""
     return options.get("connector", "file" if "path" in options else default).lower()
+
+
+def from_stdin(written: Options) -> dict[str, str]:
+    """The options as written; the path - is standard input, as on the command line."""
+    if written.get("path") != STDIN or connector_of(written, "") != "file":
+        return dict(written)
+    return {"connector": "stdin", **{key: value for key, value in written.items() if key not in {"connector", "path"}}}
 
 
 def still_said(written: Options, given: Options) -> dict[str, str]:

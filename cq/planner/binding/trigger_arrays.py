@@ -201,7 +201,7 @@ def gather(
 
     steps = each(body, found, bind)
     body.pending += [*resets, *steps]
-    return tuple(_above(body, found, finals, v) for v in values)
+    return tuple(_above(body, found, finals, v, span) for v in values)
 
 
 def _gathered(
@@ -252,14 +252,19 @@ def _local_type(call: AggregateCall) -> DataType:
     return call.type
 
 
-def _above(body: TriggerBody, found: Elements, finals: Sequence[Expr], expr: Expr) -> Expr:
+def _above(body: TriggerBody, found: Elements, finals: Sequence[Expr], expr: Expr, span: Span) -> Expr:
     """A value with what its aggregates have gathered. CQ0404 for a column of one of several rows."""
     if isinstance(expr, Hole):
         return finals[expr.index]
+    if isinstance(expr, Column) and not expr.name and expr.index >= found.start and not body.is_once(expr.index):
+        raise compile_error(
+            "CQ0502", "a sub-query beside an aggregate is not supported in a trigger", span,
+            help="write it in a statement of its own, which stores its value in a table",
+        )  # fmt: skip
     if isinstance(expr, Column) and expr.index >= found.start and not body.is_once(expr.index):
         raise compile_error(
             "CQ0404", f'"{expr.name}" is not in an aggregate', expr.span, label="which row\'s value?",
             help=f"write MIN({inline.name(expr.name)}) or MAX({inline.name(expr.name)})",
         )  # fmt: skip
     children = expr.children
-    return expr.with_children([_above(body, found, finals, c) for c in children]) if children else expr
+    return expr.with_children([_above(body, found, finals, c, span) for c in children]) if children else expr

@@ -152,7 +152,7 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
     if node.conflict is not None:
         raise compile_error(
             "CQ0502", f'"{target.name}" has no key, so no two rows of it conflict', node.conflict.span,
-            help="remove ON CONFLICT",
+            help=("remove ON CONFLICT", "to keep one row for each key, insert into a table that has a PRIMARY KEY"),
         )  # fmt: skip
 
     def make(written: Sequence[ast.Expr], outer: Relation) -> tuple[Step, ...]:

@@ -72,7 +72,10 @@ from cq.planner.plan.transactions import (
 )
 from cq.records import dataclass, field, replace
 
-BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
+BODY = Clause(
+    "a trigger",
+    advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k; EXISTS (SELECT …) tests for a row",
+)
 EACH_KEY = "key: WHERE k = new.a, and the next one WHERE k = new.b"
 EACH_ELEMENT = f"element: {MORE_GONE}"
 
