@@ -51,12 +51,14 @@ def test_in_lanes_it_is_that_of_the_rows_of_the_port_in_the_share(port):
     assert ahead and all(re.fullmatch(found, a) for a in ahead)
 
 
-def test_groups_are_fetched_to_be_written_and_what_a_join_looks_up_to_be_read():
+def test_what_is_changed_is_fetched_to_be_written_and_what_a_join_looks_up_to_be_read():
     """Of groups that two workers make, each has the line that the other one had last."""
     filled, collector = modules(WINDOWS, 2)
     for groups in (filled, collector):
         assert "prefetch_to_write(" in groups
-    assert "prefetch(" in module(1) and "prefetch_to_write(" not in module(1)
+    joined = module(1)
+    assert re.search(r"\bprefetch\(", joined), "what the other side has is read"
+    assert len(re.findall(r"prefetch_to_write\(record\d+\)", joined)) == 2, "each side links behind its last record"
 
 
 @pytest.mark.parametrize(
