@@ -373,9 +373,9 @@ def _pass_last_watermark(stage: StageDraft) -> None:
     writer = stage.writer
     if stage.lanes:
         return
-    writer.code("rows = ld_i64(batch, W)", W=abi.BATCH_ROWS)
-    with writer.if_(expr("rows > 0 and kind <= LATE", LATE=abi.SEGMENT_LATE)):
-        writer.code("kind = CLOSE\nserial = ld_i64(batch, W) + rows - 1", CLOSE=abi.SEGMENT_CLOSE, W=abi.BATCH_FIRST)
+    writer.code("taken = ld_i64(batch, W)", W=abi.BATCH_ROWS)
+    with writer.if_(expr("taken > 0 and kind <= LATE", LATE=abi.SEGMENT_LATE)):
+        writer.code("kind = CLOSE\nserial = ld_i64(batch, W) + taken - 1", CLOSE=abi.SEGMENT_CLOSE, W=abi.BATCH_FIRST)
         _pass_segment(stage, expr("ld_i64(ld_i64(batch, W), serial)", W=abi.BATCH_WATERMARKS))
 
 

@@ -354,3 +354,21 @@ def test_what_groups_begin_at_the_end_keeps_its_order_with_several_workers(query
         for workers in (1, 4):
             got = prepared.native(Way(workers, 7, interpreted=True))
             assert got == wanted, got.difference(wanted)
+
+
+def test_a_stage_that_takes_rows_of_two_ports_passes_its_last_watermark_on() -> None:
+    """Found by a random query: the function that takes such rows had the name of a local of the kernel."""
+    prepared = Prepared("""
+CREATE STREAM s (b BIGINT ARRAY NOT NULL, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2' MICROSECOND);
+CREATE STREAM t (w BIGINT NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts - INTERVAL '5' MICROSECOND);
+CREATE VIEW v AS SELECT a, b FROM (SELECT ts AS at, ts AS a FROM t) AS l
+  ASOF JOIN (SELECT ts AS at, b FROM s) AS r USING (at);
+SELECT * FROM SESSION(TABLE v PARTITION BY b, DESCRIPTOR(a), INTERVAL '3' MICROSECOND);
+""")
+    prepared.give({"s": [([n % 3], n) for n in range(20)], "t": [(n, n + n % 4) for n in range(20)]}, (3,))
+    wanted = prepared.reference()
+    assert wanted.rows["result"]
+    with spread_out():
+        for workers in (1, 3):
+            got = prepared.native(Way(workers, 7, interpreted=True))
+            assert got == wanted, got.difference(wanted)

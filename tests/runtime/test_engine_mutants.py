@@ -527,8 +527,8 @@ MUTANTS = {
     ),
     "the second of two stages learns of the watermark from rows only": Mutant(
         "cq.codegen.stage",
-        'expr("rows > 0 and kind <= LATE"',
-        'expr("rows < 0 and kind <= LATE"',
+        'expr("taken > 0 and kind <= LATE"',
+        'expr("taken < 0 and kind <= LATE"',
         ("test_waiting.py",),
         "native-2-chain",
     ),
