@@ -24,8 +24,8 @@ SETTINGS: dict[str, str] = {
     "where an event waits only for earlier events that name the same rows, 'auto' the faster of the two by estimated "
     "cost; the rows are the same. Default: 'auto'. For comparison: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or "
     "partitions, 'nolock' does not and gives wrong rows",
-    "punctuation_interval": "maximum number of events per transaction batch; 'auto' tunes it at run time; the rows are "
-    "the same. Default: 500",
+    "punctuation_interval": "maximum number of events whose transactions run together; 'auto' tunes it at run time; "
+    "the rows are the same. Default: 500",
     "placement": "how transactions are assigned to workers: 'stealing' those of its own rows, then any; "
     "'shared_nothing' those of its own rows only; 'shared_everything' any; 'per_socket' those of its socket, then any; "
     "the rows are the same. Default: 'stealing'",
