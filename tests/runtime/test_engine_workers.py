@@ -23,8 +23,9 @@ STAGE = "cq.runtime.engine.stage"
 class Jobs:
     """A queue of jobs in place of `work_once`: one job done, or nothing to do."""
 
-    def __init__(self, worker, stage):
+    def __init__(self, worker, stage, yields=0):
         self.worker, self.stage = worker, stage
+        self.patience = {"SPINS": 0, "YIELDS": yields}
         self.scope = worker.worker_loop.__globals__
 
     def setup(self):
@@ -38,7 +39,7 @@ class Jobs:
             return 1
 
         self.scope["work_once"] = work_once
-        self.scope["SPINS"] = self.scope["YIELDS"] = 0
+        self.scope.update(self.patience)
         return shared
 
     def work(self, shared):
@@ -65,10 +66,10 @@ class Jobs:
         release(done)
 
 
-def run_jobs(worker, stage, runner, workers=1, count=1, **limits):
+def run_jobs(worker, stage, runner, workers=1, count=1, yields=0, **limits):
     original_work = worker.worker_loop.__globals__["work_once"]
     kept = {name: worker.worker_loop.__globals__[name] for name in ("SPINS", "YIELDS")}
-    jobs = Jobs(worker, stage)
+    jobs = Jobs(worker, stage, yields)
     try:
         return runner(jobs.setup, [jobs.feed(count), *[jobs.work] * workers], jobs.check, **limits)
     finally:
@@ -76,8 +77,66 @@ def run_jobs(worker, stage, runner, workers=1, count=1, **limits):
 
 
 def test_no_wakeup_is_lost():
-    assert run_jobs(original(WORKER), original(STAGE), explore, preemptions=2, delays=True).complete
-    run_jobs(original(WORKER), original(STAGE), wander, workers=2, count=3, runs=200, delays=True)
+    for yields in (0, 1):
+        jobs = original(WORKER), original(STAGE)
+        assert run_jobs(*jobs, explore, yields=yields, preemptions=2, delays=True).complete
+        run_jobs(*jobs, wander, workers=2, count=3, yields=yields, runs=200, delays=True)
+
+
+def wait_for_the_end(worker, stage, monkeypatch):
+    """One worker does all there is to do; the feeder waits until nothing is left."""
+    scope = worker.worker_loop.__globals__
+    monkeypatch.setitem(scope, "SPINS", 0)
+    monkeypatch.setitem(scope, "YIELDS", 0)
+
+    def setup():
+        engine, left = zalloc(stage.ENGINE_WORDS * 8), zalloc(8)
+        at_store(left, 1)
+
+        def work_once(*_):
+            if at_load(left) == 0:
+                return 0
+            at_store(left, 0)
+            return 1
+
+        monkeypatch.setitem(scope, "work_once", work_once)
+        monkeypatch.setitem(scope, "engine_idle", lambda _: int(at_load(left) == 0))
+        return engine, left
+
+    def feed(shared):
+        engine, _ = shared
+        seen = at_load(engine + stage.ENGINE_SIGNAL * 8)
+        while worker.engine_settled(engine) == 0:
+            seen = worker.feeder_wait(engine, seen, 0, 1)
+        at_store(engine + stage.ENGINE_STOP * 8, 1)
+        stage.wake_workers(engine, 1)
+
+    def check(shared, _):
+        engine, left = shared
+        assert at_load(left) == at_load(engine + stage.ENGINE_RESTS_HEARD * 8) == 0
+
+    return explore(setup, [feed, lambda shared: worker.worker_loop(shared[0], 0)], check, preemptions=3, delays=True)
+
+
+def test_a_feeder_that_waits_for_the_end_of_all_work_is_told_of_it(monkeypatch):
+    assert wait_for_the_end(original(WORKER), original(STAGE), monkeypatch).complete
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        pytest.param(
+            "    at_store(engine + ENGINE_RESTS_HEARD * 8, 1)\n    if engine_idle(engine) == 0:\n        return 0\n",
+            "    if engine_idle(engine) == 0:\n        at_store(engine + ENGINE_RESTS_HEARD * 8, 1)\n        return 0\n",
+            id="a feeder looks before it listens",
+        ),
+        pytest.param("                tell_of_rest(engine)\n", "", id="a worker rests without a word"),
+    ],
+)
+def test_a_planted_bug_in_the_wait_for_the_end_is_seen(good, bad, monkeypatch):
+    with pytest.raises(Failure):
+        wait_for_the_end(planted(WORKER, good, bad), original(STAGE), monkeypatch)
 
 
 def test_a_worker_that_was_woken_outlasts_its_patience_before_it_sleeps_again(monkeypatch):
@@ -138,11 +197,13 @@ def test_a_planted_bug_in_the_sleep_is_seen(module, good, bad):
         if "epoch = " in good:
             good += (
                 "            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:\n"
-                "                futex_wait(engine + ENGINE_EPOCH * 8, epoch, SLEEP_NS)\n"
+                "                tell_of_rest(engine)\n"
+                "                slept += rest(engine + ENGINE_EPOCH * 8, epoch, YIELDS, SLEEP_NS)\n"
             )
             bad += (
                 "            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:\n"
-                "                futex_wait(engine + ENGINE_EPOCH * 8, at_load(engine + ENGINE_EPOCH * 8), SLEEP_NS)\n"
+                "                epoch = at_load(engine + ENGINE_EPOCH * 8)\n"
+                "                slept += rest(engine + ENGINE_EPOCH * 8, epoch, YIELDS, SLEEP_NS)\n"
             )
         worker = planted(WORKER, good, bad)
     else:
@@ -271,7 +332,7 @@ def test_a_feeder_that_waits_is_told_of_every_result(monkeypatch):
         engine, sent = shared
         seen = at_load(engine + stage.ENGINE_SIGNAL * 8)
         while at_load(sent) < 2:
-            worker.feeder_wait(engine, seen, 1)
+            worker.feeder_wait(engine, seen, 0, 1)
             seen = at_load(engine + stage.ENGINE_SIGNAL * 8)
 
     assert explore(setup, [tell, send, feed], lambda *_: None, preemptions=3).complete
@@ -325,7 +386,7 @@ def test_a_feeder_that_waits_is_told_that_the_run_is_over():
     def feed(engine):
         seen = at_load(engine + stage.ENGINE_SIGNAL * 8)
         while at_load(engine + stage.ENGINE_OUTCOME * 8) == stage.RUNNING:
-            seen = worker.feeder_wait(engine, seen, 1)
+            seen = worker.feeder_wait(engine, seen, 0, 1)
 
     threads = [lambda engine: stage.conclude(engine, stage.FINISHED), feed]
     assert explore(

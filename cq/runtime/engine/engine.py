@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from cq.allowance import usable_cpus
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.containers.state import held_by_operator, save_slot
 from cq.runtime.engine import stage as s
@@ -61,7 +62,7 @@ from cq.runtime.layout.pipeline import Pipeline, Slot
 from cq.ways import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
-IDLE_SLICE_NS = 200_000  # the same while it waits for the workers to have nothing to do, which they do not announce
+YIELDS = 100  # of a core that no worker needs, before it sleeps: about 25 us
 INLINE_STEPS = 64  # threads=0: visits between two looks at the results
 GRACE_NS = 1_000_000_000  # how long an interrupted run may take for the rows in hand
 TICKET_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
@@ -160,6 +161,7 @@ class Engine:
         self._clocks: dict[int, SourceClock] = {}
         # workers do not keep the engine alive: one that nobody closed must stop them before its memory goes
         self._end = weakref.finalize(self, _end, self._host, self._plant, self._loans, self._threads, self._clocks)
+        self._yields = YIELDS if threads < usable_cpus() else 0
         for number in range(threads):
             self._threads.append(self._start(number))
 
@@ -234,7 +236,7 @@ class Engine:
         done: so what is admitted with it and what without does not depend on who was faster."""
         if not (self._settles or self._silent[source]):
             return True
-        if self._outcome() == s.RUNNING and not self._idle():
+        if self._outcome() == s.RUNNING and not self._all_done():
             return False
         self._settles = False
         return True
@@ -327,13 +329,13 @@ class Engine:
         """(sink, batch) of all results of the rows pushed so far, as far as they can be known; then nothing moves."""
         with self._host.active():
             while True:
-                seen, still = self._signal(), self.finished or self._idle()
+                seen, still = self._signal(), self.finished or self._all_done()
                 if self._advance():
                     continue
                 if still:
                     break
                 if not self._inline:
-                    self._rest(seen, IDLE_SLICE_NS)
+                    self._rest(seen)
             self._advance()
         return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
 
@@ -371,7 +373,7 @@ class Engine:
                 over = self.finished
                 moved = not over and self._feed(feed)
                 moved = self._advance() or moved
-                if not moved and feed.broken and not over and self._idle():
+                if not moved and feed.broken and not over and self._all_done():
                     over = not self._advance()
             for number, stash in enumerate(self._stashed):
                 while stash:
@@ -382,7 +384,7 @@ class Engine:
                     raise self._deciding(feed.broken)
                 return self.failure
             if not moved:
-                self._rest(seen, IDLE_SLICE_NS if feed.broken or any(self._silent) or self._settles else SLICE_NS)
+                self._rest(seen)
 
     def interrupt(self) -> None:
         """Somebody has asked the run to stop. Sources are expected to end; after GRACE_NS, rows that test many pairs
@@ -449,9 +451,9 @@ class Engine:
                 seen = self._signal()
                 if self._advance():
                     continue
-                if self._idle():
+                if self._all_done():
                     break
-                self._rest(seen, IDLE_SLICE_NS)
+                self._rest(seen)
             self._take_results()
             return take_snapshot(self._host, self._plant)
 
@@ -473,14 +475,18 @@ class Engine:
     def _signal(self) -> int:
         return self._host.word(self._plant.engine, s.ENGINE_SIGNAL)
 
-    def _rest(self, seen: int, slice_ns: int = SLICE_NS) -> None:
+    def _rest(self, seen: int) -> None:
         """A slice of waiting for the workers; the inline engine has nobody to wait for."""
         assert not self._inline, "the inline engine stands still: its feeder waits for something it must do itself"
-        self._host.function("feeder_wait")(self._plant.engine, seen, slice_ns)
+        self._host.function("feeder_wait")(self._plant.engine, seen, self._yields, SLICE_NS)
 
     def _idle(self) -> bool:
         """Whether all that was pushed is processed and sent."""
         return bool(self._host.function("engine_idle")(self._plant.engine))
+
+    def _all_done(self) -> bool:
+        """The same; if not, the signal moves when it may be."""
+        return bool(self._host.function("engine_settled")(self._plant.engine))
 
     @property
     def finished(self) -> bool:

@@ -97,6 +97,7 @@ ENGINE_EPOCH = _engine.line()  # futex of the workers: moves when there may be w
 ENGINE_WAITERS = _engine.line()  # workers about to sleep or asleep
 ENGINE_SIGNAL = _engine.line()  # futex of the feeder: moves when there may be results, room, or an outcome
 ENGINE_LISTENERS = _engine.line()
+ENGINE_RESTS_HEARD = _engine.word()  # 1: the feeder waits until nothing is left to do
 ENGINE_OUTCOME = _engine.line()  # RUNNING, FINISHED, or the failure item that came through
 ENGINE_STAGES = _engine.word()
 ENGINE_STAGE_TABLE = _engine.word()  # -> addresses
@@ -223,6 +224,13 @@ def signal_feeder(engine: int) -> None:
     at_add(engine + ENGINE_SIGNAL * 8, 1)
     if at_load(engine + ENGINE_LISTENERS * 8) > 0:
         futex_wake(engine + ENGINE_SIGNAL * 8, 1)
+
+
+@native("void(i64)")
+def tell_of_rest(engine: int) -> None:
+    """The feeder, if it waits until nothing is left to do, asks again."""
+    if at_load(engine + ENGINE_RESTS_HEARD * 8) == 1:
+        signal_feeder(engine)
 
 
 @native("void(i64, i64)")

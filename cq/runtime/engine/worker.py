@@ -5,9 +5,11 @@ How a stage is served is the affair of its way (cq/runtime/engine/ways/).
 
 Roles     any number of workers; one at a time in admission.
 Shared    EPOCH  moved by whoever has made work.  WAITERS  workers that sleep or are about to.  SIGNAL, LISTENERS  the
-          same for the feeder.  ADMISSION_BUSY (try-lock).
+          same for the feeder; RESTS_HEARD while it waits for the end of all work.  ADMISSION_BUSY (try-lock).
 I1        a worker goes to sleep only when a look at everything after it had announced itself found nothing.
                                                                        tests: test_no_wakeup_is_lost
+I2        a feeder that waits for the end of all work is signalled after the last of it.
+                                                  tests: test_a_feeder_that_waits_for_the_end_of_all_work_is_told_of_it
 Progress  a worker waits only in the futex, when nothing is left to do, and for whoever makes work; the feeder only for
           results or room.
 Order     sleep: EPOCH is loaded, WAITERS raised (seq_cst), then everything is looked at again, then the futex compares
@@ -17,6 +19,9 @@ Order     sleep: EPOCH is loaded, WAITERS raised (seq_cst), then everything is l
           sources are plain and touched in between, so what a worker needs of them it loads before the store.
                                                                 tests: test_what_a_worker_learns_of_sources_*
           The feeder listens: LISTENERS is raised, then SIGNAL compared; the futex compares it once more.
+          The feeder waits for the end of all work: SIGNAL is loaded, RESTS_HEARD stored, then everything is looked at.
+          A worker that finds nothing more to do loads RESTS_HEARD after its last work: either the feeder has seen that
+          work done, or SIGNAL moves after it was loaded.
 Source    Prasaad et al. (2018), section 6, for the choice of the stage: cq/runtime/engine/schedule.py.
 """
 
@@ -44,6 +49,7 @@ from cq.runtime.engine.stage import (
     ENGINE_HEURISTIC,
     ENGINE_LISTENERS,
     ENGINE_OUTCOME,
+    ENGINE_RESTS_HEARD,
     ENGINE_SIGNAL,
     ENGINE_STAGE_TABLE,
     ENGINE_STAGES,
@@ -58,6 +64,7 @@ from cq.runtime.engine.stage import (
     STAGE_SERVE,
     call_feeder,
     signal_feeder,
+    tell_of_rest,
     wake_workers,
 )
 from cq.runtime.flow.admission import admit
@@ -76,7 +83,7 @@ from cq.runtime.queues.ring import ring_size
 FEW_BATCHES = 1  # of PENDING_BATCHES that wait: the feeder is then just in time for record batches of usual size
 TICKETS_AHEAD = 4  # a worker, when there are several: with fewer they run dry while one of them admits
 SPINS = 100  # about 5 us of `pause`, less than a sleep and a wake-up cost
-YIELDS = 10  # then others that are ready may have the processor, before this one sleeps
+YIELDS = 400  # about 100 us, what a wake-up costs in a virtual machine: others that are ready have the processor
 SLEEP_NS = 100_000_000  # a safety net: every wake-up is sent
 
 
@@ -165,6 +172,17 @@ def run_inline(engine: int, steps: int) -> int:
     return done
 
 
+@native("i64(i64, i64, i64, i64)")
+def rest(word: int, seen: int, yields: int, timeout_ns: int) -> int:
+    """1 after a sleep, 0 when the word, a futex, differed from `seen` before so many yields were over."""
+    for _ in range(yields):
+        if at_load(word) != seen:
+            return 0
+        sched_yield()
+    futex_wait(word, seen, timeout_ns)
+    return 1
+
+
 @native("i64(i64, i64)", export=True)
 def worker_loop(engine: int, worker: int) -> int:
     """A worker's life, until ENGINE_STOP; returns how often it slept."""
@@ -176,26 +194,22 @@ def worker_loop(engine: int, worker: int) -> int:
         elif idle < SPINS:
             idle += 1
             pause()
-        elif idle < SPINS + YIELDS:
-            idle += 1
-            sched_yield()
         else:
             epoch = at_load(engine + ENGINE_EPOCH * 8)
             at_add(engine + ENGINE_WAITERS * 8, 1)
             if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:
-                futex_wait(engine + ENGINE_EPOCH * 8, epoch, SLEEP_NS)
-                slept += 1
+                tell_of_rest(engine)
+                slept += rest(engine + ENGINE_EPOCH * 8, epoch, YIELDS, SLEEP_NS)
             at_add(engine + ENGINE_WAITERS * 8, -1)
             idle = 0  # as patient as before: what is left to others (parts.py) is this worker's only after some visits
     return slept
 
 
-@native("i64(i64, i64, i64)", export=True)
-def feeder_wait(engine: int, seen: int, timeout_ns: int) -> int:
+@native("i64(i64, i64, i64, i64)", export=True)
+def feeder_wait(engine: int, seen: int, yields: int, timeout_ns: int) -> int:
     """The signal's value, after it differs from `seen` or the time is over. For the feeder, in slices."""
     at_add(engine + ENGINE_LISTENERS * 8, 1)
-    if at_load(engine + ENGINE_SIGNAL * 8) == seen:
-        futex_wait(engine + ENGINE_SIGNAL * 8, seen, timeout_ns)
+    rest(engine + ENGINE_SIGNAL * 8, seen, yields, timeout_ns)
     at_add(engine + ENGINE_LISTENERS * 8, -1)
     return at_load(engine + ENGINE_SIGNAL * 8)
 
@@ -209,4 +223,14 @@ def engine_idle(engine: int) -> int:
         stage = ld_i64(ld_i64(engine, ENGINE_STAGE_TABLE), number)
         if call1(ld_i64(stage, STAGE_IDLE), stage) == 0:
             return 0
+    return 1
+
+
+@native("i64(i64)", export=True)
+def engine_settled(engine: int) -> int:
+    """As `engine_idle`; while it is not, the feeder is signalled as often as a worker runs out of work."""
+    at_store(engine + ENGINE_RESTS_HEARD * 8, 1)
+    if engine_idle(engine) == 0:
+        return 0
+    at_store(engine + ENGINE_RESTS_HEARD * 8, 0)
     return 1
