@@ -128,7 +128,8 @@ def test_a_feeder_that_waits_for_the_end_of_all_work_is_told_of_it(monkeypatch):
     [
         pytest.param(
             "    at_store(engine + ENGINE_RESTS_HEARD * 8, 1)\n    if engine_idle(engine) == 0:\n        return 0\n",
-            "    if engine_idle(engine) == 0:\n        at_store(engine + ENGINE_RESTS_HEARD * 8, 1)\n        return 0\n",
+            "    if engine_idle(engine) == 0:\n"
+            "        at_store(engine + ENGINE_RESTS_HEARD * 8, 1)\n        return 0\n",
             id="a feeder looks before it listens",
         ),
         pytest.param("                tell_of_rest(engine)\n", "", id="a worker rests without a word"),
