@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from benchmarks import report
 from benchmarks.measure import run_race
@@ -103,11 +106,14 @@ def breakdown(now: Circumstances) -> Record:
 def latency(now: Circumstances) -> Record:
     """From handing over the events of a punctuation to the last of their results: percentiles of each round."""
     tickets = max(2, int(TICKETS * now.share))
-    found = []
+    found, bare = [], []
     for name in EVENTS:
         made = Application(name, INTERVAL * tickets)
         runners = [(s, w, made.runner(s, w)) for s in ("serial", "chains", "lock", "pat") for w in now.workers]
-        rounds = [[percentiles(runner.latencies(INTERVAL)) for _, _, runner in runners] for _ in range(now.rounds)]
+        rounds = []
+        for _ in range(now.rounds):
+            bare.append(percentiles(undisturbed(tickets)))
+            rounds.append([percentiles(runner.latencies(INTERVAL)) for _, _, runner in runners])
         for (scheme, workers, _), taken in zip(runners, zip(*rounds, strict=True), strict=True):
             p50, p99 = zip(*taken, strict=True)
             found.append(
@@ -116,7 +122,18 @@ def latency(now: Circumstances) -> Record:
                     "p50_us": p50, "p99_us": p99,
                 }
             )  # fmt: skip
-    return {"interval": INTERVAL, "runs": found}
+    p50, p99 = zip(*bare, strict=True)
+    return {"interval": INTERVAL, "runs": found, "bare": {"p50_us": p50, "p99_us": p99}}
+
+
+def undisturbed(times: int) -> list[float]:
+    """Microseconds of each of so many sums of square roots, which wait for nobody: what the machine does to a thread."""
+    values, found = np.arange(200_000.0), []
+    for _ in range(times):
+        begun = time.perf_counter()
+        np.sqrt(values).sum()
+        found.append((time.perf_counter() - begun) * 1e6)
+    return found
 
 
 SHARED = {"partitions": 8}

@@ -20,6 +20,9 @@ from cq.codegen.writer import Writer, expr
 from cq.entries import enter
 from cq.errors import NOWHERE, compile_error
 from cq.lang.expressions import Expr, can_fail
+from cq.planner.physical.branches import sees, turns
+from cq.planner.physical.stages import Stage
+from cq.planner.physical.transactions import transactions_of
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import sources_of
@@ -32,52 +35,90 @@ from cq.runtime.layout.words import Word
 
 @dataclass(slots=True)
 class StageDraft:
-    """A stage while it is written: the plan, who reads whom, the state's layout, the constants."""
+    """A stage while it is written: what is planned, and what has been made of it so far.
 
-    plan: LogicalPlan
+    passes_watermarks: its rows carry their watermarks to the next stage.
+    uses_step_bytes: some expression of it takes bytes that live for one step.
+    due: words of closing times that depend on data: rows ask before they go on.
+    columns: port -> column of the plan -> place in its batch.
+    """
+
+    planned: Stage
     ports: tuple[PortSpec, ...]
-    lanes: bool  # the kernel runs as one lane of several: rows by selection, positions on outputs
-    final: bool  # the ports are sinks
-    waits: bool  # rows can arrive before the watermark reaches their time
-    collects: bool = False  # its windows' panes were filled by several workers
-    mixed: bool = False  # one function takes the rows of all inputs, also of segments that have rows of several
-    shares: bool = False  # its lanes have rows of several inputs (cq/runtime/flow/shares.py)
-    by_key: bool = False  # a worker may take only the rows of a ticket that have its part's keys: those of a selection
-    chained: frozenset[int] = frozenset()  # ids of operators whose transactions are evaluated before the kernel
-    asks: bool = False  # whether these ask for rows one by one, and are not linked in chains
+    passes_watermarks: bool
+    uses_step_bytes: bool
+    due: tuple[DueWord, ...] = ()  # none of the state is laid out yet
+    columns: dict[int, dict[int, int]] = field(default_factory=dict)
     writer: Writer = field(default_factory=Writer)
     constants: Constants = field(default_factory=Constants)
     sites: Sites = field(default_factory=Sites)
     slots: list[Slot] = field(default_factory=list)
     grids: list[Grid] = field(default_factory=list)
-    due: list[DueWord] = field(default_factory=list)  # closing times that depend on data: rows ask before they go on
-    sees: dict[int, frozenset[int]] = field(default_factory=dict)  # where there are branches: whose rows a node sees
-    prefix: set[int] = field(default_factory=set)  # which of them run in several branches, where rows are counted
-    turns: dict[int, int] = field(default_factory=dict)  # and how often a row of a node comes to operators of branches
-    passes_watermarks: bool = False  # its rows carry their watermarks to the next stage
-    instants: bool = False  # rows that an earlier stage made at instants come to it
     closers: list[Closer] = field(default_factory=list)
     groups: list[Groups | Met] = field(default_factory=list)
-    watermark: int | None = None
-    uses_step_bytes: bool = False
-    columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
+    watermark: int | None = None  # the word of the watermark last served: nobody has asked for it
+    counters: dict[int, Counter] = field(default_factory=dict)  # of operators, by id; none where rows are not counted
+    prefix: set[int] = field(default_factory=set)  # those of them that run in several branches
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
-    _next_word: int = abi.STATE_FIRST_FREE
-    _slot_of: dict[tuple[int, str], Slot] = field(default_factory=dict)
-    gathered: dict[int, LogicalNode] = field(default_factory=dict)  # cq/codegen/gather.py; by id, plan order
-    order: dict[int, int] = field(default_factory=dict)
-    counters: dict[int, Counter] = field(default_factory=dict)  # of operators, where their rows are counted; by id
+    order: dict[int, int] = field(init=False)  # of operators in the plan, by id
     readers: dict[int, list[tuple[LogicalNode, int]]] = field(default_factory=dict)
     outputs: dict[int, list[int]] = field(default_factory=dict)
+    gathered: dict[int, LogicalNode] = field(init=False)  # cq/codegen/gather.py; by id, plan order
+    chained: frozenset[int] = field(init=False)  # ids of operators whose transactions are evaluated before the kernel
+    sees: dict[int, frozenset[int]] = field(init=False)  # where there are branches: whose rows a node sees
+    turns: dict[int, int] = field(init=False)  # and how often a row of a node comes to operators of branches
+    _next_word: int = abi.STATE_FIRST_FREE
+    _slot_of: dict[tuple[int, str], Slot] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        nodes = self.plan.nodes()
+        nodes, planned = self.plan.nodes(), self.planned
         self.order = {id(n): i for i, n in enumerate(nodes)}
         for node in nodes:
             for port, source in enumerate(node.inputs):
                 self.readers.setdefault(id(source), []).append((node, port))
         for number, output in enumerate(self.plan.outputs):
             self.outputs.setdefault(id(output.node), []).append(number)
+        self.gathered = {id(n): n for n in planned.gathered}
+        self.chained = frozenset(id(n) for n in transactions_of(self.plan) if planned.way.traits.together)
+        branched = len(planned.branches) > 1
+        self.sees = sees(self.plan, planned.branches) if branched else {}
+        self.turns = turns(self.plan) if branched else {}
+        for port, leaf in enumerate(planned.leaves):
+            if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
+                self.columns[port] = {c: c for c in range(len(leaf.schema))}
+
+    @property
+    def plan(self) -> LogicalPlan:
+        return self.planned.plan
+
+    @property
+    def lanes(self) -> bool:
+        """Whether the kernel runs as one lane of several: rows by selection, positions on outputs."""
+        return self.planned.way.traits.lanes
+
+    @property
+    def by_key(self) -> bool:
+        """Whether a worker may take only the rows of a ticket that have its part's keys: those of a selection."""
+        return self.planned.by_key is not None
+
+    @property
+    def asks(self) -> bool:
+        """Whether its chained transactions ask for rows one by one, and are not linked in chains."""
+        return bool(self.chained) and self.planned.way.traits.asks
+
+    @property
+    def shares(self) -> bool:
+        """Whether its lanes have rows of several inputs (cq/runtime/flow/shares.py)."""
+        return self.lanes and len(self.planned.leaves) > 1
+
+    @property
+    def mixed(self) -> bool:
+        """Whether one function takes the rows of all inputs, also of segments that have rows of several: the tickets of
+        two sources as they were cut, by one worker at a time or in lanes."""
+        leaves, way = self.planned.leaves, self.planned.way.traits
+        apart = way.hands_over or way.together or self.planned.collects
+        cut = len(leaves) == 2 and all(leaf.source is not None for leaf in leaves) and not apart
+        return cut and (self.shares or bool(self.due))
 
     def slot(self, node: LogicalNode, name: str, make: Callable[[int], Slot]) -> Slot:
         """The described state word `name` of a node, made at first asking."""
@@ -203,7 +244,7 @@ def _rows_made(stage: StageDraft, instant: ast.expr) -> None:
     code, at_end = stage.writer.code, isinstance(instant, ast.Constant)
     if stage.passes_watermarks:
         code("watermark = W", W=instant if at_end else expr("I - 1", I=instant))
-    if not stage.final:
+    if not stage.planned.final:
         code("cause = C", C=abi.CAUSE_END if at_end else expr("I + BASE", I=instant, BASE=abi.CAUSE_INSTANT))
 
 
@@ -478,7 +519,7 @@ def function(
                 stage.writer.preset(value.id)
         scope = Scope(stage.writer, stage.constants, stage.sites, fail, in_lanes=stage.lanes)
         numbers = sorted(set().union(*(reachable_ports(stage, n) for n in (node, *others))))
-        carried = (stage.lanes, stage.passes_watermarks, not stage.final)
+        carried = (stage.lanes, stage.passes_watermarks, not stage.planned.final)
         ports = {n: Port(n, stage.ports[n], scope, *carried) for n in numbers}
         flow = Flow(stage, scope, ports, event.serial, event.position, event.late, event.roomy)
         for port in ports.values():

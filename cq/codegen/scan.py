@@ -233,7 +233,7 @@ def _begin_row(flow: Flow) -> None:
 def _say_cause(flow: Flow, node: LogicalNode, port: int) -> None:
     """What has caused the row, where a later stage is told."""
     writer = flow.writer
-    if not flow.stage.final:
+    if not flow.stage.planned.final:
         causes = expr("ld_i64(batch, W)", W=abi.BATCH_CAUSES)
         if node.source is None:
             writer.code("cause = ld_i64(C, i)", C=writer.hoist(causes, "causes"))
@@ -243,7 +243,7 @@ def _say_cause(flow: Flow, node: LogicalNode, port: int) -> None:
 
 def _segment_late(stage: StageDraft, kind: str) -> None:
     """While late rows are taken: what was emitted so far is a segment of this kind for the next stage."""
-    if stage.final or stage.lanes:
+    if stage.planned.final or stage.lanes:
         return
     with stage.writer.if_(expr("late != 0")):
         stage.writer.code(f"port_segment(out, 0, {kind}, 0)")
@@ -264,9 +264,9 @@ def due_words(stage: StageDraft, inputs: Sequence[LogicalNode]) -> list[DueWord]
     """
     nodes = {id(n): n for i in inputs for at in reachable(stage, i) for n in (at, *_readers(stage, at))}
     nodes |= {id(n): n for n in stage.plan.nodes() if any(t is not None and t.waited_for for t in n.waits_on)}
-    kept = [(n, port) for n in nodes.values() for port in waiting_ports(n, stage.waits)]
+    kept = [(n, port) for n in nodes.values() for port in waiting_ports(n, stage.planned.waits)]
     waiting = [due_word(slot_of(stage, n, port)) for n, port in kept]
-    asked = {**DUE_BY_DATA, **(DUE_ON_GRID if stage.instants else {})}
+    asked = {**DUE_BY_DATA, **(DUE_ON_GRID if stage.planned.instants else {})}
     return [*waiting, *(due for n in stage.plan.nodes() if n.operator in asked for due in asked[n.operator](stage, n))]
 
 

@@ -30,10 +30,9 @@ from cq.codegen.state.gathered import gathers
 from cq.codegen.telling import write_lanes
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk
-from cq.planner.physical.branches import Branch, sees, turns
+from cq.planner.physical.branches import Branch
 from cq.planner.physical.classify import stateless_prefix
 from cq.planner.physical.stages import Stage
-from cq.planner.physical.transactions import transactions_of
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.user_calls import aggregate_calls, user_folds
@@ -66,8 +65,8 @@ def write_stage(
     planned: Stage,
     globals_: Iterable[str],
     contents: Mapping[str, str],
-    passes_watermarks: bool = False,
-    counting: bool = False,
+    passes_watermarks: bool,
+    counting: bool,
 ) -> WrittenStage:
     """A stage of the physical plan.
 
@@ -77,15 +76,13 @@ def write_stage(
     plan = planned.plan
     fills = planned.way.traits.hands_over
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
-    stage = _begun(planned, ports)
-    stage.passes_watermarks = passes_watermarks
+    stage = StageDraft(planned, ports, passes_watermarks, _uses_step_bytes(plan))
+    _write_failed(stage)
     inputs = planned.leaves
-    stage.due = due_words(stage, inputs)
+    stage.due = tuple(due_words(stage, inputs))
     computed = computed_times(stage, inputs)
     if counting:
         stage.count_rows(stateless_prefix(plan))
-    stage.shares = stage.lanes and len(inputs) > 1
-    stage.mixed = (stage.shares or bool(stage.due)) and _takes_mixed(planned, inputs)
     loops = {} if planned.collects else _write_row_loops(stage, inputs, planned.branches)
     if not fills:
         _write_closers(stage)
@@ -120,32 +117,6 @@ def write_stage(
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.mixed, stage.columns)
-
-
-def _takes_mixed(planned: Stage, inputs: Sequence[LogicalNode]) -> bool:
-    """Whether it takes the tickets of two sources as they were cut, one worker at a time or in lanes."""
-    way = planned.way.traits
-    apart = way.hands_over or way.together or planned.collects
-    return len(inputs) == 2 and all(leaf.source is not None for leaf in inputs) and not apart
-
-
-def _begun(planned: Stage, ports: tuple[PortSpec, ...]) -> StageDraft:
-    """What the functions of a stage share, before any but the one that notes failures."""
-    stage = StageDraft(planned.plan, ports, planned.way.traits.lanes, planned.final, planned.waits, planned.collects)
-    stage.by_key = planned.by_key is not None
-    stage.uses_step_bytes = _uses_step_bytes(planned.plan)
-    stage.gathered = {id(n): n for n in planned.gathered}
-    if planned.way.traits.together:
-        stage.chained = frozenset(id(n) for n in transactions_of(planned.plan))
-        stage.asks = planned.way.traits.asks
-    for port, leaf in enumerate(planned.leaves):
-        if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
-            stage.columns[port] = {c: c for c in range(len(leaf.schema))}
-    if len(planned.branches) > 1:
-        stage.sees, stage.turns = sees(planned.plan, planned.branches), turns(planned.plan)
-    _write_failed(stage)
-    stage.instants = planned.instants
-    return stage
 
 
 def _told_apart(stage: StageDraft, planned: Stage, inputs: tuple[LogicalNode, ...]) -> tuple[Lanes | None, str]:
@@ -364,7 +335,7 @@ def _write_rows_step(stage: StageDraft, row_loops: Mapping[int, str]) -> None:
 
 def _pass_failure(stage: StageDraft) -> None:
     """The next stage sees what came before the failure, and what the watermark had reached by then."""
-    if not stage.final and not stage.lanes:
+    if not stage.planned.final and not stage.lanes:
         stage.writer.code("port_failed(out, kind, state, batch)")
 
 
@@ -381,7 +352,7 @@ def _pass_last_watermark(stage: StageDraft) -> None:
 
 def _pass_segment(stage: StageDraft, watermark: ast.expr) -> None:
     """The next stage sees this segment over the rows just emitted. Those of lanes get theirs when they are merged."""
-    if stage.final or stage.lanes:
+    if stage.planned.final or stage.lanes:
         return
     with stage.writer.if_(expr("port_segment(out, 0, kind, W) == 0", W=watermark)):
         stage.writer.code(

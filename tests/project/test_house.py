@@ -95,6 +95,16 @@ def test_files_that_share_memory_say_what_orders_it() -> None:
     assert not silent
 
 
+def test_every_invariant_names_a_test() -> None:
+    """An item of a header that begins with I and its number; that there are such tests, another test demands."""
+    untested = []
+    for path in MODULES:
+        header = ast.get_docstring(ast.parse(path.read_bytes())) or ""
+        items = re.findall(r"^(I\d+) {2,}(.*?)(?=^[A-Z][a-z0-9]* {2,}|\Z)", header, re.MULTILINE | re.DOTALL)
+        untested += [f"{path.relative_to(ROOT)}: {number}" for number, told in items if not re.search(r"\btest_\w+", told)]
+    assert not untested
+
+
 def _number(value: ast.expr) -> int | None:
     """The number an expression writes by hand, or adds to another constant."""
     match value:

@@ -68,7 +68,7 @@ def finish_aggregate(stage: StageDraft, node: LogicalNode) -> None:
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
     with function(stage, f"finish_{slot.offset}", FINISHER_ARGUMENTS, node, event) as flow:
         state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
-        if stage.collects:
+        if stage.planned.collects:
             fold(flow, layout, state, may_share_groups)
         _emit(flow, node, layout, state, cursor)
 
@@ -85,7 +85,7 @@ def _emit(flow: Flow, node: Aggregate, layout: GroupLayout, state: str, cursor: 
         flow.no_memory("groups")
     table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
     first = writer.let(expr("ld_i64(state, W)", W=cursor.offset), "from_")
-    groups = groups_in_order(flow, state, table, first, flow.stage.collects)
+    groups = groups_in_order(flow, state, table, first, flow.stage.planned.collects)
     count = groups.count
     if not node.keys:
         with scope.when(expr("N == 0 and F == 0", N=count, F=first)):

@@ -83,7 +83,7 @@ def consume_frames(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         _take(flow, row, node)
         return
     with flow.on_time(node):
-        if flow.stage.waits:
+        if flow.stage.planned.waits:
             when_due(flow, node, 0, row, partial(_take, node=node))
         else:
             _take(flow, row, node)
@@ -93,7 +93,7 @@ def consume_frames(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 def close_frames(stage: StageDraft, node: LogicalNode) -> None:
     """With a delay: a function that takes the rows the watermark has reached; and one of those that leave at a time."""
     assert isinstance(node, Frames)
-    if node.order is not None and stage.waits:
+    if node.order is not None and stage.planned.waits:
         released = ast.Name("arrival", ast.Load())
         close_buffer(stage, node, 0, partial(_take, node=node, serial=released))
     if node.behind_us is not None:

@@ -98,7 +98,7 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         _take(flow, row, node)
         return
     with flow.on_time(node):
-        if flow.stage.waits:
+        if flow.stage.planned.waits:
             when_due(flow, node, 0, row, partial(_take, node=node))
         else:
             _take(flow, row, node)
@@ -108,7 +108,7 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 def close_over(stage: StageDraft, node: LogicalNode) -> None:
     """With a delay: a function that takes the rows the watermark has reached."""
     assert isinstance(node, Over)
-    if node.order is not None and stage.waits:
+    if node.order is not None and stage.planned.waits:
         close_buffer(stage, node, 0, partial(_take, node=node))
 
 

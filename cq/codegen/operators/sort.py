@@ -132,7 +132,7 @@ def sort_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     the rows of several workers takes none of its own.
     """
     assert isinstance(node, Sort)
-    if not node.times or stage.collects or (node.on_grid and not stage.instants):
+    if not node.times or stage.planned.collects or (node.on_grid and not stage.planned.instants):
         return ()
     return (_due(stage, node),)
 

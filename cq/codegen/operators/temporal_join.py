@@ -23,7 +23,7 @@ def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) ->
     with flow.on_time(node):
         if port != LEFT:
             replace_version(flow, node, row)
-        elif flow.stage.waits:
+        elif flow.stage.planned.waits:
             when_due(flow, node, LEFT, row, partial(_look_up, node=node))
         else:
             _look_up(flow, row, node)
@@ -33,7 +33,7 @@ def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) ->
 def close_temporal_join(stage: StageDraft, node: LogicalNode) -> None:
     """With a delay: a function that looks up for the left rows the watermark has reached."""
     assert isinstance(node, TemporalJoin)
-    if stage.waits:
+    if stage.planned.waits:
         close_buffer(stage, node, LEFT, partial(_look_up, node=node))
 
 

@@ -191,7 +191,7 @@ def close_window(stage: StageDraft, node: LogicalNode) -> None:
         if node.window.kind is WindowKind.CUMULATE:
             _close_growing(flow, node, layout, state)
             return
-        if stage.collects:
+        if stage.planned.collects:
             fold(flow, layout, state, may_share_groups)
         if node.window.kind is WindowKind.ATTACHED:
             _close_attached(flow, node, layout, state)
@@ -408,7 +408,7 @@ def _emit_groups(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: 
                 writer.code("st_i64(P, W, G)", P=state, W=panes.PANES_CURSOR, G=group)
                 flow.leave(ast.Constant(abi.MORE))
 
-    groups = groups_in_order(flow, state, table, cursor, flow.stage.collects and node.closes_one_pane)
+    groups = groups_in_order(flow, state, table, cursor, flow.stage.planned.collects and node.closes_one_pane)
     _each_group(flow, node, layout, groups, ast.Name(cursor, ast.Load()), stop_when_full)
 
 

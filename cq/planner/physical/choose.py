@@ -222,8 +222,8 @@ class _Choice:
         gathers = gathered(plan, self.waits) if plan is self.plan else ()
         return Stage(
             name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits,
-            branches=branches, lanes=lanes, gathered=gathers, final=final, collects=collects,
-            sharing=self.sharing if way.traits.together else None,
+            branches=branches, lanes=lanes, by_key=None, complete=(), gathered=gathers, final=final, collects=collects,
+            instants=False, sharing=self.sharing if way.traits.together else None,
         )  # fmt: skip
 
     # -- groups filled by every worker --------------------------------------------------------------------------------

@@ -44,15 +44,15 @@ class Stage:
     reason: str
     cost_ns: int
     waits: bool
-    branches: tuple[Branch, ...] = ()
-    lanes: int = 0
-    complete: tuple[SourceDef, ...] = ()
-    gathered: tuple[LogicalNode, ...] = ()
-    final: bool = True
-    collects: bool = False
-    instants: bool = False
-    by_key: Branch | None = None
-    sharing: Sharing | None = None
+    branches: tuple[Branch, ...]
+    lanes: int
+    complete: tuple[SourceDef, ...]
+    gathered: tuple[LogicalNode, ...]
+    final: bool
+    collects: bool
+    instants: bool
+    by_key: Branch | None
+    sharing: Sharing | None
 
     @property
     def told_apart(self) -> tuple[Branch, ...]:

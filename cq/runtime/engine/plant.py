@@ -95,10 +95,10 @@ class Plant:
 class Carried(NamedTuple):
     """What parcels carry for each row beside its columns, or for all of them."""
 
-    segments: bool = False
-    positions: bool = False
-    watermarks: bool = False
-    causes: bool = False
+    segments: bool
+    positions: bool
+    watermarks: bool
+    causes: bool
 
 
 def new_depot(host: Host, port: PortSpec, limit: int, capacity: int, carried: Carried) -> int:
