@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from cq.codegen.flow import Flow
 from cq.codegen.matching import assign_all
 from cq.codegen.values import Row, Scope, Val, kept_parts, null_of, value_words
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
+from cq.lang.expressions import Call, Column, Expr, Literal, conjuncts
+from cq.lang.functions import Scalar
 from cq.lang.types import BIGINT, VARCHAR, DataType
-from cq.planner.operators import Trigger
-from cq.records import dataclass
+from cq.planner.operators import Filter, Trigger
+from cq.planner.plan.transactions import Emit, Step, every, turns_of_emits
+from cq.records import dataclass, replace
 from cq.runtime.layout.abi import ErrorCode
 
 WORDS_A_VALUE = 3  # of one in memory: whether it is NULL, then its parts, of a text the address and the length
@@ -96,24 +99,65 @@ def kept_value(at: ast.expr, word: int, type_: DataType) -> Val:
     return Val(type_, tuple(kept_parts(at, word + 1, type_)), expr("ld_i64(A, W) != 0", A=at, W=word))
 
 
-def made_of(outcome: str, number: int, emitted: Sequence[Emitted], reason: Val) -> list[Made]:
-    """What the program of this number may have made, in order. A rejection, with its reason, comes in the place of the
-    first row: of an event that is rejected none is emitted.
+def rows_of_steps(scope: Scope, steps: Sequence[Step], first: int) -> tuple[list[int], list[Emitted]]:
+    """The rows that the steps may emit, and which of them each step does that emits one, in the order of `every`."""
+    turns, most = turns_of_emits(steps)
+    emits = [s.values for s in every(steps) if isinstance(s, Emit)]
+    made = []
+    for row in range(most):
+        there = ast.Name(scope.writer.let(ast.Constant(False), "emitted"), ast.Load())
+        columns = zip(*(e for e, turn in zip(emits, turns, strict=True) if turn == row), strict=True)
+        values = tuple(scope.variables(c[0].type, any(v.nullable for v in c), "output") for c in columns)
+        made.append(Emitted(there, first, values))
+    return turns, made
+
+
+def as_held(row: Emitted, values: Sequence[Val]) -> list[Val]:
+    """The values as the row holds them: whose type says that they are never NULL, without asking."""
+    return [replace(v, null=None) if to.null is None else v for v, to in zip(values, row.values, strict=True)]
+
+
+def relations_read(flow: Flow, node: Trigger) -> Collection[int]:
+    """The kinds of rows of a trigger, by their numbers, that somebody reads."""
+    readers = [reader for reader, _ in flow.stage.readers.get(id(node), ())]
+    found = [_relation(r.predicate, node.width) if isinstance(r, Filter) else None for r in readers]
+    if id(node) in flow.stage.outputs or None in found:
+        return range(2 * len(node.programs))
+    return {number for number in found if number is not None}
+
+
+def _relation(predicate: Expr, which: int) -> int | None:
+    """The only kind of rows, of the column that tells it, of which the condition can be TRUE; None where it is not
+    plain that there is one."""
+    for condition in conjuncts(predicate):
+        match condition:
+            case Call(function=Scalar(name="="), args=(Column(index=at), Literal(value=int(number)))) if at == which:
+                return number
+    return None
+
+
+def made_of(outcome: str, number: int, emitted: Sequence[Emitted], reason: Val, read: Collection[int]) -> list[Made]:
+    """What the program of this number may have made of the kinds that are read, in order. A rejection, with its reason,
+    comes in the place of the first row: of an event that is rejected none is emitted.
     """
+    own, refused = 2 * number, 2 * number + 1
     accepted = expr("O == DONE", O=outcome, DONE=ACCEPTED)
     rejected = expr("O == BAD", O=outcome, BAD=REJECTED)
-    made = []
-    for turn, m in enumerate(emitted or [Emitted(ast.Constant(False), 0, ())]):
-        if turn > 0:
-            there = expr("A and B", A=accepted, B=m.there)
-            made.append(Made(there, ast.Constant(2 * number), null_of(VARCHAR), m.first, m.values))
-            continue
-        values = [Val(v.type, v.parts, expr("R or N", R=rejected, N=v.null or ast.Constant(False))) for v in m.values]
-        there = expr("R or A and B", R=rejected, A=accepted, B=m.there)
-        which = expr("pick(R, BAD, GOOD)", R=rejected, BAD=2 * number + 1, GOOD=2 * number)
-        told = Val(VARCHAR, reason.parts, expr("not R or N", R=rejected, N=reason.null or ast.Constant(False)))
-        made.append(Made(there, which, told, m.first, tuple(values)))
-    return made
+    rows = [
+        Made(expr("A and B", A=accepted, B=m.there), ast.Constant(own), null_of(VARCHAR), m.first, m.values)
+        for m in emitted
+        if own in read
+    ]
+    if refused not in read:
+        return rows
+    if not rows:
+        return [Made(rejected, ast.Constant(refused), reason, 0, ())]
+    first, *more = rows
+    values = [Val(v.type, v.parts, expr("R or N", R=rejected, N=v.null or ast.Constant(False))) for v in first.values]
+    there = expr("R or T", R=rejected, T=first.there)
+    which = expr("pick(R, BAD, GOOD)", R=rejected, BAD=refused, GOOD=own)
+    told = Val(VARCHAR, reason.parts, expr("not R or N", R=rejected, N=reason.null or ast.Constant(False)))
+    return [Made(there, which, told, first.first, tuple(values)), *more]
 
 
 def made_of_records(node: Trigger, number: int, outcome: str, head: ast.expr, reason: Val, scope: Scope) -> list[Made]:

@@ -36,6 +36,7 @@ from cq.codegen.made import (
     kept_value,
     made_of,
     made_of_records,
+    relations_read,
 )
 from cq.codegen.matching import assign_all
 from cq.codegen.operators.trigger import TransactionWriter, prepare, tables_of
@@ -449,7 +450,7 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             emitted.append(Emitted(there, first, tuple(values)))
         reason = kept_value(beside, p.first + c.TRANSACTION_VALUES, VARCHAR)
         if p.records is None:
-            made += made_of(outcome, p.number, emitted, reason)
+            made += made_of(outcome, p.number, emitted, reason, relations_read(flow, node))
         else:
             head = expr("ld_i64(E, W)", E=event, W=p.records)
             made += made_of_records(node, p.number, outcome, head, reason, scope)

@@ -22,7 +22,19 @@ from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.fetching import fetch_ahead
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
-from cq.codegen.made import ACCEPTED, REJECTED, Emitted, Made, Records, deliver_made, made_of, made_of_records
+from cq.codegen.made import (
+    ACCEPTED,
+    REJECTED,
+    Emitted,
+    Made,
+    Records,
+    as_held,
+    deliver_made,
+    made_of,
+    made_of_records,
+    relations_read,
+    rows_of_steps,
+)
 from cq.codegen.matching import assign_all, where_not_null
 from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
 from cq.codegen.state.keyed_rows import KeyedLayout, delete_row, write_initial_rows
@@ -54,7 +66,6 @@ from cq.planner.plan.transactions import (
     Update,
     emits_for_elements,
     every,
-    turns_of_emits,
 )
 from cq.records import dataclass, field
 from cq.runtime.layout import abi
@@ -131,7 +142,7 @@ class TransactionWriter:
     accessed: dict[int, Accessed] = field(default_factory=dict)
     locals: dict[int, Val] = field(default_factory=dict)
     met: list[Accessed] = field(default_factory=list)  # that may be live where the program is written so far
-    emitted: list[Emitted] = field(default_factory=list)  # rows of an event that is accepted, in order
+    emitted: Sequence[Emitted] = ()  # rows of an event that is accepted, in order
     records: Records | None = None  # or these, where elements of arrays emit rows
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
@@ -154,7 +165,7 @@ class TransactionWriter:
         if self.records is not None:
             head = ast.Name(self.records.head, ast.Load())
             return made_of_records(self.node, number, self.outcome, head, self.reason, self.scope)
-        return made_of(self.outcome, number, self.emitted, self.reason)
+        return made_of(self.outcome, number, self.emitted, self.reason, relations_read(self.flow, self.node))
 
     def evaluate(self, number: int) -> None:
         """Its outcome, its accesses and what it has emitted are in locals."""
@@ -188,11 +199,7 @@ class TransactionWriter:
             self.records = Records.none(self.scope)
             return iter(())
         first = sum(len(p.outputs) for p in self.node.programs[:number])
-        turns, most = turns_of_emits(self.program.steps)
-        for _ in range(most):
-            there = ast.Name(self.flow.writer.let(ast.Constant(False), "emitted"), ast.Load())
-            values = tuple(self.scope.variables(f.type, True, "output") for f in self.program.outputs)
-            self.emitted.append(Emitted(there, first, values))
+        turns, self.emitted = rows_of_steps(self.scope, self.program.steps, first)
         return iter([self.emitted[t] for t in turns])
 
     def note_changes(self) -> None:
@@ -304,7 +311,7 @@ class TransactionWriter:
                         self.emit_at(next(emits), made)
 
     def emit_at(self, place: Emitted, values: Sequence[Val]) -> None:
-        assign_all(self.flow, place.values, values)
+        assign_all(self.flow, place.values, as_held(place, values))
         assert isinstance(place.there, ast.Name)
         self.flow.writer.set(place.there.id, True)
 
