@@ -33,7 +33,7 @@ from cq.grammar.naming import UsedNames, names_of
 from cq.grammar.parser import parse
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
-from cq.planner.binding.call_names import known_functions
+from cq.planner.binding.functions.names import known_functions
 from cq.planner.binding.settings import MOST_THREADS
 from cq.result import Result
 

@@ -68,7 +68,7 @@ def docs(function: str) -> int:
 def all_entries() -> list[HelpEntry]:
     """Every function, aggregate and short form of the language, and what looks like one, by name."""
     from cq.lang import aggregates, functions
-    from cq.planner.binding.shorthands import SHORTHANDS
+    from cq.planner.binding.functions.shorthands import SHORTHANDS
 
     found = []
     for every, aliases in (

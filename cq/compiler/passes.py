@@ -498,7 +498,7 @@ def _check_functions(functions: Sequence[UserFunction | UserFold]) -> None:
         return
     from cq.lang.aggregates.user import UserFold
     from cq.lang.functions.user import UserFunction
-    from cq.planner.binding.call_names import known_functions
+    from cq.planner.binding.functions.names import known_functions
 
     taken = set(known_functions())
     for function in functions:

@@ -12,7 +12,7 @@ from cq.cli.forms import FORMS
 from cq.cli.functions import all_entries, all_operators
 from cq.cli.operators import OPERATORS
 from cq.grammar.parser import tables
-from cq.planner.binding.call_names import known_functions
+from cq.planner.binding.functions.names import known_functions
 
 
 def test_functions_are_listed_and_explained(capfd: pytest.CaptureFixture[str]) -> None:

@@ -52,8 +52,8 @@ from cq.lang.value_text import (
     write_real,
     write_timestamp,
 )
+from cq.planner.binding.functions.shorthands import SHORTHANDS
 from cq.planner.binding.literals import bind_interval
-from cq.planner.binding.shorthands import SHORTHANDS
 from cq.reference.evaluate import evaluate
 
 ENTRIES = sorted(functions.all_scalars().values(), key=lambda e: e.name)

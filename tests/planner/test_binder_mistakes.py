@@ -15,8 +15,8 @@ from cq.errors import CqError, SourceText
 from cq.grammar.parser import parse
 from cq.grammar.unsupported import ELSEWHERE
 from cq.planner.binding.binder import bind
-from cq.planner.binding.call_names import known_functions
 from cq.planner.binding.catalog import Environment
+from cq.planner.binding.functions.names import known_functions
 
 PLAIN = "CREATE STREAM s (k BIGINT, v BIGINT, ts TIMESTAMP) WITH (connector = 'file', path = 's.csv');\n"
 LIVE = """CREATE STREAM live (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts)

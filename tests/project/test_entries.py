@@ -34,7 +34,7 @@ from cq.lang import aggregates, functions
 from cq.lang.aggregates.registry import Grows, Keeps
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT
-from cq.planner.binding import foreign_calls, shorthands
+from cq.planner.binding.functions import foreign_calls, shorthands
 from cq.planner.binding.settings import SETTINGS
 from cq.planner.physical import choose, printing
 from cq.planner.rewriting import rules

@@ -101,7 +101,9 @@ def test_every_invariant_names_a_test() -> None:
     for path in MODULES:
         header = ast.get_docstring(ast.parse(path.read_bytes())) or ""
         items = re.findall(r"^(I\d+) {2,}(.*?)(?=^[A-Z][a-z0-9]* {2,}|\Z)", header, re.MULTILINE | re.DOTALL)
-        untested += [f"{path.relative_to(ROOT)}: {number}" for number, told in items if not re.search(r"\btest_\w+", told)]
+        untested += [
+            f"{path.relative_to(ROOT)}: {number}" for number, told in items if not re.search(r"\btest_\w+", told)
+        ]
     assert not untested
 
 

@@ -18,9 +18,9 @@ from cq.grammar.parser import parse
 from cq.lang import aggregates, casts, functions
 from cq.lang.types import VARCHAR, DataType
 from cq.planner.binding.binder import bind
+from cq.planner.binding.functions.shorthands import SHORTHANDS
 from cq.planner.binding.literals import NOT_BUILT, TYPE_NAMES
 from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, PLACEMENT, SETTINGS, TIME_ZONE, TRANSACTIONS
-from cq.planner.binding.shorthands import SHORTHANDS
 from cq.workloads import WORKLOADS
 
 TABLES: dict[str, Callable[[], str]] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from cq.planner.binding.join_mistakes import rows_that_never_leave
+from cq.planner.binding.joins.mistakes import rows_that_never_leave
 from cq.planner.operators import Scan
 from cq.planner.operators.joined import UntimedJoin, comes_before
 from cq.planner.plan.logical import LogicalPlan

@@ -22,7 +22,6 @@ from cq.planner.binding.arrival import in_order_of_arrival
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
 from cq.planner.binding.conversion import unsettled
 from cq.planner.binding.file_names import names_file, stream_name
-from cq.planner.binding.filled_streams import filled_streams
 from cq.planner.binding.foreign_sources import as_sink
 from cq.planner.binding.parameters import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
@@ -42,8 +41,9 @@ from cq.planner.binding.settings import (
     unknown_setting,
 )
 from cq.planner.binding.tables import is_filled, is_keyed
-from cq.planner.binding.transactions import Transactions
-from cq.planner.binding.trigger_tables import second_insert
+from cq.planner.binding.triggers.filled_streams import filled_streams
+from cq.planner.binding.triggers.mistakes import second_insert
+from cq.planner.binding.triggers.transactions import Transactions
 from cq.planner.binding.whole_numbers import rounded_casts
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified

@@ -18,13 +18,13 @@ from cq.lang.expressions import Column, Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
-from cq.planner.binding.call_names import OVER_ONLY
 from cq.planner.binding.collecting import collection, is_collection
 from cq.planner.binding.conversion import convert, instead, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.foreign_calls import restated
-from cq.planner.binding.foreign_functions import as_one
 from cq.planner.binding.frames import WrittenFrame, frame_of, is_whole, refuse_frame, within
+from cq.planner.binding.functions.foreign import as_one
+from cq.planner.binding.functions.foreign_calls import restated
+from cq.planner.binding.functions.names import OVER_ONLY
 from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import NOTHING, Hole, Room

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from cq.errors import CompileError, Diagnostic, compile_error
 from cq.grammar import ast, inline
 from cq.grammar.ast.nodes import Node, children, said_fields, walk
+from cq.planner.binding.joins.relations import stream_join
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, finds, relation_of, shifted
-from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.windows import with_windows
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace

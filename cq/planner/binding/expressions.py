@@ -20,13 +20,15 @@ from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, extract_parts, lookup, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.aliases import Aliases, ambiguous
-from cq.planner.binding.applying import apply, resolve_function
-from cq.planner.binding.call_names import COALESCE_NAMES, TRUNC_NAMES, unknown_function, unnamed
 from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
-from cq.planner.binding.foreign_functions import part_of_length
+from cq.planner.binding.functions.applying import apply, resolve_function
+from cq.planner.binding.functions.foreign import part_of_length
+from cq.planner.binding.functions.instants import applied, bind_at_time_zone
+from cq.planner.binding.functions.json_paths import ARROWS, bind_steps
+from cq.planner.binding.functions.names import COALESCE_NAMES, TRUNC_NAMES, unknown_function, unnamed
+from cq.planner.binding.functions.patterns import whole_regex
+from cq.planner.binding.functions.shorthands import short_form
 from cq.planner.binding.in_lists import gathered
-from cq.planner.binding.instants import applied, bind_at_time_zone
-from cq.planner.binding.json_steps import ARROWS, bind_steps
 from cq.planner.binding.literals import (
     bind_interval,
     bind_number,
@@ -34,10 +36,8 @@ from cq.planner.binding.literals import (
     bind_typed,
 )
 from cq.planner.binding.parameters import ParameterValue, Untyped, bind_beside, bind_parameter, demand_equal
-from cq.planner.binding.patterns import whole_regex
 from cq.planner.binding.scope import Relation, finds
 from cq.planner.binding.scope import resolve as resolve_column
-from cq.planner.binding.short_forms import short_form
 from cq.planner.binding.traits import check_size
 from cq.planner.binding.type_errors import (
     apart,

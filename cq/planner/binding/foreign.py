@@ -11,7 +11,7 @@ from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Call, Column, Expr, Literal, conjuncts, substitute
 from cq.lang.types import BIGINT
 from cq.planner.binding.expressions import ExprBinder
-from cq.planner.binding.joins import condition, keyed, side_by_side
+from cq.planner.binding.joins.temporal import condition, keyed, side_by_side
 from cq.planner.binding.made import columns
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Hole, Relation, Room, Visible, holes_of

@@ -17,9 +17,9 @@ from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlation import KEYS, Inside, Queries, below, correlated, equality, naming, with_names
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.joins.relations import stream_join
 from cq.planner.binding.scope import Relation, Visible, finds, relation_of, renamed
 from cq.planner.binding.selects import implied_name, unchanged
-from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.subqueries import bind_value
 from cq.planner.plan.node import LogicalNode
 from cq.records import replace

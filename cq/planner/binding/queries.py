@@ -10,7 +10,6 @@ from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
-from cq.planner.binding.asof_joins import asof_join
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.constants import SERIES, bind_series, bind_values
 from cq.planner.binding.correlation import all_of, parts_of
@@ -24,14 +23,24 @@ from cq.planner.binding.foreign import (
     within,
     without_latest,
 )
-from cq.planner.binding.join_mistakes import (
+from cq.planner.binding.joins.asof import asof_join
+from cq.planner.binding.joins.mistakes import (
     bounds_in_where,
     lacks_bounds,
     refused_unnest,
     time_name,
 )
-from cq.planner.binding.join_times import Sides, bounds_of
-from cq.planner.binding.joins import by_common_names, condition, demands, keyed, side_by_side, temporal_join, unnest
+from cq.planner.binding.joins.relations import stream_join
+from cq.planner.binding.joins.temporal import (
+    by_common_names,
+    condition,
+    demands,
+    keyed,
+    side_by_side,
+    temporal_join,
+    unnest,
+)
+from cq.planner.binding.joins.times import Sides, bounds_of
 from cq.planner.binding.lateral import lateral_join
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
@@ -39,7 +48,6 @@ from cq.planner.binding.scope import NOTHING, Relation, Visible, finds, relation
 from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
 from cq.planner.binding.sets import combined, named_alike
 from cq.planner.binding.sorting import Limited, counted, ordered
-from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.subqueries import match_of
 from cq.planner.binding.time_attributes import named_time
 from cq.planner.binding.traits import check_depth

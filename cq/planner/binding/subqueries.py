@@ -44,9 +44,9 @@ from cq.planner.binding.correlation import (
 )
 from cq.planner.binding.derived_conditions import with_conditions_outside
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.join_mistakes import within
-from cq.planner.binding.join_times import Sides
-from cq.planner.binding.joins import keyed
+from cq.planner.binding.joins.mistakes import within
+from cq.planner.binding.joins.temporal import keyed
+from cq.planner.binding.joins.times import Sides
 from cq.planner.binding.made import called, compared, integer, negated
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
 from cq.planner.binding.traits import one_row

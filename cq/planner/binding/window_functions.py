@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast
-from cq.planner.binding.call_names import unnamed
 from cq.planner.binding.frames import refuse_frame
+from cq.planner.binding.functions.names import unnamed
 from cq.records import replace
 
 Expand = Callable[[ast.Call, tuple[ast.Expr, ...], ast.WindowSpec], ast.Expr]

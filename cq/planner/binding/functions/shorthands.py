@@ -72,6 +72,11 @@ def shorthand(*names: str) -> Callable[[Shorthand], Shorthand]:
     return register
 
 
+def short_form(name: str) -> Shorthand | None:
+    """What binds the calls of a name; None when it is no short form."""
+    return SHORTHANDS.get(name)
+
+
 # -- NULL and NaN -----------------------------------------------------------------------------------------------------
 
 

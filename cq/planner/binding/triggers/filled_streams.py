@@ -11,8 +11,8 @@ from cq.planner.binding.catalog import Catalog, StreamBinder
 from cq.planner.binding.declared import check_unique, declared_fields
 from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.tables import is_keyed
-from cq.planner.binding.trigger_outputs import RowTarget
-from cq.planner.binding.triggers import BoundTrigger
+from cq.planner.binding.triggers.body import BoundTrigger
+from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import Emit, every
 from cq.records import dataclass, replace

@@ -8,8 +8,8 @@ from cq.errors import CompileError, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import DOUBLE, NULL, VARCHAR, decimal
+from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
 from cq.planner.binding.literals import integer_literal
-from cq.planner.binding.shorthands import ShorthandBinder, shorthand
 
 # -- one of several ---------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from cq.grammar import ast
 from cq.grammar.comparing import ROWS
-from cq.planner.binding.trigger_queries import OF_KEYS, plain
+from cq.planner.binding.triggers.queries import OF_KEYS, plain
 from cq.records import dataclass
 
 Choice: TypeAlias = tuple[ast.Expr, ...]  # conditions that one row meets together

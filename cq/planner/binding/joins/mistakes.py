@@ -10,7 +10,7 @@ from cq.lang.expressions import Call, Column, Expr, columns_of, walk
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind, common_type
 from cq.lang.value_text import write_duration
-from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of, constant_us, moves
+from cq.planner.binding.joins.times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of, constant_us, moves
 from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.time_attributes import first_time, no_event_time

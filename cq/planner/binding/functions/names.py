@@ -9,7 +9,7 @@ from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS, SAME_PLACE
 from cq.lang.aggregates import ALIASES as AGGREGATE_ALIASES
 from cq.lang.aggregates import all_aggregates
 from cq.lang.functions import all_names, trunc_units
-from cq.planner.binding.shorthands import SHORTHANDS
+from cq.planner.binding.functions.shorthands import SHORTHANDS
 
 COALESCE_NAMES = {"coalesce", "ifnull", "nvl"}
 TRUNC_NAMES = {"date_trunc", "time_trunc"}

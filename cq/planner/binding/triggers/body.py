@@ -25,17 +25,23 @@ from cq.lang.types import BOOLEAN, VARCHAR, DataType
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import settled
-from cq.planner.binding.correlated import in_order
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.row_keys import MORE_GONE, ONE_OF_THEM, SEVERAL_ROWS, keyed, no_key
 from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
-from cq.planner.binding.several_keys import Among, Key, among, row_by_row
 from cq.planner.binding.tables import DeclaredTable, places_of, stored
-from cq.planner.binding.trigger_arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
-from cq.planner.binding.trigger_inserts import insert
-from cq.planner.binding.trigger_outputs import Outputs, RowTarget
-from cq.planner.binding.trigger_queries import (
+from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
+from cq.planner.binding.triggers.correlated import in_order
+from cq.planner.binding.triggers.inserts import insert
+from cq.planner.binding.triggers.mistakes import (
+    MOST_ROWS,
+    no_keyed_table,
+    not_to_be_filled,
+    sink_without_a_key,
+    too_many,
+    without_a_key,
+)
+from cq.planner.binding.triggers.outputs import Outputs, RowTarget
+from cq.planner.binding.triggers.queries import (
     OF_A_VALUE,
     OF_ROWS,
     ArraySource,
@@ -46,14 +52,8 @@ from cq.planner.binding.trigger_queries import (
     there_of_array,
     written_out,
 )
-from cq.planner.binding.trigger_tables import (
-    MOST_ROWS,
-    no_keyed_table,
-    not_to_be_filled,
-    sink_without_a_key,
-    too_many,
-    without_a_key,
-)
+from cq.planner.binding.triggers.row_keys import MORE_GONE, ONE_OF_THEM, SEVERAL_ROWS, keyed, no_key
+from cq.planner.binding.triggers.several_keys import Among, Key, among, row_by_row
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (

@@ -12,13 +12,20 @@ from cq.errors import Span, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import Case, Column, Expr, Literal, conjunction, conjuncts, transform
 from cq.lang.types import BOOLEAN
-from cq.planner.binding.join_mistakes import condition_span, refused_look_up
-from cq.planner.binding.joins import by_common_names, condition, equated, joined_relation, side_by_side, time_as_of
+from cq.planner.binding.joins.mistakes import condition_span, refused_look_up
+from cq.planner.binding.joins.temporal import (
+    by_common_names,
+    condition,
+    equated,
+    joined_relation,
+    side_by_side,
+    time_as_of,
+)
 from cq.planner.binding.made import column, columns
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, renamed, with_nulls
 from cq.planner.binding.tables import table_relation
-from cq.planner.binding.triggers import BoundTrigger
+from cq.planner.binding.triggers.body import BoundTrigger
 from cq.planner.operators import Filter, Project
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import Access, Emit, KeyedTable, Program, Read

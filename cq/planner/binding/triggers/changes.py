@@ -13,8 +13,8 @@ from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, VARCHAR
 from cq.planner.binding.made import negated
-from cq.planner.binding.trigger_outputs import RowTarget
-from cq.planner.binding.triggers import BoundTrigger
+from cq.planner.binding.triggers.body import BoundTrigger
+from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.plan.transactions import (
     Access,
     Choose,

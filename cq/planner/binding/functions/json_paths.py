@@ -8,7 +8,7 @@ from cq.errors import compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import VARCHAR
-from cq.planner.binding.shorthands import ShorthandBinder, shorthand
+from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
 
 ARROWS = frozenset(["->", "->>"])
 

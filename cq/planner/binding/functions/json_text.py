@@ -6,9 +6,9 @@ from cq.errors import compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Coalesce, Expr, Literal
 from cq.lang.types import BOOLEAN, VARCHAR, DataType, Kind
-from cq.planner.binding.choices import call
 from cq.planner.binding.conversion import settled
-from cq.planner.binding.shorthands import ShorthandBinder, shorthand
+from cq.planner.binding.functions.choices import call
+from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
 
 
 @shorthand("to_json")

@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from cq.errors import CompileError
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal, conjunction
-from cq.planner.binding.join_mistakes import (
+from cq.planner.binding.joins.mistakes import (
     bounds_apart,
     endless_cross,
     endless_outer,
     excluding_bounds,
     missing_bound,
 )
-from cq.planner.binding.join_times import Sides, TimeBounds, bounds_of
-from cq.planner.binding.joins import condition, demands, joined_relation, keyed, side_by_side
+from cq.planner.binding.joins.temporal import condition, demands, joined_relation, keyed, side_by_side
+from cq.planner.binding.joins.times import Sides, TimeBounds, bounds_of
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import IntervalJoin, Join

@@ -13,9 +13,9 @@ from cq.lang.types import BOOLEAN, VARCHAR
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.scope import Relation, Visible, listing
 from cq.planner.binding.tables import places_of, stored
-from cq.planner.binding.trigger_arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
-from cq.planner.binding.trigger_outputs import RowTarget
-from cq.planner.binding.trigger_queries import OF_ELEMENTS, given, source
+from cq.planner.binding.triggers.arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
+from cq.planner.binding.triggers.outputs import RowTarget
+from cq.planner.binding.triggers.queries import OF_ELEMENTS, given, source
 from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Step, Update
 from cq.records import replace
 

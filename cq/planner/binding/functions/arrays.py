@@ -6,9 +6,9 @@ from cq.errors import compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import BIGINT, DOUBLE, array
-from cq.planner.binding.choices import call
+from cq.planner.binding.functions.choices import call
+from cq.planner.binding.functions.shorthands import SHORTHANDS, ShorthandBinder, shorthand
 from cq.planner.binding.literals import integer_literal
-from cq.planner.binding.shorthands import SHORTHANDS, ShorthandBinder, shorthand
 
 TOTALS = {
     "avg": "list_avg", "count": "list_count", "first": "list_first", "last": "list_last", "max": "array_max",

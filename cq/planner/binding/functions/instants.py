@@ -15,8 +15,8 @@ from cq.lang.expressions import Cast, Expr, Literal
 from cq.lang.functions import Refusal
 from cq.lang.types import TIMESTAMP, UTC_INSTANT, VARCHAR, DataType, Kind, instant
 from cq.lang.zones import BadZone, zone_name, zone_of_session
-from cq.planner.binding.applying import apply, resolve_function
 from cq.planner.binding.conversion import convert
+from cq.planner.binding.functions.applying import apply, resolve_function
 from cq.planner.binding.traits import check_size
 
 COUNTED = {"unix_seconds", "unix_millis", "unix_micros"}

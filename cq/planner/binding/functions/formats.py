@@ -12,8 +12,8 @@ from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import VARCHAR, Kind, decimal
+from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
 from cq.planner.binding.literals import integer_literal
-from cq.planner.binding.shorthands import ShorthandBinder, shorthand
 from cq.records import dataclass, replace
 
 PERCENT = re.compile(

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from cq.errors import compile_error
-from cq.planner.binding.joint import Joint
-from cq.planner.binding.table_changes import changes_of, with_changes
-from cq.planner.binding.trigger_outputs import RowTarget
-from cq.planner.binding.triggers import BoundTrigger
+from cq.planner.binding.triggers.body import BoundTrigger
+from cq.planner.binding.triggers.changes import changes_of, with_changes
+from cq.planner.binding.triggers.joint import Joint
+from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.operators import Project
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological

@@ -8,10 +8,10 @@ from cq.errors import NOWHERE
 from cq.lang.expressions import Coalesce, Column, Expr, IsNull, Literal, Or, columns_of, conjunction, remap
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP
 from cq.planner.binding.made import column, compared, integer
-from cq.planner.binding.table_changes import TIME
-from cq.planner.binding.targets import targets_of, widened
-from cq.planner.binding.trigger_outputs import RowTarget
-from cq.planner.binding.triggers import BoundTrigger
+from cq.planner.binding.triggers.body import BoundTrigger
+from cq.planner.binding.triggers.changes import TIME
+from cq.planner.binding.triggers.outputs import RowTarget
+from cq.planner.binding.triggers.targets import targets_of, widened
 from cq.planner.operators import Filter, Project, Trigger, UnionAll
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (

@@ -1,4 +1,4 @@
-"""More short forms: of times in other systems' words, and the parts of a URL."""
+"""Short forms of times in other systems' words, and of the parts of a URL."""
 
 from __future__ import annotations
 
@@ -11,21 +11,11 @@ from cq.lang.calendar import DAY_US, days_from_civil
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions.time_making import WEEKDAY_NAMES
 from cq.lang.types import BIGINT, DATE, INTEGER, INTERVAL, INTERVAL_MONTH, TIME, TIMESTAMP, VARCHAR, Kind
-from cq.planner.binding import array_forms as _of_arrays  # noqa: F401  they register themselves
-from cq.planner.binding import choices as _of_choices  # noqa: F401
-from cq.planner.binding import format_strings as _of_formats  # noqa: F401
-from cq.planner.binding import json_forms as _of_json  # noqa: F401
 from cq.planner.binding.conversion import convert
-from cq.planner.binding.instants import as_instant
+from cq.planner.binding.functions.instants import as_instant
+from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
 from cq.planner.binding.literals import bind_interval, integer_literal
-from cq.planner.binding.shorthands import SHORTHANDS, Shorthand, ShorthandBinder, shorthand
 from cq.planner.plan.fold import folded
-
-
-def short_form(name: str) -> Shorthand | None:
-    """What binds the calls of a name; None when it is no short form."""
-    return SHORTHANDS.get(name)
-
 
 # -- times ------------------------------------------------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, c
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind, decimal
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.row_keys import keyed
 from cq.planner.binding.scope import Hole, Relation, Visible
-from cq.planner.binding.several_keys import Among
 from cq.planner.binding.tables import DeclaredTable
-from cq.planner.binding.trigger_queries import ArraySource, given
+from cq.planner.binding.triggers.queries import ArraySource, given
+from cq.planner.binding.triggers.row_keys import keyed
+from cq.planner.binding.triggers.several_keys import Among
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set, Step
 from cq.records import dataclass, replace

@@ -12,7 +12,7 @@ from cq.lang.functions.array_building import DESCENDING, NULLS_FIRST
 from cq.lang.functions.time_formats import BadPattern, java_pattern
 from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, VARCHAR, Kind
 from cq.planner.binding.conversion import convert
-from cq.planner.binding.shorthands import ShorthandBinder, shorthand
+from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
 
 _TRUNC_UNITS = {
     **dict.fromkeys(["year", "yyyy", "yy"], "year"), **dict.fromkeys(["month", "mon", "mm"], "month"),

@@ -17,9 +17,9 @@ from cq.lang.schema import TimeAttribute
 from cq.lang.types import BOOLEAN, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.join_mistakes import condition_span, excluding_bounds, time_name
-from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of
-from cq.planner.binding.joins import condition, joined_relation, keyed, named_by_using, side_by_side
+from cq.planner.binding.joins.mistakes import condition_span, excluding_bounds, time_name
+from cq.planner.binding.joins.temporal import condition, joined_relation, keyed, named_by_using, side_by_side
+from cq.planner.binding.joins.times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of
 from cq.planner.binding.made import negated
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation

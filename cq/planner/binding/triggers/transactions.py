@@ -12,25 +12,25 @@ from functools import partial
 from cq.errors import CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast, inline
 from cq.planner.binding.catalog import Catalog, StreamBinder, too_early
-from cq.planner.binding.filled_streams import FilledStream
-from cq.planner.binding.joint import Joint
-from cq.planner.binding.joints import Joints, TableGroup
-from cq.planner.binding.look_ups import look_up
 from cq.planner.binding.made import column
 from cq.planner.binding.order_keys import demand_order
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, relation_of
-from cq.planner.binding.table_changes import OP, TIME, changes_of, changing
 from cq.planner.binding.tables import LOADING, DeclaredTable, as_stream, bind_table, filled, is_filled
-from cq.planner.binding.trigger_outputs import RowTarget
-from cq.planner.binding.trigger_tables import (
+from cq.planner.binding.triggers.body import BoundTrigger, bind_trigger
+from cq.planner.binding.triggers.changes import OP, TIME, changes_of, changing
+from cq.planner.binding.triggers.filled_streams import FilledStream
+from cq.planner.binding.triggers.joint import Joint
+from cq.planner.binding.triggers.look_ups import look_up
+from cq.planner.binding.triggers.mistakes import (
     filled_too_late,
     in_a_circle,
     not_filled_yet,
     second_insert,
     sink_without_columns,
 )
-from cq.planner.binding.triggers import BoundTrigger, bind_trigger
+from cq.planner.binding.triggers.outputs import RowTarget
+from cq.planner.binding.triggers.sharing import Joints, TableGroup
 from cq.planner.operators import OrderKey, Sort, UnionAll
 from cq.planner.plan.logical import Output
 from cq.planner.plan.node import LogicalNode

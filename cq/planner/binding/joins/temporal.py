@@ -25,8 +25,8 @@ from cq.lang.types import Kind
 from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.join_mistakes import condition_span, refused_look_up, within
-from cq.planner.binding.join_times import Sides
+from cq.planner.binding.joins.mistakes import condition_span, refused_look_up, within
+from cq.planner.binding.joins.times import Sides
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, one_named, shifted, visible_columns
 from cq.planner.binding.time_attributes import no_event_time
