@@ -127,7 +127,7 @@ def latency(now: Circumstances) -> Record:
 
 
 def undisturbed(times: int) -> list[float]:
-    """Microseconds of each of so many sums of square roots, which wait for nobody: what the machine does to a thread."""
+    """Microseconds of each of so many sums of roots, which wait for nobody: what the machine does to a thread."""
     values, found = np.arange(200_000.0), []
     for _ in range(times):
         begun = time.perf_counter()
