@@ -60,7 +60,9 @@ class PagedScreen(Screen):
 
     def __init__(self, like: Screen, command: str, at_once: bool) -> None:
         """at_once: the pager gets the first line already."""
-        super().__init__(like.stream, like.colour, like.titles, like.width, expanded=like.expanded)
+        super().__init__(
+            like.stream, like.colour, like.titles, like.width, expanded=like.expanded, in_full=like.in_full
+        )
         self._command = command
         self._lines = 0 if at_once else shutil.get_terminal_size().lines - 1  # the prompt needs one
         self._waiting: list[str] = []

@@ -207,7 +207,8 @@ def open_sinks(
                 continue
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
-                room, more = shown if (ends := output.node.bounded) else None, f"; {face().all_rows}"
+                room, more = shown if output.node.bounded else None, f"; {face().all_rows}"
+                ends = output.node.bounded if screen.titles else not endless  # one result of a pipe: as rows come
                 sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, more, ends)
                 continue
             if format_ == "table":

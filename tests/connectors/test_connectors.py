@@ -411,7 +411,7 @@ def test_terminal_shows_null_and_nothing_that_moves_the_cursor() -> None:
     table.write(pa.record_batch({"n": [1, None], "s": ["\x1b[2Jx\r", "日本"]}))
     table.write(pa.record_batch({"n": [12345], "s": ["y"]}))
     table.close()
-    assert text.getvalue() == "   n  s\n────  ────────────\n   1  \\x1b[2Jx\\x0d\nNULL  日本\n12345  y\n"
+    assert text.getvalue() == "    n  s\n─────  ────────────\n    1  \\x1b[2Jx\\x0d\n NULL  日本\n12345  y\n"
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,40 @@ def test_a_long_result_and_one_that_does_not_end_are_shown_as_they_come() -> Non
     assert "a" not in text.getvalue()
     long.write(pa.record_batch({"n": [2]}))
     assert text.getvalue().endswith("\na\nn\n─\n" + "1\n" * HELD_ROWS + "2\n")
+
+
+LONG = ["x" * 5, "y" * 70]
+
+
+def drawn(rows: list[str | None], batch_rows: int, **screen: bool) -> str:
+    """The rows as a table of one column, written so many at a time."""
+    text = io.StringIO()
+    table = Table("out", ["s"], Screen(text, colour=False, **screen))
+    for start in range(0, len(rows), batch_rows):
+        table.write(pa.record_batch({"s": pa.array(rows[start : start + batch_rows], pa.string())}))
+    table.close()
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("in_full", [False, True])
+@pytest.mark.parametrize("before", [3, HELD_ROWS, HELD_ROWS + 5])
+def test_a_table_looks_the_same_in_batches_of_any_size(before: int, in_full: bool) -> None:
+    rows = [*["a"] * before, *LONG, None, "b"]
+    expected = drawn(rows, len(rows), in_full=in_full)
+    assert all(drawn(rows, n, in_full=in_full) == expected for n in (1, 7, HELD_ROWS))
+    assert expected.splitlines()[-4:] == ["xxxxx", "y" * 70 if in_full else "y" * 59 + "…", "NULL", "b"]
+
+
+def test_a_column_becomes_wider_with_the_row_that_needs_it() -> None:
+    text = io.StringIO()
+    table = Table("out", ["s", "n"], Screen(text, colour=False), ends=False)
+    for s, n in (("a", 1), ("a longer text", 12), ("b", 3)):
+        table.write(pa.record_batch({"s": [s], "n": [n]}))
+    assert text.getvalue() == "s  n\n─  ─\na  1\na longer text  12\nb               3\n"
+
+
+def test_a_terminal_cuts_texts_that_have_no_room_and_wide_shows_them(tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text("s,n\n" + "".join(f"{s},7\n" for s in LONG))
+    query = ("-q", "-c", "CREATE STREAM t (s VARCHAR, n BIGINT); SELECT s, n FROM t", "t=texts.csv")
+    assert on_a_terminal(*query)[-1] == "y" * 59 + "…  7"
+    assert on_a_terminal("--wide", *query)[-1] == "y" * 70 + "  7"

@@ -1,6 +1,7 @@
-"""Rows on a terminal: one header, widths from the first batch, NULL dimmed, nothing that moves a cursor.
+"""Rows on a terminal: one header, widths from the first rows, NULL dimmed, nothing that moves a cursor.
 
 A table is as wide as the terminal: texts are cut first, then columns are left out from the right, and the end says so.
+Elsewhere a column becomes wider where a later row needs it, so that nothing is cut.
 
 A result that ends may be longer than anybody reads: its first rows are shown, and at the end how many more there are.
 """
@@ -22,10 +23,9 @@ from cq.errors import printable
 from cq.faces import face
 from cq.records import dataclass
 
-SAMPLE_ROWS = 1_000  # that widths are taken from
-MAX_WIDTH = 60  # of a column; longer values end in …
+MAX_WIDTH = 60  # of a column, unless it is shown in full; longer values end in …
 FIRST_ROWS = 40  # of a result that ends: a screenful; the rest is counted
-HELD_ROWS = 1_000  # of one of several results that end: so few are shown as one table
+HELD_ROWS = 1_000  # of a result that ends: widths are taken from so many, whatever batches they come in
 LEAST_WIDTH = 12  # that texts are cut to before whole columns are left out
 GAP = "  "
 DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
@@ -36,6 +36,7 @@ class Screen:
     """The terminal all outputs of a run share: it says whose rows follow when that changes.
 
     width: how wide a table may be; None: as wide as it is.  expanded: each row is drawn as lines of column and value.
+    in_full: values of any length are whole.
     """
 
     stream: IO[str]
@@ -44,6 +45,7 @@ class Screen:
     width: int | None = None
     current: str = ""
     expanded: bool = False
+    in_full: bool = False
     before_write: Callable[[], None] = lambda: None
     taken: Callable[[], None] = lambda: None  # something else has the terminal from now on
 
@@ -52,7 +54,7 @@ class Screen:
         """Standard output, coloured when it is a terminal that wants it."""
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         width = None if wide or not sys.stdout.isatty() else shutil.get_terminal_size().columns
-        return cls(sys.stdout, colour, titles, width, expanded=expanded)
+        return cls(sys.stdout, colour, titles, width, expanded=expanded, in_full=wide)
 
     @property
     def is_seen(self) -> bool:
@@ -78,9 +80,10 @@ class Screen:
 
 
 class Table:
-    """A sink that draws rows as they come: the first `rows` of them, or all; the others are counted.
+    """A sink that draws rows: the first `rows` of them, or all; the others are counted.
 
-    One of several results that end is drawn when it has ended, or has HELD_ROWS rows, so that its rows are one table.
+    A result that ends is drawn when it has ended, or has more than HELD_ROWS rows: its rows are one table, which looks
+    the same in batches of any size. Of one that does not end, rows are drawn as they come.
     """
 
     lasts = False
@@ -96,10 +99,10 @@ class Table:
     ) -> None:
         """way: how to see the rows behind the first `rows`.  ends: whether the result does."""
         self._way = way
-        self._held: list[pa.RecordBatch] | None = [] if ends and screen.titles else None
+        self._held: list[pa.RecordBatch] | None = [] if ends else None
         self._name, self._screen, self._room = printable(name), screen, rows
         self._hidden = 0
-        self._names = [_clip(printable(n)) for n in names]
+        self._names = [self._shown(n) for n in names]
         self._unseen: list[str] = []
         self._widths: list[int] = []
         self._right: list[bool] = []
@@ -115,14 +118,16 @@ class Table:
             self._draw(batch)
             return
         self._held.append(batch)
-        if sum(b.num_rows for b in self._held) > HELD_ROWS:
+        is_whole = self._room == 0 and not self._screen.titles
+        if is_whole or sum(b.num_rows for b in self._held) > HELD_ROWS:
             self._release()
 
     def _release(self) -> None:
         """What was held is drawn, and what comes is from here on."""
-        held, self._held = self._held or (), None
-        for batch in held:
-            self._draw(batch)
+        held, self._held = self._held, None
+        if held:
+            for batch in pa.Table.from_batches(held).combine_chunks().to_batches():
+                self._draw(batch)
 
     def _draw(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows == 0:
@@ -132,13 +137,12 @@ class Table:
             return
         self._right = [_is_number(f.type) for f in batch.schema][: len(self._names)]
         self._cut = [t.is_string(f.type) or t.is_nested(f.type) for f in batch.schema]
-        for start in range(0, batch.num_rows, SAMPLE_ROWS):
-            part = batch.slice(start, SAMPLE_ROWS)
-            cells = [[_shown(v) for v in column_text(c).to_pylist()] for c in part.columns[: len(self._names)]]
+        for start in range(0, batch.num_rows, HELD_ROWS):
+            part = batch.slice(start, HELD_ROWS)
+            cells = [[self._cell(v) for v in column_text(c).to_pylist()] for c in part.columns[: len(self._names)]]
             if not self._widths:
                 self._widths = [
-                    max(cell_len(n), *(cell_len(v if v is not None else "NULL") for v in column))
-                    for n, column in zip(self._names, cells, strict=True)
+                    max(cell_len(n), *map(_room_of, column)) for n, column in zip(self._names, cells, strict=True)
                 ]
                 self._fit()
                 self._header()
@@ -193,7 +197,16 @@ class Table:
             screen.write(("\n" if screen.current else "") + screen.styled(self._name, BOLD) + "\n")
         screen.current = self._name
 
+    def _cell(self, value: str | None) -> str | None:
+        return None if value is None else self._shown(value)
+
+    def _shown(self, value: str) -> str:
+        return printable(value) if self._screen.in_full else _clip(printable(value[: 4 * MAX_WIDTH]))
+
     def _line(self, row: tuple[str | None, ...]) -> str:
+        """The row as a line. Where the table may be of any width, its columns become as wide as this row needs."""
+        if self._screen.width is None:
+            self._widths = [max(w, _room_of(v)) for v, w in zip(row, self._widths, strict=True)]
         cells = []
         for value, width, right in zip(row, self._widths, self._right, strict=True):
             shown = value if value is not None else "NULL"
@@ -240,12 +253,12 @@ def cell_len(text: str) -> int:
     return measured(text)
 
 
+def _room_of(value: str | None) -> int:
+    return cell_len("NULL" if value is None else value)
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind))
-
-
-def _shown(value: str | None) -> str | None:
-    return None if value is None else _clip(printable(value[: 4 * MAX_WIDTH]))
 
 
 def _clip(text: str, width: int = MAX_WIDTH) -> str:
