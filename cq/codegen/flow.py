@@ -127,7 +127,8 @@ class StageDraft:
             made = make(Word(self._next_word, f"STATE_{name.upper()}{self._next_word}"))
             if made.container:
                 said = node.operator.replace("_", " ")
-                made = replace(made, operator=said, line=node.span.line, column=node.span.column)
+                way = "" if node.state.bounded else node.state.way
+                made = replace(made, operator=said, line=node.span.line, column=node.span.column, way=way)
             if any(word > LAST_STRING_WORD for s in made.shapes for word in (*s.string_words, *s.arrival_words)):
                 raise compile_error(
                     "CQ0502", "this operator keeps too many text values for each row or group", node.span,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cq.planner.plan.node import LogicalNode
     from cq.planner.plan.transactions import KeyedTable
 
-FEWER_GROUPS = "or keep less: use shorter windows, or group by fewer keys"
+FEWER_GROUPS = "use shorter windows, or group by fewer keys"
 ONE_BY_ONE = (
     "or run fewer transactions together: SET punctuation_interval = 50, or one after the other: "
     "SET transactions = 'serial'"
@@ -261,7 +261,7 @@ def placed(failure: EngineFailure, pipeline: Pipeline, readings: Sequence[Readin
     site = sites[failure.site] if 0 <= failure.site < len(sites) else None
     text = (failure.said if site.asked else "") or site.text if site else "the engine stopped"
     if failure.code is ErrorCode.NO_MEMORY:
-        help = ("give the process more memory", FEWER_GROUPS)
+        help = ("give the process more memory", f"or keep less: {FEWER_GROUPS}")
         return EngineError(Diagnostic(code, f"out of memory: {text}", help=help))
     if failure.code is ErrorCode.LIMIT:
         return _beyond_limit(failure, pipeline, source)
@@ -285,7 +285,8 @@ def _beyond_limit(failure: EngineFailure, pipeline: Pipeline, source: SourceText
     more = size_text(2 * failure.held_bytes)
     together = any(stage.way.traits.together for stage in pipeline.stages)
     raised = f"raise the limit: SET memory_limit = '{more}', or more: the run had not ended"
-    ways = (raised, *([ONE_BY_ONE] if together else []), FEWER_GROUPS)
+    less = "; ".join(dict.fromkeys(h.way for h in failure.holders if h.way)) or FEWER_GROUPS
+    ways = (raised, *([ONE_BY_ONE] if together else []), f"or keep less: {less}")
     placed = [h for h in failure.holders if h.line]
     if not placed:
         return EngineError(Diagnostic("CQ0802", text, help=ways))

@@ -170,3 +170,22 @@ def test_the_rows_that_transactions_of_a_punctuation_name_count(scheme: str) -> 
     )
     short = cq.sql(f"SET punctuation_interval = 500; {text}", s=rows)
     assert len(short.run(threads=2, memory_limit="2MB")["result"]) == 10
+
+
+WAY_OF = {
+    "SELECT k, COUNT(*) AS n FROM s GROUP BY k;": "use shorter windows, or group by fewer keys",
+    """CREATE TRIGGER g AFTER INSERT ON s INSERT INTO a VALUES (new.k, 1) ON CONFLICT DO NOTHING;
+    SELECT * FROM a;""": "DELETE the rows that are needed no longer",
+    "SELECT s.k FROM s JOIN s AS o ON s.k = o.k;": "limit how far apart the times are: ON … AND b.ts BETWEEN a.ts AND "
+    "a.ts + INTERVAL '5' SECOND",
+}
+
+
+@pytest.mark.parametrize("query", WAY_OF)
+def test_the_way_to_keep_less_is_that_of_what_keeps_most(query: str) -> None:
+    text = f"""CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');
+        CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT NOT NULL);
+        {query}"""
+    with pytest.raises(EngineError) as stopped:
+        cq.sql(text, s=table(400_000)).run(threads=0, memory_limit="2MB")
+    assert stopped.value.first.help[-1] == f"or keep less: {WAY_OF[query]}"

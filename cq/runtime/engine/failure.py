@@ -49,11 +49,15 @@ class EngineFailure:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """An operator that keeps rows or groups, in the stage that holds most memory, and where it is written."""
+    """An operator that keeps rows or groups, in the stage that holds most memory, and where it is written.
+
+    way: how to have it keep less; "" where windows and groups decide.
+    """
 
     operator: str
     line: int
     column: int
+    way: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def _weighed(host: Host, pipeline: Pipeline, stage: int, failure: EngineFailure)
     slots = [slot for slot in spec.slots if slot.operator]
     if spec.chains is not None and 2 * _held_together(host, stages[heaviest]) > held:
         slots = [slot for slot in slots if slot.node in spec.chains.nodes]
-    holders = tuple(dict.fromkeys(Holder(slot.operator, slot.line, slot.column) for slot in slots))
+    holders = tuple(dict.fromkeys(Holder(slot.operator, slot.line, slot.column, slot.way) for slot in slots))
     held, limit = host.word(engine, s.ENGINE_STATE_BYTES), host.word(engine, s.ENGINE_STATE_LIMIT)
     return replace(failure, held_bytes=held, limit_bytes=limit, holders=holders)
 

@@ -46,7 +46,8 @@ class Slot:
     contents: a hash of what it holds; only slots of one key and the same contents may take over from each other.
     transient: it is empty whenever nothing is under way, and no part of a snapshot.
     parameters: of panes (pane, offset, size, slide, by_calendar, shift_us), of intervals (gap_us,).
-    operator, line, column: what people call the operator, and where it is written.
+    operator, line, column: what people call the operator, and where it is written.  way: how to have it keep less; ""
+    where windows and groups decide.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Slot:
     operator: str = ""
     line: int = 0
     column: int = 0
+    way: str = ""
 
     @property
     def key(self) -> str:
