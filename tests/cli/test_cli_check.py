@@ -52,6 +52,7 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
         (BIDS + "CREATE VIEW v AS SELECT price FROM bid; SELECT id FROM bid", "CQ0201", "v"),
         (BIDS + "SELECT id AS a, price AS a FROM bid", "CQ0409", "price"),
         (BIDS + "SELECT AVG(price)::NUMERIC AS p FROM bid", "CQ0309", "NUMERIC"),
+        (BIDS + "SELECT id::VARCHAR(3) AS s,\nprice::VARCHAR(4) AS t FROM bid", "CQ0310", "VARCHAR(3)"),
         (
             "CREATE STREAM b WITH (connector = 'generator', workload = 'bids');"
             "SELECT SUM(price) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING) AS s FROM b",

@@ -29,7 +29,7 @@ def lint(script: ast.Script, bound: BoundScript, given: Iterable[str] = ()) -> t
     """Warnings in order of place. given: names of the parameters that have a value."""
     nodes = _nodes(bound)
     found = [*_comparisons_with_null(nodes), *_idle_filters(nodes), *_growing(nodes, bound), *_products(nodes)]
-    found += [*_windows_apart(nodes), *many_copies(nodes)]
+    found += [*_windows_apart(nodes), *many_copies(nodes), *_lengths(script)]
     if bound.plan.outputs or bound.explains:
         found += [*_unread(script), *_unused_parameters(script, given)]
     return tuple(sorted(dict.fromkeys(found), key=lambda d: (d.span.line, d.span.column)))
@@ -126,6 +126,17 @@ def _on_time_line(kind: object) -> object:
         return None
     grows = kind.kind is WindowKind.CUMULATE
     return grows, kind.size, kind.slide, kind.offset, kind.by_calendar, kind.shift_us
+
+
+def _lengths(script: ast.Script) -> Iterator[Diagnostic]:
+    """The first VARCHAR with a length, which other systems enforce."""
+    types = (n for n in _within(script.statements) if isinstance(n, ast.SimpleType))
+    found = [t for t in types if t.name == "VARCHAR" and t.params]
+    if found:
+        first = min(found, key=lambda t: (t.span.line, t.span.column))
+        cause = f"VARCHAR({first.params[0]}) takes texts of any length"
+        shorter = f"shorten them: LEFT(s, {first.params[0]})"
+        yield _warning("CQ0310", cause, first.span, shorter, f"or in a table: CHECK (LENGTH(s) <= {first.params[0]})")
 
 
 def _unread(script: ast.Script) -> Iterator[Diagnostic]:
