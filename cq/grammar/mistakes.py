@@ -12,7 +12,7 @@ from cq.errors import Diagnostic, Label
 from cq.grammar.fault import COMPARING, SyntaxFault, shown
 from cq.grammar.foreign_syntax import FOREIGN_SYNTAX, cast_by_another_name
 from cq.grammar.lexer import RESERVED
-from cq.grammar.unsupported import BODIES, CLAUSES, STATEMENTS, Phrase
+from cq.grammar.unsupported import BODIES, BODY_STATEMENTS, CLAUSES, STATEMENTS, Phrase
 
 MAX_TRIALS_TOKENS = 20_000  # in longer statements guesses are not tried: each costs a parse up to the error
 SHOWN = 6
@@ -60,6 +60,7 @@ def explain(fault: SyntaxFault) -> Diagnostic:
     """The finding for a fault."""
     recognisers: Sequence[Callable[[SyntaxFault], Diagnostic | None]] = (
         _unsupported_statement,
+        _unsupported_statement_of_a_body,
         _unsupported_in_a_body,
         _unsupported_clause,
         _misspelt,
@@ -69,6 +70,7 @@ def explain(fault: SyntaxFault) -> Diagnostic:
         _star_of_a_path,
         cast_by_another_name,
         _end_of_an_if,
+        _if_without_begin,
         _never_closed,
         _nothing_opened,
         _reserved,
@@ -90,6 +92,14 @@ def _unsupported_statement(fault: SyntaxFault) -> Diagnostic | None:
     if fault.position > fault.first + 3:
         return None
     return next((_refusal(fault, p, fault.first) for p in STATEMENTS if _stands(fault, p, fault.first)), None)
+
+
+def _unsupported_statement_of_a_body(fault: SyntaxFault) -> Diagnostic | None:
+    """A word where a statement of a trigger may begin: only there DELETE is expected."""
+    if "DELETE" not in fault.expected:
+        return None
+    standing = (p for p in BODY_STATEMENTS if _stands(fault, p, fault.position))
+    return next((_refusal(fault, p, fault.position) for p in standing), None)
 
 
 def _unsupported_in_a_body(fault: SyntaxFault) -> Diagnostic | None:
@@ -131,7 +141,7 @@ def _stands(fault: SyntaxFault, phrase: Phrase, start: int) -> bool:
 
 def _refusal(fault: SyntaxFault, phrase: Phrase, start: int) -> Diagnostic:
     tokens = fault.lexed.tokens
-    span = fault.span(tokens[start + phrase.before]).to(fault.span(tokens[start + len(phrase.words) - 1]))
+    span = fault.span(tokens[start]).to(fault.span(tokens[start + len(phrase.words) - 1]))
     return Diagnostic("CQ0501", phrase.message, span, help=(phrase.help,))
 
 
@@ -231,6 +241,19 @@ def _end_of_an_if(fault: SyntaxFault) -> Diagnostic | None:
     labels = () if opened is None else (Label(fault.span(opened), "opened here"),)
     help = "write END IF; before END"
     return Diagnostic("CQ0100", "IF is not closed", fault.span(fault.before), "END IF is missing", (help,), labels)
+
+
+def _if_without_begin(fault: SyntaxFault) -> Diagnostic | None:
+    """`AFTER INSERT ON s IF … THEN …; END IF;`: without BEGIN, a `;` ends the trigger."""
+    if fault.token is not None or "ELSEIF" not in fault.expected:
+        return None
+    words = range(fault.first, fault.position)
+    if any(fault.word(p) == "BEGIN" for p in words):
+        return None
+    opened = next(p for p in words if fault.word(p) == "IF" and fault.word(p - 1) != "TRIGGER")  # IF NOT EXISTS
+    here = fault.span(fault.lexed.tokens[opened])
+    help = "write BEGIN ATOMIC IF condition THEN …; END IF; END"
+    return Diagnostic("CQ0100", "IF needs BEGIN ATOMIC … END around it", here, "without BEGIN", (help,))
 
 
 def _never_closed(fault: SyntaxFault) -> Diagnostic | None:

@@ -30,16 +30,18 @@ def parse(source: SourceText) -> ast.Script:
     lexed = tokenize(source.text, tables().keywords)
     findings = [finding for _, finding in lexed.faults]
     statements: list[ast.Statement] = []
-    if not lexed.fatal:
-        for first, end in _statements(lexed.tokens)[0]:
-            if len(findings) >= MAX_FINDINGS:
-                break
-            if not _has_fault(lexed, first, end):
-                try:
-                    made = _parse_range(lexed, first, end, "statement")
-                    statements.extend(made if isinstance(made, tuple) else (made,))
-                except CompileError as error:
-                    findings.extend(error.diagnostics)
+    ranges = [] if lexed.fatal else _statements(lexed.tokens)[0]
+    while ranges and len(findings) < MAX_FINDINGS:
+        first, end = ranges.pop(0)
+        if not _has_fault(lexed, first, end):
+            try:
+                made = _parse_range(lexed, first, end, "statement")
+                statements.extend(made if isinstance(made, tuple) else (made,))
+                continue
+            except CompileError as error:
+                findings.extend(error.diagnostics)
+        if _is_trigger(lexed.tokens, first):
+            del ranges[: _rest_of_a_body(lexed.tokens, ranges)]
     if findings:
         findings.sort(key=lambda d: (d.span.line, d.span.column))
         raise CompileError(*(d.at(source) for d in findings))
@@ -129,8 +131,7 @@ class _Nesting:
 
 def _statement_end(tokens: Sequence[Token], first: int, nesting: _Nesting) -> int:
     plain = next((i for i in range(first, len(tokens)) if tokens[i].text == ";"), len(tokens))
-    words = [t.word for t in tokens[first : first + 4]]
-    if words[:1] != ["CREATE"] or "TRIGGER" not in words:
+    if not _is_trigger(tokens, first):
         return plain
     depth = nesting.before[first]
     if nesting.lowest[first] <= depth:
@@ -140,6 +141,25 @@ def _statement_end(tokens: Sequence[Token], first: int, nesting: _Nesting) -> in
         if tokens[i].text == ";" and tokens[i + 1].word in ("CREATE", "EXPLAIN"):
             return i
     return len(tokens)
+
+
+def _is_trigger(tokens: Sequence[Token], first: int) -> bool:
+    words = [t.word for t in tokens[first : first + 4]]
+    return words[:1] == ["CREATE"] and "TRIGGER" in words
+
+
+def _rest_of_a_body(tokens: Sequence[Token], ranges: Sequence[tuple[int, int]]) -> int:
+    """How many of the statements behind a trigger with a fault are of its body: up to an END that nothing else opens.
+
+    A user who has closed an IF with END, or has left BEGIN out, is told so, and not of each statement behind it.
+    """
+    belong = 0
+    for number, (first, _) in enumerate(ranges, 1):
+        if tokens[first].word in ("CREATE", "EXPLAIN"):
+            break
+        if tokens[first].word == "END":
+            belong = number
+    return belong
 
 
 def _has_fault(lexed: Lexed, first: int, end: int) -> bool:

@@ -9,24 +9,17 @@ from cq.records import dataclass
 class Phrase:
     """Words and signs as they follow each other, what to say about them, and the way out.
 
-    anywhere: it is the cause of whatever goes wrong behind it.  before: how many of the words only come before it.
+    anywhere: it is the cause of whatever goes wrong behind it.
     """
 
     words: tuple[str, ...]
     message: str
     help: str
     anywhere: bool = False
-    before: int = 0
 
 
 def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
     return [Phrase(tuple(text.split()), message.replace("{}", text.removesuffix(" (")), help) for text in texts]
-
-
-def _in_a_trigger(word: str, help: str) -> list[Phrase]:
-    """A word that begins a statement of a body: behind these, as it may be right elsewhere."""
-    before = ("ATOMIC", "BEGIN", ";", "THEN", "ELSE")
-    return [Phrase((b, word), f"{word} is not supported in a trigger", help, before=1) for b in before]
 
 
 _FUNCTION = "functions of your own are written in Python: @cq.udf, then cq.sql(text, functions=[f])"
@@ -34,6 +27,12 @@ _STATE = "write it in a trigger: CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW
 _EACH = "name rows by an array: UPDATE t SET x = u.v FROM UNNEST(new.keys, new.vals) AS u(k, v) WHERE t.key = u.k"
 _VALUE = "write the value where it is used: an expression, or (SELECT x FROM t WHERE key = new.k)"
 _UPSERT = "write INSERT INTO t VALUES (…) ON CONFLICT DO UPDATE SET x = excluded.x"
+_UPSERT_IN_ONE = f"in a trigger, {_UPSERT}"
+_DELETE = "delete rows by their key: DELETE FROM t WHERE key = new.k"
+_DELETE_IN_ONE = "in a trigger, rows are deleted by their key: DELETE FROM t WHERE key = new.k"
+_UNIQUE = (
+    "only the PRIMARY KEY of a table is unique: keep these values in a table of their own, as its key, or remove it"
+)
 _KEPT = "write INSERT INTO t VALUES (…) ON CONFLICT DO NOTHING"
 _ATOMIC = "remove it: a body is a transaction, which takes effect when the event is accepted"
 _IF = "write IF condition THEN … ELSEIF condition THEN … ELSE … END IF"
@@ -51,7 +50,9 @@ _NO_CATALOG = "there is no catalog: edit or remove its CREATE statement; in the 
 
 # Recognised at the start of a statement.
 STATEMENTS: tuple[Phrase, ...] = (
-    *_phrases("{} is only allowed in a trigger", _STATE, "DELETE", "UPDATE", "MERGE", "UPSERT", "TRUNCATE"),
+    *_phrases("{} is only allowed in a trigger", _STATE, "DELETE", "UPDATE"),
+    *_phrases("{} is not a statement of cq", _UPSERT_IN_ONE, "MERGE", "UPSERT"),
+    *_phrases("{} is not a statement of cq", _DELETE_IN_ONE, "TRUNCATE"),
     *_phrases("{} is not a statement of cq", _NO_CATALOG, "ALTER", "DROP", "USE", "GRANT", "REVOKE", "REFRESH"),
     *_phrases(
         "{} is not a statement of cq", "cq schema FILE shows columns, cq explain shows plans", "SHOW", "DESCRIBE"
@@ -151,19 +152,8 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not supported", _SAMPLE, "TABLESAMPLE", "TABLESAMPLE (", "USING SAMPLE"),
     *_phrases("{} is not supported", "remove it: a sink receives every row", "ON DUPLICATE"),
     *_phrases("{} types are not supported yet", "give each key a column of its own", "MAP"),
-    *_phrases("{} is not supported", "remove it: all rows are accepted", "UNIQUE"),
+    *_phrases("{} is not supported", _UNIQUE, "UNIQUE"),
     *_phrases("{} is not supported", _REFERENCE, "REFERENCES", "FOREIGN KEY"),
-    *_in_a_trigger("WHILE", _EACH),
-    *_in_a_trigger("FOR", _EACH),
-    *_in_a_trigger("DECLARE", _VALUE),
-    *_in_a_trigger("SET", _VALUE),
-    *_in_a_trigger("MERGE", _UPSERT),
-    *_in_a_trigger("ROLLBACK", _REJECT),
-    *_in_a_trigger("COMMIT", _ATOMIC),
-    *_in_a_trigger("START", _ATOMIC),
-    *_in_a_trigger("SAVEPOINT", _ATOMIC),
-    *(Phrase((b, "CASE"), "CASE is not a statement of a trigger", _IF, before=1) for b in ("ATOMIC", "BEGIN", ";")),
-    *(Phrase((b, "CASE", "WHEN"), "CASE is not a statement of a trigger", _IF, before=1) for b in ("THEN", "ELSE")),
     *_phrases("{} is not supported", _UPSERT, "REPLACE INTO", "INSERT OR REPLACE"),
     *_phrases("{} is not supported", _KEPT, "INSERT OR IGNORE", "INSERT IGNORE"),
     *_phrases("{} is not supported", "write a separate SELECT", "RETURNING"),
@@ -186,6 +176,17 @@ CLAUSES: tuple[Phrase, ...] = (
         *("BEFORE INSERT", "AFTER UPDATE", "AFTER DELETE", "INSTEAD OF"),
     ),
     *_phrases("{} triggers are not supported", "write FOR EACH ROW, or leave it out", "FOR EACH STATEMENT"),
+)
+
+# Recognised where a statement of a trigger begins.
+BODY_STATEMENTS: tuple[Phrase, ...] = (
+    *_phrases("{} is not supported in a trigger", _EACH, "WHILE", "FOR"),
+    *_phrases("{} is not supported in a trigger", _VALUE, "DECLARE", "SET"),
+    *_phrases("{} is not supported in a trigger", _UPSERT, "MERGE", "UPSERT"),
+    *_phrases("{} is not supported in a trigger", _DELETE, "TRUNCATE"),
+    *_phrases("{} is not supported in a trigger", _REJECT, "ROLLBACK"),
+    *_phrases("{} is not supported in a trigger", _ATOMIC, "COMMIT", "START", "SAVEPOINT"),
+    *_phrases("{} is not a statement of a trigger", _IF, "CASE"),
 )
 
 # Recognised where the error is, in a trigger, behind the one of these words that begins the statement or its query.

@@ -8,7 +8,7 @@ import pytest
 
 from cq.errors import CODES, CompileError, SourceText, printable
 from cq.grammar.parser import parse
-from cq.grammar.unsupported import CLAUSES, STATEMENTS
+from cq.grammar.unsupported import BODY_STATEMENTS, CLAUSES, STATEMENTS
 
 CASES: dict[str, list[str]] = {
     "commas": [
@@ -48,6 +48,8 @@ CASES: dict[str, list[str]] = {
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN UPDATE x SET a = 1;",
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC IF new.n > 1 THEN DELETE FROM a WHERE k = 1; END;",
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF n = 1 THEN DELETE FROM a WHERE k = 1; END; SELECT 1 FROM s",
+        "CREATE TRIGGER g AFTER INSERT ON s IF n = 1 THEN DELETE FROM a WHERE k = 1; END IF",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF n = 1 THEN RAISE 'x'; END; DELETE FROM a WHERE k = 1; END",
     ],
     "words_and_quotes": [
         "SELECT order, a FROM t",
@@ -180,6 +182,10 @@ CASES: dict[str, list[str]] = {
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN INSERT OR REPLACE INTO t VALUES (new.k, 1); END",
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN INSERT OR IGNORE INTO t VALUES (new.k, 1); END",
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN CASE WHEN new.k > 1 THEN DELETE FROM t WHERE k = 1; END CASE; END",
+        "CREATE TRIGGER g AFTER INSERT ON s TRUNCATE TABLE t",
+        "MERGE INTO t USING u ON t.k = u.k",
+        "TRUNCATE TABLE t",
+        "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT UNIQUE)",
     ],
 }
 
@@ -254,6 +260,10 @@ def test_every_phrase_of_other_systems_is_recognised_where_it_is_used() -> None:
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF a {p} x; END IF; END",
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF a THEN SELECT 1; {p} x; END IF; END",
     ]
+    for phrase in BODY_STATEMENTS:
+        for before in ("", "DELETE FROM t WHERE k = 1; ", "IF new.k > 1 THEN "):
+            text = f"CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC {before}{' '.join(phrase.words)} x; END"
+            assert _code(text) == "CQ0501", text
     for phrase in CLAUSES:
         texts = [frame.format(p=" ".join(phrase.words)) for frame in frames]
         assert any(_code(text) == "CQ0501" for text in texts), phrase.words

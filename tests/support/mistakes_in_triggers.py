@@ -12,6 +12,18 @@ FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_star
 OF_TRIGGERS = {
     "trigger_without_key": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid\nUPDATE account SET n = n + 1 WHERE n > new.price;",
+    "trigger_key_of_its_own": ACCOUNT + "CREATE TABLE a (auction BIGINT PRIMARY KEY, n INT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET n = 1 WHERE a.auction = auction;",
+    "trigger_key_of_another_column": ACCOUNT + "CREATE TABLE a (auction BIGINT PRIMARY KEY, n INT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a WHERE n = auction;",
+    "trigger_reads_its_stream": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT new.item FROM bid;",
+    "trigger_changes_its_stream": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE bid SET price = 1 WHERE auction = new.auction;",
+    "trigger_reads_a_trigger": ACCOUNT + "CREATE TRIGGER u AFTER INSERT ON bid SELECT item, 1 AS n;\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid SELECT (SELECT n FROM u WHERE item = new.item) AS n;",
+    "trigger_changes_a_view": ACCOUNT
+    + PER_MIN
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM per_min WHERE auction = new.auction;",
     "trigger_part_of_key": BID + "CREATE TABLE a (x BIGINT, y BIGINT, PRIMARY KEY (x, y));\n"
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a WHERE x = new.auction;",
     "trigger_key_of_another_type": BID + "CREATE TABLE a (x BIGINT PRIMARY KEY, y BIGINT);\n"

@@ -203,7 +203,7 @@ class BodyBinder:
         kept = tuple(c for c in others if c.qualifier != (alias or table))
         return Relation(self.stream, (*own, *kept), f'table "{table}"')
 
-    def table(self, name: str, span: Span) -> str:
+    def table(self, name: str, span: Span, changed: bool = False) -> str:
         if self.names.is_broken(name):
             raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
         if name in self.declared:
@@ -212,7 +212,7 @@ class BodyBinder:
             raise sink_without_a_key(name, span)
         if self.gets_other_rows(name):
             is_made = name == self.node.name or self.names.is_made(name)
-            raise without_a_key(name, span, self.node, is_made)
+            raise without_a_key(name, span, self.node, is_made, changed)
         raise no_keyed_table(name, span, self.declared)
 
     def target(self, name: str, span: Span) -> RowTarget | None:
@@ -432,7 +432,7 @@ class BodyBinder:
     def delete(self, node: ast.Delete) -> tuple[Step, ...]:
         match node.relations:
             case ():
-                members = among(node.where, self.key(self.table(node.table, node.table_span), node.alias))
+                members = among(node.where, self.key(self.table(node.table, node.table_span, changed=True), node.alias))
                 if members is None:
                     return self.each_row(node, partial(self.delete_row, node, self.event()))
                 found = elements(self, members.arrays, self.event())
@@ -454,7 +454,7 @@ class BodyBinder:
     ) -> tuple[Step, ...]:
         """The change of each row that a statement names, with the reads that it needs. alone: no other row of the table
         may be read, as that of the next element is changed after this one."""
-        table = self.table(node.table, node.table_span)
+        table = self.table(node.table, node.table_span, changed=True)
         ways = self.ways(table, node.alias, node.where)
         steps: list[Step] = []
         for where in ways:

@@ -71,13 +71,17 @@ def not_to_be_filled(name: str, span: Span) -> CompileError:
     return compile_error("CQ0502", cause, span, help=ways)
 
 
-def without_a_key(name: str, span: Span, node: ast.CreateTrigger, is_made: bool) -> CompileError:
-    """CQ0502 for a stream or view. is_made: by a trigger, so that it cannot be a table instead."""
-    written = f"SELECT rows that are to be written, and read them: SELECT … FROM {inline.name(node.name)}"
-    if name == node.relation:
-        ways: tuple[str, ...] = (written, "or, to read the row that fires the trigger, write new.column")
-    else:
-        ways = (written,) if is_made else (f"make it a table with a key: {_declared(name)}", f"or {written}")
+def without_a_key(name: str, span: Span, node: ast.CreateTrigger, is_made: bool, changed: bool) -> CompileError:
+    """CQ0502 for a stream or view. is_made: by a trigger, so that it cannot be a table instead.  changed: whether it is
+    more than read."""
+    ways = [] if name == node.relation or is_made else [f"make it a table with a key: {_declared(name)}"]
+    if changed:
+        instead = f"give the changed row by a SELECT, and read it: SELECT … FROM {inline.name(node.name)}"
+        ways += [f"or {instead}" if ways else instead]
+    elif name == node.relation:
+        ways = ["write new.column, without FROM: that is the row which fires the trigger"]
+    elif is_made:
+        ways = [f"keep its rows in a table, and read that: {_declared(f'{name}_rows')}"]
     cause = f'"{name}" is a stream or view, but triggers read and write only rows of tables with a primary key'
     return compile_error("CQ0502", cause, span, label="no keyed table", help=ways)
 

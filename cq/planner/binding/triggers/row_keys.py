@@ -51,6 +51,10 @@ def keyed(
             rest.append(part)
     if len(found) < len(table.key):
         missing = [c for c in table.key if c not in found]
+        for part in parts:
+            other = _compared_with(part, start + 1 + missing[0], own)
+            if other is not None:
+                raise _not_of_the_event(table, missing[0], other - start - 1, part.span)
         raise no_key(table, span, missing, [_inexact(p, start + 1 + missing[0]) for p in parts], several)
     return tuple(found[c] for c in table.key), conjunction(rest) if rest else None
 
@@ -83,6 +87,24 @@ def _inexact(part: Expr, column: int) -> tuple[Expr, Expr] | None:
             if own is not None and own.index == column and column not in columns_of(value):
                 return own, value
     return None
+
+
+def _compared_with(part: Expr, column: int, own: range) -> int | None:
+    """The column of the same row that a condition equates this column with."""
+    if not isinstance(part, Call) or part.function.name != "=":
+        return None
+    sides = [s.index for s in (a if isinstance(a, Column) else _widened(a) for a in part.args) if s is not None]
+    if len(sides) < 2 or column not in sides or not {*sides} <= {*own}:
+        return None
+    return sides[0] if sides[1] == column else sides[1]
+
+
+def _not_of_the_event(table: KeyedTable, key: int, other: int, span: Span) -> CompileError:
+    """CQ0411 for a condition that compares two columns of the table's row, or one with itself."""
+    name, meant = (table.fields[c].name for c in (key, other))
+    cause = f'no value is given for {name}, the key of "{table.name}": both sides are columns of the table'
+    way = f"write new.column for a column of the event: WHERE {inline.name(name)} = new.{inline.name(meant)}"
+    return compile_error("CQ0411", cause, span, label=BY_KEY, help=way)
 
 
 def no_key(
