@@ -55,7 +55,7 @@ def picture(facts: Facts, format: str) -> str:
 def draw_tree(facts: Facts, verbose: bool = False) -> str:
     """Each output with the operators below it, a line each; one that is read twice is drawn once and named after that.
 
-    verbose: a second line for each, with all facts.
+    verbose: a second line for each, with all facts, and more where they do not fit into one.
     """
     nodes = facts["nodes"]
     lines: list[str] = []
@@ -69,7 +69,9 @@ def draw_tree(facts: Facts, verbose: bool = False) -> str:
         drawn.add(number)
         if verbose:
             lines.append(first + f"#{number} {node['operator']}{rows_name(node)}  {printable(node['what'])}".rstrip())
-            lines.append(rest + ("│ " if node["inputs"] else "  ") + "    " + " · ".join(summary(node)))
+            below = rest + ("│ " if node["inputs"] else "  ") + "    "
+            lines.append(below + " · ".join(summary(node)))
+            lines.extend(below + line for line in node.get("in_detail", ()))
         else:
             lines.append(first + headline(node, nodes))
         for i in node["inputs"]:

@@ -74,6 +74,8 @@ def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified) ->
         "line": node.span.line if node.span != NOWHERE else None,
         "copies": node.copies,
     }
+    if details := node.in_detail():
+        facts["in_detail"] = list(details)
     source = node.source
     if source is not None:
         facts["source"] = {

@@ -39,6 +39,36 @@ def test_the_plan_and_stages_of_each_query_stand_as_goldens(name: str, golden: C
     golden(f"plans/{name.removesuffix('.cq')}.stages.txt", explain(better, choose(better, 2, decides_lane)) + "\n")
 
 
+@pytest.mark.parametrize("name", ["grep_and_sum", "toll_processing"])
+def test_a_verbose_plan_shows_the_steps_of_its_transactions(name: str, golden: Callable[[str, str], None]) -> None:
+    plan = rewrite(shipped(f"transactions/{name}.cq"))
+    golden(f"plans/transactions/{name}.verbose.txt", explain(plan, verbose=True) + "\n")
+    assert "emit" not in explain(plan)
+
+
+def test_every_step_is_told_near_to_its_statement() -> None:
+    plan = plan_of(
+        "CREATE STREAM s (k BIGINT, ks BIGINT[], ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');"
+        "CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT);"
+        "CREATE TRIGGER g AFTER INSERT ON s WHEN (new.k > 0) BEGIN DELETE FROM t WHERE k = new.k AND n > 3;"
+        " INSERT INTO t SELECT u.x, u.i FROM UNNEST(new.ks) WITH ORDINALITY AS u(x, i) ON CONFLICT DO NOTHING;"
+        " IF new.k = 7 THEN RAISE 'seven'; END IF; END; SELECT k FROM g;"
+    )
+    (steps,) = (n.in_detail() for n in plan.nodes() if n.in_detail())
+    assert steps == (
+        "g when (new.k > 0)",
+        "  read t[new.k] as t_1",
+        "  delete t_1 where (t_1.n > 3)",
+        "  for each local_1, local_2 in new.ks with ordinality",
+        "    read t[local_1] as t_2",
+        "    insert t_2 with k = local_1, n = local_2",
+        "    on conflict do nothing",
+        "  if (new.k = 7)",
+        "    reject 'seven'",
+        "  emit the event",
+    )
+
+
 @pytest.mark.parametrize("format", ["tree", "json", "dot", "mermaid", "svg", "html"])
 def test_every_format_draws_plans_and_stages(format: str) -> None:
     plan = shipped("lr_tolls.cq")

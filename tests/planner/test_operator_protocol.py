@@ -161,7 +161,8 @@ def test_nothing_that_an_operator_says_can_be_left_out(name: str) -> None:
     (`inputs`, `with_inputs`, `input_keys`, `pull`, `op_class`) are about fields of the base alone, and numbers and
     flags that an operator adds have no columns.
 
-    One name may be left out: Trigger's `over`. Only `verify` asks for it, to check types, and fails without it.
+    Two names may be left out, both of Trigger: `over`, which only `verify` asks for, to check types, and fails without
+    it, and `in_detail`, which people read.
     """
     cls = protocol.OPERATORS.pop(name)
     assert operator(name)(without(cls, "")).operator == name

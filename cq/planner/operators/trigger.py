@@ -22,6 +22,8 @@ from cq.planner.plan.node import (
     Text,
     operator,
 )
+from cq.planner.plan.step_laws import StepLaws
+from cq.planner.plan.step_text import StepText
 from cq.planner.plan.transactions import (
     Access,
     KeyedTable,
@@ -166,9 +168,9 @@ class Trigger(OneInput):
         return LOOK_UP_NS * max(1, len(self.accesses))
 
     def check(self) -> None:
-        tables = [a.table for a in self.accesses if isinstance(a, Access)]
-        assert all(0 <= t < len(self.tables) for t in tables), "an access to a missing table"
         assert not self.contents or self.input.bounded, "the contents of tables that never end"
+        broken = next(StepLaws(self.width, self.tables, self.accesses).broken(self.programs), None)
+        assert broken is None, broken
         unread = [s for p in self.programs for s in written_unread(p.steps, lambda n: self.access(n).table)]
         assert not unread, f"{len(unread)} writes to rows that another access may hold"
 
@@ -199,3 +201,8 @@ class Trigger(OneInput):
         names = ", ".join(p.name for p in self.programs)
         on = ", ".join(t.name for t in self.tables)
         return f"{names}{' on ' + on if on else ''}{', contents' if self.contents else ''}"
+
+    def in_detail(self) -> tuple[str, ...]:
+        """The steps of each program."""
+        text = StepText.over(self.input.schema.fields, self.tables, self.accesses)
+        return tuple(line for p in self.programs for line in text.program(p))

@@ -289,6 +289,10 @@ class LogicalNode:
         """Its parameters as one line, for people."""
         raise NotImplementedError
 
+    def in_detail(self) -> tuple[str, ...]:
+        """Lines that say more of it, for people who ask for all; most operators are told in the one of `describe`."""
+        return ()
+
     def over(self, inputs: Inputs) -> Fields:
         """The columns of these inputs, side by side."""
         if not inputs:
@@ -567,5 +571,6 @@ ANSWERS: dict[str, Callable[[object], bool]] = {
 STATEFUL_ONLY = ("input_keys", "state", "merges_exactly", "closes", "emits_at_end", "holds_back")
 """What only an operator with state can declare otherwise than `Stateless` does."""
 
-OVERRIDDEN = ("over", "operator")
-"""What a class may say otherwise than `LogicalNode`. over: only `verify` asks for it, and fails where it is wrong."""
+OVERRIDDEN = ("over", "operator", "in_detail")
+"""What a class may say otherwise than `LogicalNode`. over: only `verify` asks for it, and fails where it is wrong.
+in_detail: only people read it."""
