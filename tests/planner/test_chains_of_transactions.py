@@ -10,7 +10,7 @@ from cq.compiler.passes import compile
 from cq.engines.native import settled_together
 from cq.errors import CompileError
 from cq.planner.physical.stages import PhysicalPlan, verify
-from cq.planner.physical.transactions import MOST_KEY_COLUMNS, homes_of, transactions_of
+from cq.planner.physical.transactions import MOST_KEY_COLUMNS, cost_of, homes_of, transactions_of
 from cq.records import replace
 from cq.runtime.engine.plant import Together
 from cq.runtime.engine.ways.pace import LADDER
@@ -118,6 +118,7 @@ def test_one_after_the_other_is_what_serial_says() -> None:
         assert [s.way for s in part.stages] == [Way.LOOP]
 
 
+BARE = "UPDATE t SET n = new.b WHERE k = new.a;"
 ONE = "UPDATE t SET n = n + 1 WHERE k = new.a;"
 SIDES = f"IF new.b > 0 THEN {ONE} UPDATE t SET n = 0 WHERE k = new.b; ELSE {ONE} END IF;"
 MANY = "UPDATE t SET n = n + e.j FROM UNNEST(new.d) AS e(j) WHERE k = e.j;"
@@ -127,6 +128,7 @@ HEAVY = ONE.replace("n + 1", " + ".join(f"n % {k}" for k in range(2, 60)))
 @pytest.mark.parametrize(
     ("body", "serial_ns", "chained_ns", "pays_from"),
     [
+        (BARE, 12, 97, 9),
         (ONE, 13, 98, 8),
         (SIDES, 26, 196, 8),  # two rows and a sum on one side, a row on the other, and a comparison
         (MANY, 130, 980, 8),
@@ -143,6 +145,12 @@ def test_auto_is_what_the_model_says_is_faster(body: str, serial_ns: int, chaine
             behind = f"{workers} workers share" if pays else f"pays from {pays_from} workers"
             behind += "" if pays and workers == 2 else " (extrapolated from two)"
             assert part.stages[-1].reason == said + behind
+
+
+def test_the_applications_pay_from_as_many_workers_as_the_decision_on_transactions_says() -> None:
+    texts = [p.read_text() for p in sorted((QUERIES / "transactions").glob("*.cq"))]
+    least = {cost_of(transactions_of(parts(text)[0].plan)).pays_from for text in texts}
+    assert (min(least), max(least)) == (6, 8)
 
 
 def test_auto_says_nothing_of_chains_that_cannot_be() -> None:

@@ -21,7 +21,7 @@ from cq.records import dataclass
 # What a row takes of all workers more in chains: to be collected, linked, copied and settled, and to change cores. From
 # the wall clock of two workers on a machine of two cores: 73 ns in the streaming ledger, 78 in online bidding, 86 in
 # grep and sum, 110 in toll processing; one worker takes 14 to 27. Of more workers it is a guess. Where a body does
-# little, chains begin with 8 workers; at half of this with 5, at double with 15.
+# little, chains begin with 8 or 9 workers; at half of this with 5, at double with 15 or 16.
 CHAINED_NS = 85
 CALL_NS = 1  # of a function in a body
 MEASURED_WORKERS = 2  # at most; what is said of more is extrapolated from them
