@@ -57,6 +57,14 @@ class NamedRow:
         found = Column(BOOLEAN, False, self.start, "found")
         return found if self.condition is None else conjunction((found, self.condition))
 
+    @property
+    def exists(self) -> Expr:
+        """The same as a value: FALSE, not NULL, where the condition is NULL for the row."""
+        there = self.there
+        if not there.nullable:
+            return there
+        return Coalesce(BOOLEAN, False, (there, Literal(BOOLEAN, False, False)), span=there.span)
+
 
 class TriggerBody(Protocol):
     """What binds a trigger's body: its frame so far, and the steps that what is being bound needs before it."""

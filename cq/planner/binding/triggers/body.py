@@ -342,8 +342,8 @@ class BodyBinder:
         ways = self.ways(table, alias, select.where)
         if exists:
             rows = (self.row(table, alias, w, binder.relation, node.span, several=ONE_OF_THEM) for w in ways)
-            there = tuple(row.there for row in rows)
-            return there[0] if len(there) == 1 else Or(BOOLEAN, any(t.nullable for t in there), there, span=node.span)
+            there = tuple(row.exists for row in rows)
+            return there[0] if len(there) == 1 else Or(BOOLEAN, False, there, span=node.span)
         items = tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
         if len(items) != 1 or len(select.items) != 1:
             raise compile_error("CQ0502", "a scalar sub-query selects one column", node.span, help="name it")
