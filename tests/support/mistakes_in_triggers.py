@@ -217,4 +217,22 @@ OF_TRIGGERS = {
     "INSERT INTO o SELECT auction FROM bid;",
     "trigger_changes_a_sink": BID + "CREATE SINK o (k BIGINT) WITH (connector = 'file', path = 'o.csv');\n"
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE o SET k = 1 WHERE k = new.auction;",
+    "trigger_leaves_columns_out": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT NOT NULL);\n"
+    "CREATE STREAM o (k BIGINT, n BIGINT NOT NULL);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO a (k) VALUES (auction);\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid INSERT INTO a (n) VALUES (1);\n"
+    "CREATE TRIGGER v AFTER INSERT ON bid INSERT INTO a (k) VALUES (ROUND(price)::BIGINT)\n"
+    "  ON CONFLICT (k) DO UPDATE SET n = n + 1;\n"
+    "CREATE TRIGGER w AFTER INSERT ON bid INSERT INTO o (k) SELECT new.auction WHERE price > 3;",
+    "trigger_gives_null": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT NOT NULL);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO a VALUES (auction, NULL) ON CONFLICT (k) DO NOTHING;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid UPDATE a SET n = CAST(NULL AS BIGINT) WHERE k = auction;\n"
+    "CREATE TRIGGER v AFTER INSERT ON bid UPDATE a SET n = NULL WHERE k = auction;",
+    "trigger_constants_of_another_type": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, n TINYINT, d DATE);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET n = 'text' WHERE k = auction;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid UPDATE a SET n = 300 WHERE k = auction;\n"
+    "CREATE TRIGGER v AFTER INSERT ON bid INSERT INTO a (k) VALUES (auction)\n"
+    "  ON CONFLICT (k) DO UPDATE SET d = '2024-13-01';",
+    "initial_row_that_fails_a_check": "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT CHECK (100 / n > 1));\n"
+    "INSERT INTO a VALUES (1, 2), (2, 0);",
 }

@@ -16,6 +16,7 @@ from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import convert, unsettled
 from cq.planner.binding.declared import check_unique, declared_fields
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.literals import TIME_FORMS
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, listing
 from cq.planner.plan.fold import constant, folded
@@ -130,25 +131,45 @@ def _default(column: ast.ColumnDef, field: Field, parameters: Parameters) -> Exp
 def constant_of(node: ast.Expr, field: Field, parameters: Parameters) -> Literal:
     """The value of a constant expression in a column. CQ0306 where it has none."""
     binder = ExprBinder(NOTHING, parameters, CONSTANT, SelectCalls({}))
+    return _computed(stored(binder, binder.bind(node), field), field, node.span)
+
+
+def _computed(expr: Expr, field: Field, span: Span) -> Literal:
+    """The value of an expression without columns that a column is to hold. CQ0306 where it has none."""
     try:
-        return constant(stored(binder, binder.bind(node), field))
+        return constant(expr)
     except Failure as failure:
-        raise compile_error("CQ0306", failure.message, failure.span if failure.span != NOWHERE else node.span) from None
+        at = failure.span if failure.span != NOWHERE else span
+        raise compile_error("CQ0306", failure.message, at, help=_written(field)) from None
+
+
+def _written(field: Field) -> str:
+    """How a constant that a column holds is written."""
+    if field.type.kind in TIME_FORMS:
+        return f"write it as '{TIME_FORMS[field.type.kind]}'"
+    return f"write a {field.type}, which column {inline.name(field.name)} holds"
 
 
 def stored(binder: ExprBinder, value: Expr, field: Field) -> Expr:
-    """The value as the column holds it. CQ0307 where it cannot."""
+    """The value as the column holds it. CQ0307 where it cannot, and CQ0306 for a constant that it cannot hold."""
     if value.type == field.type:
         return value
     if unsettled(value) == NULL:
         return convert(value, field.type)
     both_texts = (value.type.kind is Kind.VARCHAR) == (field.type.kind is Kind.VARCHAR)
-    if isinstance(value, Literal) or value.type.kind is Kind.NULL or both_texts:
+    if isinstance(value, Literal):
+        return _computed(binder.bind_cast(value, field.type, value.span), field, value.span)
+    if value.type.kind is Kind.NULL or both_texts:
         return binder.bind_cast(value, field.type, value.span)
     raise compile_error(
         "CQ0307", f'column "{field.name}" is {field.type}, and this is {value.type}', value.span, label=str(value.type),
         help=f"write CAST(… AS {field.type})",
     )  # fmt: skip
+
+
+def is_null(value: Expr) -> bool:
+    """Whether it is NULL, whatever the row."""
+    return isinstance(value, Literal) and value.value is None
 
 
 def table_relation(name: str, fields: tuple[Field, ...]) -> Relation:
@@ -215,6 +236,10 @@ def _refuses(table: KeyedTable, row: list[Any], taken: set[tuple[Any, ...]]) -> 
         return table.duplicate()
     values = [Literal(f.type, v is None, v) for f, v in zip(table.fields, row, strict=True)]
     for condition in table.conditions:
-        if constant(substitute(condition.expr, values)).value is False:
+        try:
+            met = constant(substitute(condition.expr, values)).value
+        except Failure as failure:
+            return f"{failure.message} in {table.broken(condition)}"
+        if met is False:
             return table.broken(condition)
     return ""

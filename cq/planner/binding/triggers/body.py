@@ -28,12 +28,13 @@ from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
-from cq.planner.binding.tables import DeclaredTable, places_of, stored
+from cq.planner.binding.tables import DeclaredTable, is_null, places_of, stored
 from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
 from cq.planner.binding.triggers.correlated import in_order
 from cq.planner.binding.triggers.inserts import insert
 from cq.planner.binding.triggers.mistakes import (
     MOST_ROWS,
+    always_null,
     no_keyed_table,
     not_to_be_filled,
     sink_without_a_key,
@@ -502,6 +503,8 @@ class BodyBinder:
                 raise compile_error("CQ0202", f'"{a.column}" is set twice', span, help="leave one of them out")
             columns.append(column)
             made.append(stored(binder, value, declared.fields[column]))
+            if is_null(made[-1]) and not declared.fields[column].nullable:
+                raise always_null(table, declared.fields[column], a.value.span)
         return tuple(columns), tuple(made)
 
     def choose(self, branches: Sequence[ast.IfBranch], otherwise: Sequence[ast.TriggerStatement]) -> Step:

@@ -12,8 +12,9 @@ from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, VARCHAR
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.scope import Relation, Visible, listing
-from cq.planner.binding.tables import places_of, stored
+from cq.planner.binding.tables import is_null, places_of, stored
 from cq.planner.binding.triggers.arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
+from cq.planner.binding.triggers.mistakes import always_null, left_out
 from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.binding.triggers.queries import OF_ELEMENTS, given, source
 from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Step, Update
@@ -98,6 +99,7 @@ def _table_row(body: Inserting, node: ast.Insert, table: str, written: Sequence[
     values: list[Expr] = list(declared.defaults)
     for column, value in zip(order, written, strict=True):
         values[column] = stored(binder, binder.bind(value), fields[column])
+    _demand_values(node, table, fields, values, order)
     start = body.fresh(table, node.span)
     placed = body.settle(start, table, tuple(values[c] for c in declared.table.key), node.span)
     return Insert(placed.access, tuple(values), _conflict(body, node, table, placed, values))
@@ -112,6 +114,15 @@ def _order(node: ast.Insert, fields: Sequence[Field], title: str, written: Seque
             help=f"columns: {listing(fields[c].name for c in order)}",
         )  # fmt: skip
     return order
+
+
+def _demand_values(
+    node: ast.Insert, name: str, fields: Sequence[Field], values: Sequence[Expr], order: Sequence[int]
+) -> None:
+    """CQ0306 where a column that cannot be NULL is always NULL. order: the columns for which values are written."""
+    for column, (field, value) in enumerate(zip(fields, values, strict=True)):
+        if not field.nullable and is_null(value):
+            raise always_null(name, field, value.span) if column in order else left_out(node, name, field)
 
 
 def _conflict(
@@ -186,6 +197,7 @@ def _row(body: Inserting, node: ast.Insert, target: RowTarget, given: Sequence[E
     values: list[Expr] = [Literal(f.type, True, None) for f in target.fields]
     for column, value in zip(order, given, strict=True):
         values[column] = stored(binder, value, target.fields[column])
+    _demand_values(node, target.name, target.fields, values, order)
     steps: list[Step] = []
     for field, value in zip(target.fields, values, strict=True):
         if value.nullable and not field.nullable:

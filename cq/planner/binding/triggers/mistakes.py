@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cq.errors import CompileError, Span, compile_error, did_you_mean
+from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast, inline
+from cq.lang.schema import Field
 
 MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
 
@@ -91,6 +92,23 @@ def too_many(named: str, span: Span) -> CompileError:
     cause = f"a trigger can name at most {MOST_ROWS} rows of a table, but this one names {named}"
     way = "give every key an event of its own: a stream with a row for each"
     return compile_error("CQ0103", cause, span, help=way)
+
+
+def left_out(node: ast.Insert, name: str, field: Field) -> CompileError:
+    """CQ0306 for an INSERT that leaves out a column that cannot be NULL."""
+    ways = [f"give it a value: INSERT INTO {inline.name(name)} {inline.names([*node.columns, field.name])} …"]
+    if node.conflict is not None and node.conflict.assignments:
+        ways.append(f"or, to change only rows that are there, write UPDATE {inline.name(name)} SET … WHERE …")
+    what = f"it leaves out {name}.{field.name}, which cannot be NULL"
+    cause = f"this INSERT would reject every event that gets here: {what}"
+    place = node.target_span if node.target_span != NOWHERE else node.span
+    return compile_error("CQ0306", cause, place, label=f"no value for {field.name}", help=ways)
+
+
+def always_null(name: str, field: Field, span: Span) -> CompileError:
+    """CQ0306 for NULL as the value of a column that cannot be NULL."""
+    cause = f"this would reject every event that gets here: {name}.{field.name} cannot be NULL"
+    return compile_error("CQ0306", cause, span, label="NULL", help=f"write a {field.type}")
 
 
 def _declared(name: str) -> str:
