@@ -217,6 +217,12 @@ OF_TRIGGERS = {
     "INSERT INTO o SELECT auction FROM bid;",
     "trigger_changes_a_sink": BID + "CREATE SINK o (k BIGINT) WITH (connector = 'file', path = 'o.csv');\n"
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE o SET k = 1 WHERE k = new.auction;",
+    "trigger_key_of_decimals_by_an_integer": BID + "CREATE TABLE a (k DECIMAL(6,1) PRIMARY KEY, n BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET n = 1 WHERE k = new.auction;",
+    "trigger_key_of_text_by_another_type": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.auction;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid DELETE FROM account AS a WHERE a.n > 1 AND DATE '2024-01-31' = a.card;\n"
+    "CREATE TRIGGER v AFTER INSERT ON bid DELETE FROM account WHERE card = new.item AND n = new.item;",
     "trigger_leaves_columns_out": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT NOT NULL);\n"
     "CREATE STREAM o (k BIGINT, n BIGINT NOT NULL);\n"
     "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO a (k) VALUES (auction);\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from cq.errors import NOWHERE, Diagnostic, Span, compile_error
+from cq.errors import NOWHERE, CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import (
     Case,
@@ -37,6 +37,7 @@ from cq.planner.binding.triggers.mistakes import (
     always_null,
     no_keyed_table,
     not_to_be_filled,
+    of_text_keys,
     sink_without_a_key,
     too_many,
     without_a_key,
@@ -310,12 +311,19 @@ class BodyBinder:
         start = self.fresh(table, span)
         binder = self.binder(self.beside(table, alias, start, outer))
         made = [settled(binder.bind(v)) for v in values]
-        condition = binder.condition(where, "the condition of WHERE") if where is not None else None
+        condition = None if where is None else self.where(table, alias, where, binder)
         at = where.span if where is not None else span
         key, rest = keyed(self.declared[table].table, start, condition, at, several)
         placed = self.settle(start, table, key, at)
         rest = None if rest is None else placed.over(rest)
         return NamedRow(placed.access, placed.start, tuple(map(placed.over, made)), rest)
+
+    def where(self, table: str, alias: str | None, node: ast.Expr, binder: ExprBinder) -> Expr:
+        """The condition that names a row of a table."""
+        try:
+            return binder.condition(node, "the condition of WHERE")
+        except CompileError as error:
+            raise of_text_keys(error, self.key(table, alias), self.declared[table].table, node, binder) from None
 
     def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]:
         """A WHERE for each row that this one names."""

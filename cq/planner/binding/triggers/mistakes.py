@@ -6,7 +6,15 @@ from collections.abc import Iterable
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast, inline
+from cq.grammar.printer import print_expr
+from cq.lang.casts import castable
 from cq.lang.schema import Field
+from cq.lang.types import VARCHAR
+from cq.planner.binding.conversion import settled
+from cq.planner.binding.expressions import ExprBinder
+from cq.planner.binding.triggers.several_keys import Key
+from cq.planner.plan.transactions import KeyedTable
+from cq.records import replace
 
 MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
 
@@ -92,6 +100,17 @@ def too_many(named: str, span: Span) -> CompileError:
     cause = f"a trigger can name at most {MOST_ROWS} rows of a table, but this one names {named}"
     way = "give every key an event of its own: a stream with a row for each"
     return compile_error("CQ0103", cause, span, help=way)
+
+
+def of_text_keys(error: CompileError, key: Key, table: KeyedTable, where: ast.Expr, binder: ExprBinder) -> CompileError:
+    """The error of a WHERE, with the way out that names a row where a key of text is compared with another type."""
+    apart = {d.span for d in error.diagnostics if d.code == "CQ0301"}
+    texts = {f.name for f in table.fields if f.type == VARCHAR}
+    ways = {}
+    for name, value, part in key.values(where):
+        if name in texts and part.left.span in apart and castable(settled(binder.bind(value)).type, VARCHAR):
+            ways[part.left.span] = (f"write {inline.name(name)} = CAST({print_expr(value)} AS VARCHAR)",)
+    return CompileError(*(replace(d, help=ways.get(d.span, d.help)) for d in error.diagnostics))
 
 
 def left_out(node: ast.Insert, name: str, field: Field) -> CompileError:

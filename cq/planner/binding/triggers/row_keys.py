@@ -55,7 +55,7 @@ def keyed(
             other = _compared_with(part, start + 1 + missing[0], own)
             if other is not None:
                 raise _not_of_the_event(table, missing[0], other - start - 1, part.span)
-        raise no_key(table, span, missing, [_inexact(p, start + 1 + missing[0]) for p in parts], several)
+        raise no_key(table, span, missing, _other_type(parts, start + 1 + missing[0]), several)
     return tuple(found[c] for c in table.key), conjunction(rest) if rest else None
 
 
@@ -79,13 +79,32 @@ def _key_value(part: Expr, own: range) -> KeyValue | None:
     return None
 
 
-def _inexact(part: Expr, column: int) -> tuple[Expr, Expr] | None:
-    """This column and the value it is equated with, in whose type several keys are one."""
-    if isinstance(part, Call) and part.function.name == "=":
+@dataclass(frozen=True, slots=True)
+class OtherType:
+    """A column of a key, equated with a value of another type. is_exact: it equals one key at most."""
+
+    column: Column
+    value: Expr
+    is_exact: bool
+
+
+def _other_type(parts: Sequence[Expr], column: int) -> OtherType | None:
+    """How a part of a condition, or two of them, equate this column with a value without naming a row."""
+    equal: dict[Expr, set[str]] = {}  # by value: the functions of the column that equal it
+    for part in parts:
+        if not isinstance(part, Call) or part.function.name != "=":
+            continue
         for side, value in (part.args, part.args[::-1]):
+            if column in columns_of(value):
+                continue
             own = _widened(side)
-            if own is not None and own.index == column and column not in columns_of(value):
-                return own, value
+            if own is not None and own.index == column:
+                return OtherType(own, value, is_exact=False)
+            match side.arg if isinstance(side, Cast) else side:
+                case Call(function=f, args=(Column(index=index) as own, *_)) if index == column:
+                    equal.setdefault(value, set()).add(f.name)
+                    if equal[value] >= {"floor", "ceil"}:  # as an integer is compared with a DECIMAL
+                        return OtherType(own, value, is_exact=True)
     return None
 
 
@@ -111,27 +130,27 @@ def no_key(
     table: KeyedTable,
     span: Span,
     missing: Sequence[int] | None = None,
-    near: Sequence[tuple[Expr, Expr] | None] = (),
+    other: OtherType | None = None,
     several: Sequence[str] = SEVERAL_ROWS,
 ) -> CompileError:
-    """CQ0411: a WHERE does not name a row. missing: columns of the key without a value.  near: what `_inexact` found in
-    its parts."""
+    """CQ0411: a WHERE does not name a row. missing: columns of the key without a value.  other: how it gives the first
+    of them one of another type."""
     names = [table.fields[c].name for c in (table.key if missing is None else missing)]
-    cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
-    found = next((n for n in near if n is not None), None)
-    if found is None:
+    if other is None:
+        cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
         begins = "write WHERE" if missing is None or len(missing) == len(table.key) else "add AND"
         ways = (f"{begins} {inline.name(names[0])} = new.column", *several)
         return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
-    column, value = found
-    key = f'{names[0]}, the key of "{table.name}"'
+    value, type_ = other.value, other.column.type
+    said = "is compared with a value" if other.is_exact else "a value"
+    said += f" of type {value.type}" + ("" if other.is_exact else " may equal several keys")
     shown = f"new.{inline.name(value.name)}" if isinstance(value, Column) else "…"
     return compile_error(
         "CQ0411",
-        f"{key}, is {column.type}, but a value of type {value.type} may equal several keys",
+        f'{names[0]}, the key of "{table.name}", is {type_}, but {said}',
         span,
         label=BY_KEY,
-        help=f"write {inline.name(names[0])} = TRY_CAST({shown} AS {column.type})",
+        help=f"write {inline.name(names[0])} = TRY_CAST({shown} AS {type_})",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import product
 from math import prod
 from typing import TypeAlias
@@ -34,6 +34,15 @@ class Key:
         if not isinstance(part, ast.Binary) or part.op != "=":
             return None
         return self.column(part.left) or self.column(part.right)
+
+    def values(self, where: ast.Expr) -> Iterator[tuple[str, ast.Expr, ast.Binary]]:
+        """The columns of the key to which the parts of a WHERE give a value: each with it, and the part."""
+        for part in _parts(where):
+            if isinstance(part, ast.Binary) and part.op == "=":
+                for column, value in ((part.left, part.right), (part.right, part.left)):
+                    name = self.column(column)
+                    if name is not None:
+                        yield name, value, part
 
 
 def row_by_row(where: ast.Expr | None, key: Key, most: int) -> tuple[ast.Expr | None, ...] | None:
