@@ -168,6 +168,8 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
 
     Until it is ready it compiles and opens; the time it ran, and the rate, do not count that. hashes: of every output.
     """
+    from cq.planner.measured import rejected_text
+
     rows = sum(summary.rows_in.values())
     bad, blank = sum(summary.bad_rows.values()), sum(summary.blank_lines.values())
     parts = [
@@ -175,6 +177,8 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
         f"{'computed' if summary.unwritten else 'wrote'} {_counts(summary.rows_out, 'to')}",
         *(["late rows not counted"] if summary.late_rows is None else []),
         *([f"{summary.late_rows:,} late"] if summary.late_rows else []),
+        *(["rejected events not counted"] if summary.rejected_events is None else []),
+        *([rejected_text(summary.rejected_events)] if summary.rejected_events else []),
         *([f"{bad:,} unreadable"] if bad else []),
         *([f"{blank:,} blank line{'s' if blank > 1 else ''}"] if blank else []),
         *(
@@ -197,9 +201,9 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
 
 def summary_json(summary: RunSummary) -> str:
     """The same for programs: one object on one line, with the hash of every output."""
-    fields = ("engine", "rows_in", "rows_out", "late_rows", "bad_rows", "blank_lines", "seconds", "start_seconds")
+    counts = ("rows_in", "rows_out", "late_rows", "rejected_events", "bad_rows", "blank_lines")
     ends = ("silent", "notes", "limited", "interrupted", "left", "unwritten")
-    found = {name: getattr(summary, name) for name in (*fields, *ends)}
+    found = {name: getattr(summary, name) for name in ("engine", *counts, "seconds", "start_seconds", *ends)}
     return json.dumps(found | {"hashes": dict(summary.hashes)}, ensure_ascii=False)
 
 

@@ -144,7 +144,7 @@ class Shell:
                 return open_sinks(compiled, (), "table", screen, shown.rows(screen))
 
             done = run_reading_again(compiled, opened, self.engine, options, progress)
-        if self.timer or done.late_rows or any(done.bad_rows.values()) or done.interrupted:
+        if self.timer or done.late_rows or done.rejected_events or any(done.bad_rows.values()) or done.interrupted:
             say(summary_text(done))
         say_late(done, compiled)
 

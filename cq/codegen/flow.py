@@ -29,7 +29,7 @@ from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.pipeline import Counter, Grid, GroupKey, Groups, Met, PortSpec, Slot, TableShape
+from cq.runtime.layout.pipeline import Counter, Grid, GroupKey, Groups, Met, PortSpec, Rejections, Slot, TableShape
 from cq.runtime.layout.words import Word
 
 
@@ -57,6 +57,7 @@ class StageDraft:
     closers: list[Closer] = field(default_factory=list)
     groups: list[Groups | Met] = field(default_factory=list)
     watermark: int | None = None  # the word of the watermark last served: nobody has asked for it
+    rejections: dict[int, Rejections] = field(default_factory=dict)  # of triggers, by their word
     counters: dict[int, Counter] = field(default_factory=dict)  # of operators, by id; none where rows are not counted
     prefix: set[int] = field(default_factory=set)  # those of them that run in several branches
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots

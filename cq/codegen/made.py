@@ -17,6 +17,7 @@ from cq.planner.operators import Filter, Trigger
 from cq.planner.plan.transactions import Emit, Step, every, turns_of_emits
 from cq.records import dataclass, replace
 from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.pipeline import Rejections, Slot
 
 WORDS_A_VALUE = 3  # of one in memory: whether it is NULL, then its parts, of a text the address and the length
 NEXT, FIRST_VALUE = range(2)  # words of a record of what is emitted
@@ -134,6 +135,18 @@ def _relation(predicate: Expr, which: int) -> int | None:
             case Call(function=Scalar(name="="), args=(Column(index=at), Literal(value=int(number)))) if at == which:
                 return number
     return None
+
+
+def count_rejection(flow: Flow, node: Trigger, number: int, outcome: str) -> None:
+    """The event is counted, if the program of this number rejects it."""
+    program = node.programs[number]
+    if program.strict or not node.rejects:
+        return
+    name = f"rejected{number}"
+    word = flow.stage.slot(node, name, lambda offset: Slot(name, offset, node=node.identity)).offset
+    flow.stage.rejections[word] = Rejections(program.name, word)
+    with flow.scope.when(expr("O == BAD", O=outcome, BAD=REJECTED)):
+        flow.writer.code("st_i64(state, W, ld_i64(state, W) + 1)", W=word)
 
 
 def made_of(outcome: str, number: int, emitted: Sequence[Emitted], reason: Val, read: Collection[int]) -> list[Made]:

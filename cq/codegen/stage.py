@@ -113,6 +113,7 @@ def write_stage(
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
         counters=tuple(stage.counters.values()),
+        rejections=tuple(stage.rejections.values()),
         moving=partial(write_moving, planned, tuple(stage.slots), tuple(globals_)),
     )
     watermarks = bool(stage.due) or passes_watermarks

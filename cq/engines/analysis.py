@@ -37,7 +37,8 @@ def analyze(compiled: Compiled, threads: int | None = None, progress: Progress |
     options = RunOptions(workers, unhashed=frozenset(sinks), on_end=measure)
     done = run_query(counting, sinks, "native", options, progress)
     over = not (done.interrupted or done.limited)
-    run = RunMeasures(done.seconds, sum(done.rows_in.values()), sum(done.rows_out.values()), over, stages)
+    rows_in, rows_out = sum(done.rows_in.values()), sum(done.rows_out.values())
+    run = RunMeasures(done.seconds, rows_in, rows_out, done.rejected_events, over, stages)
     parts = counting.for_workers(workers).after("place")
     return measured_facts(parts[: len(stages)], run)
 

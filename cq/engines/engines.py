@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
@@ -12,7 +13,7 @@ from cq.connectors.protocol import READ_ROWS
 from cq.connectors.sinks.writers import CsvText, result_schema
 from cq.engines.data_errors import with_ways_out
 from cq.engines.feeding import demand_ends, demand_no_silence, native_packages
-from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, RunOptions
+from cq.engines.protocol import Counts, Delivery, Engine, Enough, Feed, Interrupted, RunOptions
 from cq.errors import CompileError, DataError, Diagnostic, UsageError, did_you_mean
 
 
@@ -26,7 +27,7 @@ def _time_by_reference(feeds: Sequence[Feed]) -> None:
             feed.source.time_by(timer)
 
 
-def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
+def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> Counts:
     """The bound plan, row by row. It gives its rows at the end, also when that is an error."""
     from cq.reference.engine import Quiet, ReferenceRun, SourceRow
 
@@ -53,7 +54,7 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
     except DataError as error:
         failed = error
     except Interrupted as interrupted:
-        interrupted.late_rows = run.late_rows
+        interrupted.counts = Counts.of(run.late_rows, run.rejected_events)
         failed = interrupted
     for output in compiled.outputs:
         delivered = [d.row for d in run.result.outputs[output.name]]
@@ -64,10 +65,10 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
         raise Enough
     if failed is not None:
         raise failed
-    return sum(rows for _, rows in run.result.late)
+    return Counts.of(run.late_rows, run.rejected_events)
 
 
-def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
+def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> Counts:
     with native_packages():
         with collector_paused():
             from cq.engines.native import run_native
@@ -84,7 +85,7 @@ def _csv_text(delimiter: str) -> CsvText:
     return csv_text(delimiter)
 
 
-def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> None:
+def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> Counts:
     """The bound plan over whole tables, on Spark; it gives nothing before a data error and counts no late rows."""
     import pyarrow as pa
 
@@ -94,13 +95,15 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     demand_ends(feed.stream for feed in feeds if feed.most_rows is None)
     demand_no_silence(feeds)
     _time_by_reference(feeds)
-    inputs = {}
+    inputs: dict[str, pa.Table] = {}
+    rejected: list[tuple[str, int]] = []
     for feed in feeds:
         schema = result_schema(feed.stream.fields)
         batches = [taken.batch.cast(schema) for taken in feed]
         inputs[feed.name] = pa.Table.from_batches(batches, schema=schema)
     try:
-        tables = run_spark(compiled.plan, inputs, ordered=True, loop=replayed, told=delivery.waits_for)
+        loop = partial(replayed, rejected=rejected)
+        tables = run_spark(compiled.plan, inputs, ordered=True, loop=loop, told=delivery.waits_for)
     except CompileError as error:
         raise error.at(compiled.request.source) from None
     finally:
@@ -109,6 +112,7 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
         for batch in table.to_batches(max_chunksize=READ_ROWS):
             with suppress(Enough):
                 delivery.rows(name, batch)
+    return Counts.of(None, rejected)
 
 
 ENGINES: dict[str, Engine] = {"native": _run_native, "spark": _run_spark, "reference": _run_reference}

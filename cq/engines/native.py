@@ -17,7 +17,7 @@ from cq.codegen.state.saved_rows import saved_rows
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, UnreadableTime
 from cq.engines.data_errors import ways_out, written_at
-from cq.engines.protocol import Enough, Interrupted, RunOptions
+from cq.engines.protocol import Counts, Enough, Interrupted, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.lang import error_places
 from cq.lang.types import to_arrow
@@ -207,13 +207,13 @@ class PipelineRun:
             raise placed(failed, self.pipeline, self.readings, self._source)
 
 
-def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
-    """Run a compiled query; returns how many rows event-time operators dropped as late."""
+def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> Counts:
+    """Run a compiled query."""
     threads = compiled.workers(options.threads)
     pipelines: tuple[Pipeline, ...] = compiled.for_workers(threads).after("emit")
     check_parts(compiled, pipelines, delivery.limited)
     settled = RunOptions(threads, batch_rows(compiled, options), memory_limit=memory_limit(compiled, options))
-    late = 0
+    counts = Counts(0, {})
     for pipeline in pipelines:
         run = PipelineRun(compiled, pipeline, {f.name: f for f in feeds}, settled)
         names = [sink.name for sink in pipeline.sinks]
@@ -224,7 +224,7 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
                 run.run(partial(delivery.rows, part=names))
                 over = True
             except Interrupted as interrupted:
-                interrupted.late_rows = late + run.engine.state_sum(STATE_LATE_ROWS)
+                interrupted.counts = _counted(counts, run.engine)
                 raise
             except Enough:
                 if delivery.full():
@@ -232,8 +232,15 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
             finally:
                 if options.on_end is not None:
                     options.on_end(run.engine, over)
-            late += run.engine.state_sum(STATE_LATE_ROWS)
-    return late
+            counts = _counted(counts, run.engine)
+    return counts
+
+
+def _counted(before: Counts, engine: Engine) -> Counts:
+    """What the engine has counted, and those of the parts before it."""
+    assert before.late_rows is not None and before.rejected_events is not None, "native runs count"
+    late = before.late_rows + engine.state_sum(STATE_LATE_ROWS)
+    return Counts.of(late, (*before.rejected_events.items(), *engine.metrics().rejected_events))
 
 
 def check_parts(compiled: Compiled, pipelines: Sequence[Pipeline], limited: Callable[[str], bool]) -> None:

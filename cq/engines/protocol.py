@@ -2,7 +2,8 @@
 
 `run_query` opens the sources and sinks, lets an engine carry rows from one to the other, and counts and hashes what
 comes out. An engine is a function (`ENGINES`) that reads the `Feed`s in any way it likes and hands record batches of
-each output, in order, to `Delivery.rows`; it returns what only it can know: how many rows were late.
+each output, in order, to `Delivery.rows`; it returns what only it can know: how many rows were late, and how
+many events were rejected.
 """
 
 from __future__ import annotations
@@ -31,13 +32,29 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**63 - 1  # of an input or an output
 
 
-class Interrupted(Exception):
-    """Somebody asked the run to stop; what has been delivered stands.
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What only an engine can count; None for what it does not.
 
-    late_rows: those dropped by then; None: the engine does not count them.
+    late_rows: dropped by event-time operators, once a path.  rejected_events: by trigger, of those that rejected any.
     """
 
     late_rows: int | None = None
+    rejected_events: Mapping[str, int] | None = None
+
+    @staticmethod
+    def of(late_rows: int | None, rejected: Iterable[tuple[str, int]]) -> Counts:
+        """rejected: of each operator that runs a trigger. Where several run one, they reject the same events."""
+        found: dict[str, int] = {}
+        for trigger, events in rejected:
+            found[trigger] = max(events, found.get(trigger, 0))
+        return Counts(late_rows, {trigger: events for trigger, events in found.items() if events})
+
+
+class Interrupted(Exception):
+    """Somebody asked the run to stop; what has been delivered stands. counts: by then."""
+
+    counts = Counts()
 
 
 class Enough(Exception):
@@ -118,7 +135,8 @@ class RunSummary:
     rows_in: dict[str, int] = field(default_factory=dict)
     bad_rows: dict[str, int] = field(default_factory=dict)
     blank_lines: dict[str, int] = field(default_factory=dict)  # of text between rows: they are none
-    late_rows: int | None = 0  # dropped by event-time operators, once a path; None: the engine does not count them
+    late_rows: int | None = 0  # as of Counts
+    rejected_events: Mapping[str, int] | None = field(default_factory=dict)  # as of Counts
     rows_out: dict[str, int] = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0  # from the first row asked for to the end
@@ -290,5 +308,5 @@ class Delivery:
         self._progress.rows_out[output] = self.rows_out[output]
 
 
-Engine = Callable[[Compiled, Sequence[Feed], Delivery, RunOptions], int | None]
-"""Carries the rows of all feeds through the query to the delivery; returns how many were late, if it knows."""
+Engine = Callable[[Compiled, Sequence[Feed], Delivery, RunOptions], Counts]
+"""Carries the rows of all feeds through the query to the delivery, and counts what that leaves out."""

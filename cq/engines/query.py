@@ -15,7 +15,7 @@ from cq.connectors.sinks.targets import OutputClosed
 from cq.connectors.sinks.writers import JsonLines, MemorySink, result_schema
 from cq.engines.engines import engine_named
 from cq.engines.feeding import demand_ends, natives_of, open_feeds, wanted_columns
-from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
+from cq.engines.protocol import Counts, Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
 from cq.errors import CompileError, CqError, DataError, printable
 from cq.faces import face
 from cq.grammar import inline
@@ -51,7 +51,8 @@ def run_query(
         with collector_paused():
             wanted, natives = wanted_columns(compiled, engine, options), natives_of(engine)
         feeds = open_feeds(compiled, progress, wanted, natives, options.input_rows)  # a pipe may keep it waiting
-        summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
+        counts, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
+        summary.late_rows, summary.rejected_events = counts.late_rows, counts.rejected_events
         whole = not summary.interrupted  # a part of a bounded result must not look whole
         delivery.left += _end(sinks, whole, delivery.left)
     except OutputClosed:
@@ -185,19 +186,27 @@ def collect(
 
 def _carry(
     run: Engine, compiled: Compiled, feeds: list[Feed], delivery: Delivery, options: RunOptions
-) -> tuple[int | None, bool, bool]:
-    """(late rows, stopped at the limit, interrupted)."""
-    uncounted = None if any(n.uses_time for n in compiled.plan.nodes()) else 0
+) -> tuple[Counts, bool, bool]:
+    """(counts, stopped at the limit, interrupted)."""
     try:
         if delivery.full():
             raise Enough
         return run(compiled, feeds, delivery, options), False, False
     except Enough:
-        return uncounted, True, False
+        return _uncounted(compiled), True, False
     except Interrupted as interrupted:
-        return interrupted.late_rows, False, True
+        return interrupted.counts, False, True
     except DataError as error:
         raise error.at(compiled.request.source) from None
+
+
+def _uncounted(compiled: Compiled) -> Counts:
+    """Of a run that stops at its limits: how many rows are looked at before is not defined."""
+    from cq.planner.physical.transactions import transactions_of
+
+    may_be_late = any(n.uses_time for n in compiled.plan.nodes())
+    may_be_rejected = any(n.rejects for n in transactions_of(compiled.plan))
+    return Counts(None if may_be_late else 0, None if may_be_rejected else {})
 
 
 @contextmanager

@@ -5,7 +5,7 @@ A stage is one loop, so time is known of a stage and never of an operator inside
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -37,11 +37,15 @@ class StageMeasures:
 
 @dataclass(frozen=True, slots=True)
 class RunMeasures:
-    """A whole run. stages: those of each part, in order.  over: whether it came to its end."""
+    """A whole run. stages: those of each part, in order.  over: whether it came to its end.
+
+    rejected_events: by trigger, of those that rejected any; None where they are not counted.
+    """
 
     seconds: float
     rows_in: int
     rows_out: int
+    rejected_events: Mapping[str, int] | None
     over: bool
     stages: Sequence[Sequence[StageMeasures]]
 
@@ -58,6 +62,7 @@ def measured_facts(parts: Sequence[PhysicalPlan], run: RunMeasures) -> Facts:
         "rows_in": run.rows_in,
         "rows_out": run.rows_out,
         "late_rows": sum(late for part in run.stages for s in part for _, late in s.operators),
+        "rejected_events": None if run.rejected_events is None else dict(run.rejected_events),
         "over": run.over,
     }
     both = zip(parts, run.stages, strict=True)
@@ -88,6 +93,7 @@ def draw_measured(facts: Facts) -> str:
     lines = [
         f"{run['seconds']:.2f} s with {workers} worker{'s' if workers > 1 else ''}{end}: read {run['rows_in']:,} rows, "
         f"wrote {run['rows_out']:,}, dropped {run['late_rows']:,} late"
+        + (f", {rejected_text(run['rejected_events'])}" if run["rejected_events"] else "")
     ]
     cells = {n["number"]: _cells(n) for n in facts["nodes"]}
     widths = [max(map(len, column)) for column in zip(COLUMNS, *cells.values(), strict=True)]
@@ -109,6 +115,13 @@ def draw_measured(facts: Facts) -> str:
             inputs = " ".join(f"#{i}" for i in node["inputs"])
             lines.append(f"  {numbers}  {title(node)}{f'  ({inputs})' if inputs else ''}")
     return "\n".join([*lines, "", ONE_LOOP])
+
+
+def rejected_text(events: Mapping[str, int]) -> str:
+    """How many events triggers rejected, by trigger: `rejected 5 events (t), 2 (u)`."""
+    (first, count), *others = events.items()
+    more = (f", {n:,} ({printable(trigger)})" for trigger, n in others)
+    return f"rejected {count:,} event{'' if count == 1 else 's'} ({printable(first)}){''.join(more)}"
 
 
 def _lengths(punctuations: Sequence[tuple[int, int]]) -> dict[str, int]:

@@ -121,6 +121,11 @@ class ReferenceRun:
         """How many rows operators have dropped as late so far."""
         return sum(o.late_rows for part in self._parts for o in part.graph.operators)
 
+    @property
+    def rejected_events(self) -> list[tuple[str, int]]:
+        """By operator, by trigger: how many events it has rejected so far."""
+        return [pair for part in self._parts for o in part.graph.operators for pair in o.rejected_events.items()]
+
     def push(self, source: str, row: Row | SourceRow) -> dict[str, list[Delivered]]:
         """One more row of a source."""
         return self._seen(self._part_of[source], lambda part: part.push(source, row))

@@ -47,6 +47,7 @@ class RowOperator:
         self.clock = clock
         self.out: list[Row] = []
         self.late_rows = 0
+        self.rejected_events: dict[str, int] = {}  # by trigger
 
     @classmethod
     def defines(cls, method: str) -> bool:

@@ -146,3 +146,5 @@ def test_spark_gives_the_same_rows(case_id: int) -> None:
     found = [(engine, collect(made.compiled, engine)) for engine in ("reference", "spark")]
     difference = compare_runs(*((engine, run.tables, run.error) for engine, run in found))
     assert difference.equal, str(difference)
+    counted = [run.summary.rejected_events for _, run in found if run.error is None]
+    assert None in counted or counted[:-1] == counted[1:]

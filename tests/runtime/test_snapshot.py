@@ -242,6 +242,25 @@ CHAINED = {
 }
 
 
+def test_rejected_events_are_counted_on_in_another_plan():
+    text = STREAM + (
+        "CREATE TABLE seen (k VARCHAR PRIMARY KEY);\n"
+        "CREATE TRIGGER put AFTER INSERT ON s INSERT INTO seen VALUES (new.k); SELECT * FROM put;"
+    )
+    schemes = [pipeline_of(f"SET transactions = '{scheme}';{text}", 2) for scheme in ("serial", "chains", "serial")]
+    snapshot, counted = None, []
+    for pipeline, until in zip(schemes, (*STEPS, COUNT), strict=True):
+        (batch,) = batches_of(pipeline)
+        before = snapshot.rows[0] if snapshot else 0
+        with Engine(pipeline, threads=2, batch_rows=5, snapshot=snapshot) as engine:
+            engine.push(0, batch.slice(before, until - before))
+            engine.drain()
+            counted.append(dict(engine.metrics().rejected_events)["put"])
+            snapshot = engine.pause()
+    keys = rows()["k"]
+    assert counted == [n - len({*keys[:n]} - {None}) for n in (*STEPS, COUNT)]
+
+
 def plans_of(text: str, monkeypatch, functions=()) -> list[tuple[object, int]]:
     """A loop, and what else there is for several workers: lanes of two numbers, a chain, panes."""
     plans = [(pipeline_of(text, 1, functions), 1)]

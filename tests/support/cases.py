@@ -78,7 +78,8 @@ def spread_out() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave: rows of every output, in order; late rows; code and place of the error that ended it.
+    """What a run gave: rows of every output, in order; late rows; code and place of the error that ended it; how many
+    events each trigger rejected.
 
     Two outcomes are equal when every bit of every row is: 0.0 is not -0.0, and NaN is NaN.
     """
@@ -87,13 +88,16 @@ class Outcome:
     late: int | None
     error: str = ""
     message: str = field(default="", compare=False)
+    rejected: Mapping[str, int] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Outcome) and self.seen() == other.seen()
 
-    def seen(self) -> tuple[str, str, str]:
-        """All that is compared; the number of late rows is only told by runs that ended well."""
-        return repr(dict(self.rows)), self.error, "" if self.error or self.late is None else str(self.late)
+    def seen(self) -> tuple[str, str, str, str]:
+        """All that is compared; late rows and rejected events are only counted by runs that ended well."""
+        late = "" if self.error or self.late is None else str(self.late)
+        rejected = str(sorted(self.rejected.items())) if self.rejected and not self.error else ""
+        return repr(dict(self.rows)), self.error, late, rejected
 
     def difference(self, other: Outcome) -> str:
         """The first difference, for people; empty when there is none."""
@@ -106,7 +110,9 @@ class Outcome:
                     return f"{name}[{i}]: {a}, not {b}"
             if len(rows) != len(others):
                 return f"{name}: {len(rows)} rows, not {len(others)}"
-        return f"{self.late} late rows, not {other.late}" if self.seen()[2] != other.seen()[2] else ""
+        if self.seen()[2] != other.seen()[2]:
+            return f"{self.late} late rows, not {other.late}"
+        return f"rejected {self.rejected}, not {other.rejected}" if self.seen() != other.seen() else ""
 
 
 class Prepared:
@@ -152,19 +158,20 @@ class Prepared:
 
     def run(self, engine: str, options: RunOptions) -> Outcome:
         sinks = {o.name: MemorySink(result_schema(o.node.schema.fields)) for o in self.compiled.outputs}
-        late, error, message = None, "", ""
+        late, rejected, error, message = None, None, "", ""
         try:
-            late = run_query(self.compiled, sinks, engine, options).late_rows
+            done = run_query(self.compiled, sinks, engine, options)
+            late, rejected = done.late_rows, done.rejected_events
         except DataError as e:
             error, message = f"{e.code} {e.first.place}", e.first.message
         if any(all(o.limit is not None for o in part.outputs) for part in connected(self.compiled.plan)):
-            late = None  # how many late rows are looked at before the last limit of a part is reached is not defined
+            late = rejected = None  # how many rows are looked at before the last limit of a part is not defined
         rows = {}
         for output in self.compiled.outputs:
             types = [f.type for f in output.node.schema.fields]
             batches = sinks[output.name].table().to_batches()
             rows[output.name] = tuple(r for b in batches for r in rows_of(b, types))
-        return Outcome(rows, late, error, message)
+        return Outcome(rows, late, error, message, rejected)
 
     def agree(self, native: Outcome, way: Way, reference: Outcome) -> bool:
         """Whether they are equal, or differ only in what a failing event leaves (tests/README.md, What is compared)."""

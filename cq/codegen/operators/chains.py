@@ -31,6 +31,7 @@ from cq.codegen.made import (
     REJECTED,
     Emitted,
     Made,
+    count_rejection,
     deliver_made,
     keep_value,
     kept_value,
@@ -442,6 +443,7 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             fired = expr("O != UNFIRED", O=outcome, UNFIRED=c.UNFIRED)
             with scope.when(fired), scope.when(left), scope.when(stored):
                 flow.no_memory("rows of a table")
+        count_rejection(flow, node, p.number, outcome)
         emitted = []
         beside = ast.Name(event, ast.Load())
         for at in p.emitted:

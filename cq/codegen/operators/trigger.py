@@ -29,6 +29,7 @@ from cq.codegen.made import (
     Made,
     Records,
     as_held,
+    count_rejection,
     deliver_made,
     made_of,
     made_of_records,
@@ -162,6 +163,7 @@ class TransactionWriter:
         """The program, and what it may have made, in order."""
         self.evaluate(number)
         self.commit()
+        count_rejection(self.flow, self.node, number, self.outcome)
         if self.records is not None:
             head = ast.Name(self.records.head, ast.Load())
             return made_of_records(self.node, number, self.outcome, head, self.reason, self.scope)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cq.lang.expressions import Expr, columns_of
+from cq.lang.expressions import Expr, can_fail, columns_of
 from cq.lang.schema import Field, Schema
 from cq.lang.types import BIGINT, VARCHAR
 from cq.planner.operators.one_input import OneInput
@@ -26,9 +26,11 @@ from cq.planner.plan.step_laws import StepLaws
 from cq.planner.plan.step_text import StepText
 from cq.planner.plan.transactions import (
     Access,
+    Emit,
     KeyedTable,
     Local,
     Program,
+    Read,
     emits_for_elements,
     every,
     frame,
@@ -166,6 +168,12 @@ class Trigger(OneInput):
     @property
     def cost_ns(self) -> int:
         return LOOK_UP_NS * max(1, len(self.accesses))
+
+    @property
+    def rejects(self) -> bool:
+        """Whether a program may reject an event; one that only looks rows up by columns does not."""
+        steps = [s for p in self.programs if not p.strict for s in every(p.steps)]
+        return any(not isinstance(s, Read | Emit) for s in steps) or any(can_fail(e) for e, _ in self.expressions())
 
     def check(self) -> None:
         assert not self.contents or self.input.bounded, "the contents of tables that never end"

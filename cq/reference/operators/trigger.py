@@ -82,17 +82,23 @@ class TriggerRows(RowOperator):
         except Failure as failure:
             if self._node.programs[number].strict:
                 raise
-            return [(2 * number + 1, FAILURES[failure.code], ())]
+            return self._refuse(number, FAILURES[failure.code])
         except Rejected as rejected:
             if self._node.programs[number].strict:
                 raise _refused(rejected, self._node.programs[number].span) from None
-            return [(2 * number + 1, str(rejected), ())]
+            return self._refuse(number, str(rejected))
         for (table, key), written in transaction.writes.items():
             if written is None:
                 self._tables[table].pop(key, None)
             else:
                 self._tables[table][key] = written
         return [(2 * number, None, made) for made in transaction.emitted]
+
+    def _refuse(self, number: int, reason: str) -> list[tuple[int, str | None, Row]]:
+        """What a program gives for an event that it rejects, which is counted."""
+        name = self._node.programs[number].name
+        self.rejected_events[name] = self.rejected_events.get(name, 0) + 1
+        return [(2 * number + 1, reason, ())]
 
     @property
     def tables(self) -> Sequence[KeyedTable]:
@@ -239,14 +245,18 @@ class TriggerRows(RowOperator):
                 raise Rejected(table.broken(condition))
 
 
-def replayed(node: Trigger, events: Iterable[Row]) -> Iterator[tuple[int | None, Row]]:
-    """The trigger's rows of these events, in order: each with the number of its event, or None at the end of input."""
+def replayed(node: Trigger, events: Iterable[Row], rejected: list[tuple[str, int]]) -> Iterator[tuple[int | None, Row]]:
+    """The trigger's rows of these events, in order: each with the number of its event, or None at the end of input.
+
+    rejected: gets, in the end, each program's name and how many events it has rejected.
+    """
     loop = TriggerRows(node, Clock())
     for number, event in enumerate(events):
         loop.on_row(0, event)
         yield from ((number, row) for row in loop.out)
         loop.out.clear()
     loop.on_end()
+    rejected.extend(loop.rejected_events.items())
     yield from ((None, row) for row in loop.out)
 
 

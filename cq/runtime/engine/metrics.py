@@ -44,13 +44,17 @@ class StageMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The run. rows: admitted of each source.  watermark: the minimum over the sources.  sinks: rows delivered."""
+    """The run. rows: admitted of each source.  watermark: the minimum over the sources.  sinks: rows delivered.
+
+    rejected_events: of each trigger that a stage runs.
+    """
 
     rows: tuple[int, ...]
     late_rows: int
     watermark: int
     stages: tuple[StageMetrics, ...]
     sinks: tuple[int, ...]
+    rejected_events: tuple[tuple[str, int], ...]
 
 
 def _waited(host: Host, stage: int) -> tuple[int, int]:
@@ -82,4 +86,9 @@ def read_metrics(host: Host, plant: Plant) -> Metrics:
         host.word(plant.admission, m.ADMISSION_MINIMUM),
         tuple(stages),
         tuple(host.word(sink, s.SINK_ROWS) for sink in plant.sinks),
+        tuple(
+            (r.trigger, sum(host.word(state, r.word) for state in states))
+            for spec, states in zip(plant.pipeline.stages, plant.states, strict=True)
+            for r in spec.rejections
+        ),
     )

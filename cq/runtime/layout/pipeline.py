@@ -230,6 +230,14 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
+class Rejections:
+    """The word of a state that counts the events that a trigger rejects; a slot, so that snapshots have it."""
+
+    trigger: str
+    word: int
+
+
+@dataclass(frozen=True, slots=True)
 class PortSpec:
     """An output of a stage: a sink's rows, or rows for the next stage."""
 
@@ -298,6 +306,7 @@ class StageSpec:
     user_calls: of the user's functions, whose addresses its constants have room for.
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
     groups: by STATE_ERROR_GROUP - 1.  moving: writes the functions that fill its containers from another plan's.
+    rejections: of the triggers that it runs.
     counters: of every operator of the stage's plan, in its order, if the pipeline was written to count; else none.
     """
 
@@ -322,6 +331,7 @@ class StageSpec:
     groups: tuple[Groups | Met, ...] = ()
     moving: Callable[[], Moving] | None = None
     counters: tuple[Counter, ...] = ()
+    rejections: tuple[Rejections, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
