@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
 from cq.codegen.flow import Flow
 from cq.codegen.matching import assign_all
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
-from cq.lang.expressions import Column, Literal, can_fail, columns_of
+from cq.lang.expressions import Column, Expr, Literal, can_fail, columns_of
 from cq.lang.types import BOOLEAN, Physical
 from cq.planner.operators import Trigger
 from cq.planner.plan.fold import folded
@@ -20,14 +20,16 @@ from cq.planner.plan.transactions import (
     Choose,
     Delete,
     Each,
+    Emit,
     Insert,
     KeyedTable,
     Program,
     Read,
-    Reject,
+    Set,
     Step,
     Update,
     every,
+    inner,
     own_expressions,
     places,
 )
@@ -147,6 +149,10 @@ def moving(node: Trigger, steps: Sequence[Step]) -> frozenset[int]:
 def undone(node: Trigger, program: Program) -> dict[int, bool]:
     """The loops over arrays, by their first local, behind whose changes the program may reject an event; and whether it
     may where their arrays are whole: all of one length, with no NULL.
+
+    A loop writes its rows to the tables before the event is accepted. So it needs no undo only if no step that may run
+    after one of its changes can reject: neither one behind the loop, on either side of a choice and where an INSERT
+    finds its key, nor one inside, which runs again for the next element.
     """
     found: dict[int, bool] = {}
     _undone(node, program.steps, False, found)
@@ -156,21 +162,21 @@ def undone(node: Trigger, program: Program) -> dict[int, bool]:
 def _undone(node: Trigger, steps: Sequence[Step], behind: bool, found: dict[int, bool]) -> bool:
     """Note the loops among these steps. Whether the steps, or what is behind them, may reject an event."""
     for step in reversed(steps):
-        match step:
-            case Choose(then=then, otherwise=otherwise):
-                sides = [_undone(node, side, behind, found) for side in (then, otherwise)]
-                behind = any(sides)
-            case Insert(conflict=conflict) if conflict is not None:
-                _undone(node, conflict, behind, found)
-            case Each(local=local, steps=inside):
-                whole, anyhow = (any(_rejects(node, s, w) for s in every(inside)) for w in (_elements(node, step), ()))
-                if (behind or anyhow) and any(isinstance(s, Update | Insert | Delete) for s in every(inside)):
-                    found[local] = behind or whole
-                behind = behind or anyhow
-            case _:
-                pass
-        behind = behind or _rejects(node, step, ())
+        if isinstance(step, Each):
+            behind = _note_loop(node, step, behind, found)
+        inside = [_undone(node, side, behind, found) for side in inner(step)]
+        behind = behind or any(inside) or _rejects(node, step, ())
     return behind
+
+
+def _note_loop(node: Trigger, each: Each, behind: bool, found: dict[int, bool]) -> bool:
+    """Note the loop, if it changes rows. Whether its steps, or what is behind them, may reject an event: what is behind
+    a step of one element are those of the next, too."""
+    inside = tuple(every(each.steps))
+    whole, anyhow = (any(_rejects(node, s, known) for s in inside) for known in (_elements(node, each), ()))
+    if (behind or anyhow) and any(isinstance(s, Update | Insert | Delete) for s in inside):
+        found[each.local] = behind or whole
+    return behind or anyhow
 
 
 def _elements(node: Trigger, each: Each) -> range:
@@ -180,18 +186,30 @@ def _elements(node: Trigger, each: Each) -> range:
 
 
 def _rejects(node: Trigger, step: Step, known: Collection[int]) -> bool:
-    """Whether a step, without those inside it, may reject an event. known: columns of the frame that are not NULL."""
-    if isinstance(step, Reject) or any(can_fail(e) for e in own_expressions(step)):
+    """Whether a step, without those inside it, may reject an event; TRUE of a kind of which nothing is said here.
+
+    known: columns of the frame that are not NULL.
+    """
+    if any(can_fail(e) for e in own_expressions(step)):
         return True
-    if isinstance(step, Read):
-        return any(can_fail(e) for e in node.access(step.access).key)
-    if not isinstance(step, Update | Insert):
-        return False
-    if isinstance(step, Insert) and step.conflict is None:
-        return True
-    table = node.tables[node.access(step.access).table]
-    columns = step.columns if isinstance(step, Update) else range(len(step.values))
-    return bool(table.conditions_on(columns)) or any(
+    match step:
+        case Read(access=access):
+            return any(can_fail(e) for e in node.access(access).key)
+        case Update(access=access, columns=columns, values=values):
+            table = node.tables[node.access(access).table]
+            return bool(table.conditions_on(columns)) or _may_miss(table, columns, values, known)
+        case Insert(access=access, values=values, conflict=conflict):
+            table = node.tables[node.access(access).table]
+            return conflict is None or bool(table.conditions) or _may_miss(table, range(len(values)), values, known)
+        case Delete() | Choose() | Set() | Each() | Emit():
+            return False
+        case _:
+            return True
+
+
+def _may_miss(table: KeyedTable, columns: Iterable[int], values: Sequence[Expr], known: Collection[int]) -> bool:
+    """Whether one of these values may be NULL in a column that cannot be."""
+    return any(
         v.nullable and not table.fields[c].nullable and not (isinstance(v, Column) and v.index in known)
-        for c, v in zip(columns, step.values, strict=True)
+        for c, v in zip(columns, values, strict=True)
     )

@@ -538,7 +538,13 @@ MUTANTS = {
         "if columns_of(c.expr) <= changed)",
     ),
     "what comes behind a loop over arrays cannot reject": seen_by(
-        "triggers", "codegen.accessed", "found[local] = behind or whole", "found[local] = whole"
+        "triggers", "codegen.accessed", "found[each.local] = behind or whole", "found[each.local] = whole"
+    ),
+    "what an INSERT does where it finds its key cannot reject": seen_by(
+        "triggers",
+        "codegen.accessed",
+        "behind = behind or any(inside) or _rejects(node, step, ())",
+        "behind = behind or any(inside) * (not isinstance(step, Insert)) or _rejects(node, step, ())",
     ),
     "an array with a NULL is whole": seen_by(
         "triggers", "codegen.elements", 'expr("N or A", N=nulls', 'expr("N", N=nulls'

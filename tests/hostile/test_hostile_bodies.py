@@ -21,6 +21,8 @@ SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, x BIGINT, d BIGINT ARRAY, ts TI
 WITH (connector = 'memory');
 CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0));
 INSERT INTO t VALUES (1, 10), (2, 20), (3, 9223372036854775807);
+CREATE TABLE tally (k BIGINT PRIMARY KEY, m BIGINT);
+INSERT INTO tally VALUES (1, 0), (2, 0);
 CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW BEGIN ATOMIC {body} END;
 """
 SHOWN = "SELECT reason FROM g_rejected; SELECT * FROM t;"
@@ -139,6 +141,14 @@ BODIES = {
         ((None, None, None, [2, 1]), (None, None, None, [2, 2]), (None, None, None, [4, 5, 4, 6])),
         ("t.n cannot be NULL",),
         {1: 10, 2: 10, 3: MOST, 4: MOST, 5: 1, 6: 1},
+    ),
+    "a conflict that fails behind what an array has changed": Hostile(
+        "IF new.x IS NULL THEN UPDATE t SET n = (SELECT m FROM tally WHERE k = 1) WHERE k = new.a;"  # is seen there
+        " ELSE UPDATE tally SET m = new.b FROM UNNEST(new.d) AS u(k) WHERE tally.k = u.k;"
+        " INSERT INTO tally VALUES (2, 0) ON CONFLICT (k) DO UPDATE SET m = 10 / new.x; END IF;",
+        ((None, 5, 1, [1]), (None, 6, 0, [1]), (1, None, None, None), (None, 7, 0, [1, None]), (2, None, None, None)),
+        ("division by zero", "division by zero"),
+        {1: 5, 2: 5, 3: MOST},
     ),
     "division by zero in the condition of a DELETE": Hostile(
         "DELETE FROM t USING UNNEST(new.d) AS u(k) WHERE t.k = u.k AND 1 / (t.n - 20) >= 0;",

@@ -77,6 +77,9 @@ OF_TRIGGERS = {
     "  UPDATE account SET n = 1 FROM UNNEST(SPLIT(item, ' '), SPLIT(item, ' ')) AS u(k) WHERE card = k;",
     "trigger_keys_and_other_rows": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "UPDATE account SET n = (SELECT n FROM account WHERE card = 'x') WHERE card IN (new.item, 'y');",
+    "trigger_inserts_rows_and_reads_others": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "INSERT INTO account VALUES ('x', 1), (new.item, 2)\n"
+    "  ON CONFLICT (card) DO UPDATE SET n = (SELECT n FROM account WHERE card = 'x');",
     "trigger_value_of_several_rows": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "SELECT (SELECT n FROM account WHERE card IN (item, 'x')) AS n;",
     "table_without_changes": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"

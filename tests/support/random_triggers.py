@@ -2,7 +2,8 @@
 
 Keys are few, so that accesses of one transaction meet in one row, and rows come and go. Values are small integers and
 texts, whose meaning both share; everything else of a trigger is drawn: statements, nesting, conditions, rejections.
-Every third case has streams that its triggers fill, and a trigger on one of them.
+Every third case has streams that its triggers fill, and a trigger on one of them; in every third conditions and values
+ask for rows, and in every third a row is inserted that nothing rejects but what is done if it is there already.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from cq.records import dataclass
+from cq.records import dataclass, replace
 
 EVENT = ("a", "b", "c", "s", "d")
 KEYS = ("k", "kk")
@@ -193,12 +194,15 @@ def random_case(seed: int) -> Case:
     names = [f"t{n}" for n in range(r.choice((1, 1, 2, 3)))]
     tables = tuple(_table(r, n) for n in names)
     streams = r.choice((("s0",), ("s0",), ("s0", "s1")))
-    body = _Body(r, tables, fills=random.Random(f"fills {seed}").random() < 0.35)
+    draws = {what: random.Random(f"{what} {seed}").random() < 0.35 for what in ("fills", "asks", "counts")}
+    if draws["counts"]:
+        tables = (*tables[:-1], replace(tables[-1], keys=1, check=""))
+    body = _Body(r, tables, **draws)
     triggers = tuple(
-        Trigger(f"g{n}", streams[n % len(streams)], r.choice(("", "", body.condition(0))), body.statements(0))
+        Trigger(f"g{n}", streams[n % len(streams)], r.choice(("", "", body.compared())), body.body())
         for n in range(len(streams) + r.randint(0, 1))
     )
-    events = tuple((r.choice(streams), _event(r)) for _ in range(r.choice((0, 3, 40))))
+    events = tuple((r.choice(streams), _event(r)) for _ in range(40 if body.counts else r.choice((0, 3, 40))))
     return Case(tables, triggers, events)
 
 
@@ -223,6 +227,10 @@ class _Body:
     tables: Sequence[Table]
     loops: int = 2  # over arrays that may still be drawn: each is large in generated code
     fills: bool = False  # whether streams are filled
+    asks: bool = False  # whether there is EXISTS
+    counts: bool = (
+        False  # whether rows of defaults are inserted or changed, also behind arrays, and several rows at once
+    )
 
     def loop(self, share: float) -> bool:
         """Whether to draw one here."""
@@ -230,20 +238,26 @@ class _Body:
         self.loops -= drawn
         return drawn
 
+    def body(self) -> tuple[Statement, ...]:
+        """Statements; or of an array what only a count behind it may reject."""
+        if self.counts and self.r.random() < 0.6:
+            return self.quiet(), self.count()
+        return self.statements(0)
+
     def statements(self, depth: int) -> tuple[Statement, ...]:
         return tuple(self.statement(depth) for _ in range(self.r.randint(1, 4 - depth)))
 
     def statement(self, depth: int) -> Statement:
-        kinds = ("update", "insert", "delete", "show", "if", "signal", "fill")
-        (kind,) = self.r.choices(kinds, (5, 4, 2, 3, 3 * (depth < 2), 1, 5 * self.fills))
+        kinds = ("update", "insert", "delete", "show", "if", "signal", "fill", "count")
+        (kind,) = self.r.choices(kinds, (5, 4, 2, 3, 3 * (depth < 2), 1, 5 * self.fills, 3 * self.counts))
         table = self.r.choice(self.tables)
         match kind:
             case "update" if self.loop(0.4):
                 return self.each(table)
             case "update":
-                sets = self.sets(table, "")
-                keys = self.key(table) if "(SELECT" in sets else self.keys(table)
-                return Sql(f"UPDATE {table.name} SET {sets} WHERE {keys}{self.more(table)}")
+                sets, asked = self.sets(table, ""), self.asked()
+                keys = self.key(table) if "(SELECT" in sets + asked else self.keys(table)
+                return Sql(f"UPDATE {table.name} SET {sets} WHERE {keys}{self.more(table)}{asked}")
             case "insert" if self.loop(0.3):
                 return self.insert_each(table)
             case "insert":
@@ -251,7 +265,9 @@ class _Body:
             case "delete" if self.loop(0.5):
                 return self.delete_each(table)
             case "delete":
-                return Sql(f"DELETE FROM {table.name} WHERE {self.keys(table)}{self.more(table)}")
+                asked = self.asked()
+                keys = self.key(table) if asked else self.keys(table)
+                return Sql(f"DELETE FROM {table.name} WHERE {keys}{self.more(table)}{asked}")
             case "show":
                 if self.loop(0.2):
                     said = f"SELECT SUM(n + new.a) + COUNT(*) AS x, {self.r.choice(('MIN', 'MAX'))}(w) AS y"
@@ -259,13 +275,15 @@ class _Body:
                 if self.r.random() < 0.5:
                     return Show(f"SELECT {self.number(1)} AS x, {self.text()} AS y")
                 own = f"SELECT {self.number(1, table)} AS x, w AS y FROM {table.name}"
-                return Show(f"{own} WHERE {self.key(table)}{self.more(table)}")
+                return Show(f"{own} WHERE {self.key(table)}{self.more(table)}{self.asked()}")
             case "fill":
                 return self.fill(table)
+            case "count":
+                return self.count()
             case "if":
                 other = self.statements(depth + 1) if self.r.random() < 0.5 else ()
-                return If(self.condition(0), self.statements(depth + 1), other)
-        return If(self.condition(0), (Signal("'no ' || new.s"),), ())
+                return If(self.condition(), self.statements(depth + 1), other)
+        return If(self.condition(), (Signal("'no ' || new.s"),), ())
 
     def fill(self, table: Table) -> Statement:
         """INSERT INTO a stream: VALUES, a SELECT, one of a row, of what is gathered, or for elements."""
@@ -273,7 +291,7 @@ class _Body:
         if self.loop(0.3):
             arrays = self.arrays()
             value = self.r.choice(("e.x" if len(arrays) > 1 else "e.j", self.number(1)))
-            where = self.r.choice(("WHERE TRUE", "WHERE e.j > 1", f"WHERE {self.condition(0)}"))
+            where = self.r.choice(("WHERE TRUE", "WHERE e.j > 1", f"WHERE {self.condition()}"))
             return ForEach(f"{into} SELECT {value}, {self.text()}", "FROM", arrays, where)
         if self.loop(0.2):
             said = f"SELECT SUM(n + new.a) + COUNT(*), {self.r.choice(('MIN', 'MAX'))}(w)"
@@ -281,9 +299,9 @@ class _Body:
         if self.r.random() < 0.3:
             return Sql(f"{into} (y, x) VALUES ({self.text()}, {self.number(1)}), ({self.text()}, 7)")
         if self.r.random() < 0.4:
-            return Sql(f"{into} (x, y) SELECT {self.number(1)}, {self.text()} WHERE {self.condition(0)}")
+            return Sql(f"{into} (x, y) SELECT {self.number(1)}, {self.text()} WHERE {self.condition()}")
         own = f"SELECT {self.number(1, table)}, w FROM {table.name}"
-        return Sql(f"{into} {own} WHERE {self.key(table)}{self.more(table)}")
+        return Sql(f"{into} {own} WHERE {self.key(table)}{self.more(table)}{self.asked()}")
 
     def arrays(self) -> tuple[tuple[str, ...] | str, ...]:
         listed = tuple(self.number(0) for _ in range(self.r.randint(1, 3)))
@@ -293,12 +311,26 @@ class _Body:
         arrays = self.arrays()
         more = self.r.choice(("n = n + 1", "m = e.x", "n = n + e.x")) if len(arrays) > 1 else "n = n + e.j"
         sets = self.r.choice((more, f"{more}, w = {self.text()}", self.sets(table, "")))
-        where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}"
+        where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}{self.asked()}"
         return ForEach(f"UPDATE {table.name} SET {sets}", "FROM", arrays, where)
+
+    def quiet(self) -> Statement:
+        """A statement for each element that rejects no event where the arrays are whole."""
+        table = self.unchecked()
+        where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}"
+        match self.r.choice(("update", "delete", "insert")):
+            case "update":
+                sets = self.r.choice(("m = new.b", f"w = {self.text()}", f"m = e.j, w = {self.text()}", "m = n"))
+                return ForEach(f"UPDATE {table.name} SET {sets}", "FROM", ("new.d",), where)
+            case "delete":
+                return ForEach(f"DELETE FROM {table.name}", "USING", ("new.d",), where)
+        columns, values = ", ".join((*KEYS[: table.keys], "m")), ", ".join(("e.j", "'x'")[: table.keys])
+        said = f"INSERT INTO {table.name} ({columns}) SELECT {values}, e.j"
+        return ForEach(said, "FROM", ("new.d",), "WHERE e.j > 1 ON CONFLICT DO NOTHING")
 
     def delete_each(self, table: Table) -> Statement:
         if self.r.random() < 0.5:
-            where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}"
+            where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}{self.asked()}"
             return ForEach(f"DELETE FROM {table.name}", "USING", self.arrays(), where)
         more = self.r.choice(("", " WHERE u.j < new.b"))
         text = f" AND {table.name}.kk = {self.text()}" * (table.keys == 2)
@@ -310,13 +342,38 @@ class _Body:
         key = ", ".join(("e.j", self.text())[: table.keys])
         value = self.r.choice(("e.x" if len(arrays) > 1 else "e.j", self.number(1)))
         said = f"INSERT INTO {table.name} SELECT {key}, {value}, {self.number(1)}, {self.text()}"
-        where = self.r.choice(("WHERE TRUE", "WHERE e.j > 1", f"WHERE {self.condition(0)}"))
+        where = self.r.choice(("WHERE TRUE", "WHERE e.j > 1", f"WHERE {self.condition()}"))
         return ForEach(said, "FROM", arrays, where + self.on_conflict(table))
 
     def insert(self, table: Table) -> Statement:
-        key = ", ".join((self.number(0), self.text())[: table.keys])
-        values = f"{key}, {self.number(1)}, {self.number(1)}, {self.text()}"
-        return Sql(f"INSERT INTO {table.name} VALUES ({values}){self.on_conflict(table)}")
+        key = self.number(0)
+        rows = [self.values(table, key)]
+        if self.counts and self.r.random() < 0.7:
+            second = " AND o.kk = new.s" * (table.keys == 2)
+            seen = (
+                f"(SELECT o.n FROM {table.name} AS o WHERE o.k = {key}{second})"  # that of the first row, if it is new
+            )
+            rows += [self.values(table, self.number(0), self.r.choice((seen, ""))) for _ in range(self.r.randint(1, 2))]
+        conflict = self.on_conflict(table)
+        values = ", ".join(f"({row})" for row in (rows[:1] if "(SELECT" in conflict else rows))
+        return Sql(f"INSERT INTO {table.name} VALUES {values}{conflict}")
+
+    def values(self, table: Table, number: str, m: str = "") -> str:
+        key = ", ".join((number, self.text())[: table.keys])
+        return f"{key}, {self.number(1)}, {m or self.number(1)}, {self.text()}"
+
+    def count(self) -> Statement:
+        """A row of defaults, or what becomes of one that is there: only that may reject the event."""
+        table = self.unchecked()
+        columns = ", ".join(KEYS[: table.keys])
+        key = ", ".join((str(self.r.randint(0, 2)), repr(self.r.choice(TEXTS)))[: table.keys])
+        where = self.more(table).replace(" AND", " WHERE")
+        sets = self.r.choice((self.sets(table, "excluded."), "n = new.c", "n = n + new.a", "n = NULLIF(new.b, 2)"))
+        then = f"DO UPDATE SET {sets}{where}"
+        return Sql(f"INSERT INTO {table.name} ({columns}) VALUES ({key}) ON CONFLICT ({columns}) {then}")
+
+    def unchecked(self) -> Table:
+        return self.r.choice([t for t in self.tables if not t.check])
 
     def on_conflict(self, table: Table) -> str:
         then = self.r.choice(("", "DO NOTHING", "DO UPDATE"))
@@ -349,7 +406,22 @@ class _Body:
     def more(self, table: Table) -> str:
         return f" AND {self.r.choice(('n > 3', 'm IS NULL', 'n < new.a'))}" if self.r.random() < 0.3 else ""
 
+    def asked(self) -> str:
+        return f" AND {self.exists()}" if self.asks and self.r.random() < 0.3 else ""
+
+    def exists(self) -> str:
+        """Whether there is a row, for which a condition may be NULL."""
+        other = self.r.choice(self.tables)
+        one, two = (self.r.choice(("new.a", "new.b", "1", "2")) for _ in range(2))
+        key = self.r.choice((f"o.k = {one}", f"o.k = {one}", f"o.k IN ({one}, {two})"))
+        if other.keys == 2:
+            key += f" AND o.kk = {self.r.choice(('new.s', repr(TEXTS[1])))}"
+        met = self.r.choice(("", " AND o.m > 1", " AND o.m < 3", " AND o.n < new.c", " AND o.w <> new.s"))
+        return f"{self.r.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {other.name} AS o WHERE {key}{met})"
+
     def number(self, depth: int, table: Table | None = None) -> str:
+        if self.asks and depth and self.r.random() < 0.2:
+            return f"CAST({self.exists()} AS BIGINT)"
         own = ("n", "m") if table is not None else ()
         plain = ("new.a", "new.b", "new.c", str(self.r.randint(0, 3)), *own)
         pick = self.r.random()
@@ -372,7 +444,14 @@ class _Body:
     def text(self) -> str:
         return self.r.choice(("new.s", *(f"'{t}'" for t in TEXTS), "new.s || 'z'"))
 
-    def condition(self, depth: int) -> str:
+    def condition(self) -> str:
+        """Of the event, or of what is in tables."""
+        compared = self.compared()
+        if not self.asks or self.r.random() < 0.4:
+            return compared
+        return self.r.choice((self.exists(), f"{compared} AND {self.exists()}", f"NOT ({compared} OR {self.exists()})"))
+
+    def compared(self) -> str:
         compared = (
             f"{self.r.choice(('new.a', 'new.b'))} {self.r.choice(('<', '=', '>='))} {self.r.choice(('new.c', '2'))}"
         )

@@ -226,18 +226,25 @@ def places(event: int, tables: Sequence[KeyedTable], accesses: Sequence[Access |
     return tuple(starts)
 
 
+def inner(step: Step) -> tuple[tuple[Step, ...], ...]:
+    """The steps inside a step: of a choice those of its two sides."""
+    match step:
+        case Choose(then=then, otherwise=otherwise):
+            return then, otherwise
+        case Each(steps=inside):
+            return (inside,)
+        case Insert(conflict=conflict):
+            return () if conflict is None else (conflict,)
+        case Read() | Update() | Delete() | Set() | Reject() | Emit():
+            return ()
+
+
 def every(steps: Sequence[Step]) -> Iterator[Step]:
     """The steps and those inside them, in the order in which they stand."""
     for step in steps:
         yield step
-        match step:
-            case Choose(then=then, otherwise=otherwise):
-                yield from every(then)
-                yield from every(otherwise)
-            case Each(steps=inside):
-                yield from every(inside)
-            case Insert(conflict=conflict) if conflict is not None:
-                yield from every(conflict)
+        for inside in inner(step):
+            yield from every(inside)
 
 
 def written_unread(steps: Sequence[Step], table_of: Callable[[int], int]) -> list[Step]:
@@ -261,16 +268,7 @@ def _note_unread(
                 found += [step] if last.get(table_of(access)) != access else []
             case _:
                 pass
-        inside: tuple[Sequence[Step], ...] = ()
-        match step:
-            case Insert(conflict=conflict) if conflict is not None:
-                inside = (conflict,)
-            case Choose(then=then, otherwise=otherwise):
-                inside = (then, otherwise)
-            case Each(steps=repeated):
-                inside = (repeated,)
-            case _:
-                pass
+        inside = inner(step)
         sides = [dict(last) for _ in inside]
         for side, then_last in zip(inside, sides, strict=True):
             _note_unread(side, table_of, then_last, found)

@@ -253,7 +253,11 @@ class BodyBinder:
     def of_event(self, number: int) -> bool:
         """Whether an access has a key that the event alone gives."""
         access = self.accesses[number]
-        return isinstance(access, Access) and all(c < len(self.stream.schema) for c in columns_of(*access.key))
+        return isinstance(access, Access) and self.is_of_event(*access.key)
+
+    def is_of_event(self, *values: Expr) -> bool:
+        """Whether the event alone gives these values."""
+        return all(c < len(self.stream.schema) for c in columns_of(*values))
 
     def is_once(self, column: int) -> bool:
         """Whether a column of the frame is of an access with a key that the event alone gives."""
@@ -268,7 +272,7 @@ class BodyBinder:
         """
         number = next(n for n, at in enumerate(self.starts()) if at == start)
         access = Access(self.used.index(table), key)
-        if number == len(self.accesses) - 1 and all(c < len(self.stream.schema) for c in columns_of(*key)):
+        if number == len(self.accesses) - 1 and self.is_of_event(*key):
             for n, other in enumerate(self.accesses[:-1]):
                 if other == access:
                     at = self.starts()[n]

@@ -17,7 +17,7 @@ from cq.planner.binding.triggers.arrays import NamedRow, PlacedAccess, TriggerBo
 from cq.planner.binding.triggers.mistakes import always_null, left_out
 from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.binding.triggers.queries import OF_ELEMENTS, given, source
-from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Step, Update
+from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Set, Step, Update, every
 from cq.records import replace
 
 MakeRow: TypeAlias = Callable[[Sequence[ast.Expr], Relation], tuple[Step, ...]]
@@ -30,6 +30,10 @@ class Inserting(TriggerBody, Protocol):
     def target(self, name: str, span: Span) -> RowTarget | None: ...
 
     def selected(self, query: ast.Query, way: str) -> ast.Select: ...
+
+    def is_of(self, number: int, table: str) -> bool: ...
+
+    def is_of_event(self, *values: Expr) -> bool: ...
 
     def read(self, select: ast.Select, span: Span) -> tuple[str, str | None]: ...
 
@@ -52,9 +56,11 @@ def insert(body: Inserting, node: ast.Insert) -> tuple[Step, ...]:
     if target is not None:
         return _into_stream(body, node, target)
     table = body.table(node.target, place)
+    if isinstance(node.query.body, ast.Values):
+        return _table_rows(body, node, table, node.query.body.rows)
 
     def make(written: Sequence[ast.Expr], outer: Relation) -> tuple[Step, ...]:
-        own = _table_row(body, node, table, written, outer)
+        own = _table_row(body, node, table, _values(body, node, table, written, outer))
         return (*body.taken(), own)
 
     found = _given_rows(body, node, OF_ELEMENTS, make)
@@ -91,7 +97,46 @@ def _where(body: Inserting, select: ast.Select, outer: Relation, make: MakeRow) 
 # ------------------------------------------------------------------------------------------------------------- tables
 
 
-def _table_row(body: Inserting, node: ast.Insert, table: str, written: Sequence[ast.Expr], outer: Relation) -> Step:
+def _table_rows(body: Inserting, node: ast.Insert, table: str, rows: Sequence[ast.ValuesRow]) -> tuple[Step, ...]:
+    """The steps that insert these rows, one after the other. Their values are those before the statement: where a later
+    row reads the table, all are computed before the first row is there."""
+    given = []
+    for row in rows:
+        values = _values(body, node, table, row.values, body.event())
+        given.append((body.taken(), values))
+    if any(_reads(body, table, reads) for reads, _ in given[1:]):
+        given = [_computed(body, reads, values) for reads, values in given]
+    steps = [s for reads, _ in given for s in reads]
+    for _, values in given:
+        own = _table_row(body, node, table, values)
+        steps += [*body.taken(), own]
+    return tuple(steps)
+
+
+def _reads(body: Inserting, table: str, steps: Sequence[Step]) -> bool:
+    """Whether these steps read a row of the table."""
+    return any(isinstance(s, Read) and body.is_of(s.access, table) for s in every(steps))
+
+
+def _computed(
+    body: Inserting, reads: tuple[Step, ...], values: Sequence[Expr]
+) -> tuple[tuple[Step, ...], Sequence[Expr]]:
+    """The values, those that depend on rows in locals, and the steps that read these rows and set the locals."""
+    steps = [*reads]
+    kept = []
+    for value in values:
+        if body.is_of_event(value):
+            kept.append(value)
+            continue
+        steps.append(Set(len(body.accesses), value))
+        kept.append(replace(body.local(value.type), span=value.span))
+    return tuple(steps), kept
+
+
+def _values(
+    body: Inserting, node: ast.Insert, table: str, written: Sequence[ast.Expr], outer: Relation
+) -> Sequence[Expr]:
+    """The values of all columns of a row: those that are written, and defaults."""
     declared = body.declared[table]
     fields = declared.table.fields
     order = _order(node, fields, f'table "{table}"', written)
@@ -100,8 +145,12 @@ def _table_row(body: Inserting, node: ast.Insert, table: str, written: Sequence[
     for column, value in zip(order, written, strict=True):
         values[column] = stored(binder, binder.bind(value), fields[column])
     _demand_values(node, table, fields, values, order)
+    return values
+
+
+def _table_row(body: Inserting, node: ast.Insert, table: str, values: Sequence[Expr]) -> Step:
     start = body.fresh(table, node.span)
-    placed = body.settle(start, table, tuple(values[c] for c in declared.table.key), node.span)
+    placed = body.settle(start, table, tuple(values[c] for c in body.declared[table].table.key), node.span)
     return Insert(placed.access, tuple(values), _conflict(body, node, table, placed, values))
 
 
@@ -152,6 +201,11 @@ def _conflict(
     columns, new = body.assigned(table, said.assignments, made)
     met = None if said.where is None else binder.condition(said.where, "the condition of WHERE")
     reads, body.pending = tuple(body.pending), before
+    if isinstance(node.query.body, ast.Values) and len(node.query.body.rows) > 1 and _reads(body, table, reads):
+        raise compile_error(
+            "CQ0501", f'DO UPDATE of an INSERT of several rows cannot read other rows of "{table}"', said.span,
+            help="write an INSERT for each row",
+        )  # fmt: skip
     again = (Read(placed.access),) if reads else ()  # what has been read may be this very row
     return (*reads, *again, Update(placed.access, columns, new, met))
 
