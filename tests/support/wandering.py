@@ -17,6 +17,7 @@ from cq.records import dataclass, replace
 from cq.runtime.engine.clock import ComputedTimes
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.failure import EngineFailure
+from cq.runtime.engine.metrics import Metrics
 from cq.runtime.engine.snapshot import pipeline_shape
 from cq.runtime.engine.ways import partial
 from cq.runtime.layout.pipeline import Pipeline
@@ -81,6 +82,9 @@ class Wandering:
 
     def state_sum(self, word: int) -> int:
         return self._engine.state_sum(word)
+
+    def metrics(self) -> Metrics:
+        return self._engine.metrics()
 
     def run(
         self, sources: Sequence[Iterator[pa.RecordBatch]], on_batch: Callable[[int, pa.RecordBatch], None]
