@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from cq.codegen.flow import Flow
 from cq.codegen.matching import assign_all
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
-from cq.lang.expressions import Column, Expr, Literal, can_fail, columns_of
+from cq.lang.expressions import Literal, columns_of
 from cq.lang.types import BOOLEAN, Physical
 from cq.planner.operators import Trigger
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.transactions import (
     Access,
-    Choose,
     Delete,
     Each,
-    Emit,
     Insert,
     KeyedTable,
     Program,
     Read,
-    Set,
     Step,
     Update,
     every,
     inner,
-    own_expressions,
     places,
 )
 from cq.records import dataclass, replace
@@ -165,7 +161,7 @@ def _undone(node: Trigger, steps: Sequence[Step], behind: bool, found: dict[int,
         if isinstance(step, Each):
             behind = _note_loop(node, step, behind, found)
         inside = [_undone(node, side, behind, found) for side in inner(step)]
-        behind = behind or any(inside) or _rejects(node, step, ())
+        behind = behind or any(inside) or node.may_reject(step)
     return behind
 
 
@@ -173,7 +169,7 @@ def _note_loop(node: Trigger, each: Each, behind: bool, found: dict[int, bool]) 
     """Note the loop, if it changes rows. Whether its steps, or what is behind them, may reject an event: what is behind
     a step of one element are those of the next, too."""
     inside = tuple(every(each.steps))
-    whole, anyhow = (any(_rejects(node, s, known) for s in inside) for known in (_elements(node, each), ()))
+    whole, anyhow = (any(node.may_reject(s, known) for s in inside) for known in (_elements(node, each), ()))
     if (behind or anyhow) and any(isinstance(s, Update | Insert | Delete) for s in inside):
         found[each.local] = behind or whole
     return behind or anyhow
@@ -183,33 +179,3 @@ def _elements(node: Trigger, each: Each) -> range:
     """Where in the frame the elements of its arrays are."""
     first = places(node.width, node.tables, node.accesses)[each.local]
     return range(first, first + len(each.arrays))
-
-
-def _rejects(node: Trigger, step: Step, known: Collection[int]) -> bool:
-    """Whether a step, without those inside it, may reject an event; TRUE of a kind of which nothing is said here.
-
-    known: columns of the frame that are not NULL.
-    """
-    if any(can_fail(e) for e in own_expressions(step)):
-        return True
-    match step:
-        case Read(access=access):
-            return any(can_fail(e) for e in node.access(access).key)
-        case Update(access=access, columns=columns, values=values):
-            table = node.tables[node.access(access).table]
-            return bool(table.conditions_on(columns)) or _may_miss(table, columns, values, known)
-        case Insert(access=access, values=values, conflict=conflict):
-            table = node.tables[node.access(access).table]
-            return conflict is None or bool(table.conditions) or _may_miss(table, range(len(values)), values, known)
-        case Delete() | Choose() | Set() | Each() | Emit():
-            return False
-        case _:
-            return True
-
-
-def _may_miss(table: KeyedTable, columns: Iterable[int], values: Sequence[Expr], known: Collection[int]) -> bool:
-    """Whether one of these values may be NULL in a column that cannot be."""
-    return any(
-        v.nullable and not table.fields[c].nullable and not (isinstance(v, Column) and v.index in known)
-        for c, v in zip(columns, values, strict=True)
-    )

@@ -61,6 +61,7 @@ class StageDraft:
     counters: dict[int, Counter] = field(default_factory=dict)  # of operators, by id; none where rows are not counted
     prefix: set[int] = field(default_factory=set)  # those of them that run in several branches
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
+    leaves: tuple[LogicalNode, ...] = field(init=False)  # whose rows come from outside, by port
     order: dict[int, int] = field(init=False)  # of operators in the plan, by id
     readers: dict[int, list[tuple[LogicalNode, int]]] = field(default_factory=dict)
     outputs: dict[int, list[int]] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class StageDraft:
 
     def __post_init__(self) -> None:
         nodes, planned = self.plan.nodes(), self.planned
+        self.leaves = planned.leaves
         self.order = {id(n): i for i, n in enumerate(nodes)}
         for node in nodes:
             for port, source in enumerate(node.inputs):
@@ -84,7 +86,7 @@ class StageDraft:
         branched = len(planned.branches) > 1
         self.sees = sees(self.plan, planned.branches) if branched else {}
         self.turns = turns(self.plan) if branched else {}
-        for port, leaf in enumerate(planned.leaves):
+        for port, leaf in enumerate(self.leaves):
             if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
                 self.columns[port] = {c: c for c in range(len(leaf.schema))}
 
@@ -110,15 +112,15 @@ class StageDraft:
     @property
     def shares(self) -> bool:
         """Whether its lanes have rows of several inputs (cq/runtime/flow/shares.py)."""
-        return self.lanes and len(self.planned.leaves) > 1
+        return self.lanes and len(self.leaves) > 1
 
     @property
     def mixed(self) -> bool:
         """Whether one function takes the rows of all inputs, also of segments that have rows of several: the tickets of
         two sources as they were cut, by one worker at a time or in lanes."""
-        leaves, way = self.planned.leaves, self.planned.way.traits
+        way = self.planned.way.traits
         apart = way.hands_over or way.together or self.planned.collects
-        cut = len(leaves) == 2 and all(leaf.source is not None for leaf in leaves) and not apart
+        cut = len(self.leaves) == 2 and all(leaf.source is not None for leaf in self.leaves) and not apart
         return cut and (self.shares or bool(self.due))
 
     def slot(self, node: LogicalNode, name: str, make: Callable[[int], Slot]) -> Slot:

@@ -78,7 +78,7 @@ def write_stage(
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
     stage = StageDraft(planned, ports, passes_watermarks, _uses_step_bytes(plan))
     _write_failed(stage)
-    inputs = planned.leaves
+    inputs = stage.leaves
     stage.due = tuple(due_words(stage, inputs))
     computed = computed_times(stage, inputs)
     if counting:

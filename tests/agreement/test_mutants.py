@@ -543,8 +543,8 @@ MUTANTS = {
     "what an INSERT does where it finds its key cannot reject": seen_by(
         "triggers",
         "codegen.accessed",
-        "behind = behind or any(inside) or _rejects(node, step, ())",
-        "behind = behind or any(inside) * (not isinstance(step, Insert)) or _rejects(node, step, ())",
+        "behind = behind or any(inside) or node.may_reject(step)",
+        "behind = behind or any(inside) * (not isinstance(step, Insert)) or node.may_reject(step)",
     ),
     "an array with a NULL is whole": seen_by(
         "triggers", "codegen.elements", 'expr("N or A", N=nulls', 'expr("N", N=nulls'

@@ -457,7 +457,7 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             head = expr("ld_i64(E, W)", E=event, W=p.records)
             made += made_of_records(node, p.number, outcome, head, reason, scope)
         first += len(p.program.outputs)
-    if not node.contents:
+    if made and not node.contents:
         deliver_made(flow, node, row, made)
 
 

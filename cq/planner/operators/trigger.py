@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from cq.lang.expressions import Expr, can_fail, columns_of
+from cq.lang.expressions import Column, Expr, can_fail, columns_of
 from cq.lang.schema import Field, Schema
 from cq.lang.types import BIGINT, VARCHAR
 from cq.planner.operators.one_input import OneInput
@@ -26,11 +26,18 @@ from cq.planner.plan.step_laws import StepLaws
 from cq.planner.plan.step_text import StepText
 from cq.planner.plan.transactions import (
     Access,
+    Choose,
+    Delete,
+    Each,
     Emit,
+    Insert,
     KeyedTable,
     Local,
     Program,
     Read,
+    Set,
+    Step,
+    Update,
     emits_for_elements,
     every,
     frame,
@@ -169,11 +176,35 @@ class Trigger(OneInput):
     def cost_ns(self) -> int:
         return LOOK_UP_NS * max(1, len(self.accesses))
 
+    def may_reject(self, step: Step, known: Collection[int] = ()) -> bool:
+        """Whether a step, without those inside it, may reject an event; TRUE of a kind of which nothing is said here.
+
+        known: columns of the frame that are not NULL.
+        """
+        if any(can_fail(e) for e in own_expressions(step)):
+            return True
+        match step:
+            case Read(access=access):
+                return any(can_fail(e) for e in self.access(access).key)
+            case Update(access=access, columns=columns, values=values):
+                table = self.tables[self.access(access).table]
+                return bool(table.conditions_on(columns)) or _may_miss(table, columns, values, known)
+            case Insert(access=access, values=values, conflict=conflict):
+                table = self.tables[self.access(access).table]
+                return conflict is None or bool(table.conditions) or _may_miss(table, range(len(values)), values, known)
+            case Delete() | Choose() | Set() | Each() | Emit():
+                return False
+            case _:
+                return True
+
     @property
     def rejects(self) -> bool:
-        """Whether a program may reject an event; one that only looks rows up by columns does not."""
-        steps = [s for p in self.programs if not p.strict for s in every(p.steps)]
-        return any(not isinstance(s, Read | Emit) for s in steps) or any(can_fail(e) for e, _ in self.expressions())
+        """Whether a program may reject an event."""
+        return any(
+            any(map(self.may_reject, every(p.steps))) or (p.when is not None and can_fail(p.when))
+            for p in self.programs
+            if not p.strict
+        )
 
     def check(self) -> None:
         assert not self.contents or self.input.bounded, "the contents of tables that never end"
@@ -214,3 +245,11 @@ class Trigger(OneInput):
         """The steps of each program."""
         text = StepText.over(self.input.schema.fields, self.tables, self.accesses)
         return tuple(line for p in self.programs for line in text.program(p))
+
+
+def _may_miss(table: KeyedTable, columns: Iterable[int], values: Sequence[Expr], known: Collection[int]) -> bool:
+    """Whether one of these values may be NULL in a column that cannot be."""
+    return any(
+        v.nullable and not table.fields[c].nullable and not (isinstance(v, Column) and v.index in known)
+        for c, v in zip(columns, values, strict=True)
+    )

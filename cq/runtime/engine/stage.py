@@ -13,7 +13,8 @@ I2        after a failure or the last row nothing is sent.                      
 I3        an item is in the ring of the next stage before workers are woken for it.
                                                                           tests: test_a_worker_that_falls_asleep_*
 I4        ENGINE_OUTCOME is stored after the last row is in its ring, and before the signal that tells of it moves: no
-          other signal follows.      tests: test_who_knows_that_the_run_is_over_*, test_a_feeder_that_waits_is_told_*
+          other signal need follow.
+                        tests: test_who_knows_that_the_run_is_over_*, test_a_feeder_that_waits_is_told_*
 Progress  no call waits. Who may not send, because it is not in turn or the next ring is full, keeps its rows in the
           task and goes on with other work; whoever makes room wakes workers.
 Order     send: the parcel, then the ring's cell (ring.py); then a fence, then ENGINE_WAITERS: a worker that is not in
