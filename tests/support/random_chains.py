@@ -105,10 +105,14 @@ class _Drawn:
                 return f"DELETE FROM {table} WHERE {self.keys(table)}{self.more()};"
             case "insert":
                 columns = "(k, l, n, m)" if self.two_keys[table] else "(k, n, m)"
-                keys = f"{self.event()}, {self.second()}" if self.two_keys[table] else self.event()
-                on = self.r.choice(("", " DO NOTHING", f" DO UPDATE SET n = {table}.n + excluded.n, y = TRUE"))
+                keys = self.key_columns(table)
+                added = f"UPDATE SET n = {table}.n + excluded.n, y = TRUE"
+                on = self.r.choice(("", " DO NOTHING", f" DO {added}", f" DO UPDATE SET m = {table}.n / excluded.m"))
                 key = "k, l" if self.two_keys[table] else "k"
                 said = f"INSERT INTO {table} {columns} VALUES ({keys}, {self.value()}, {self.value()})"
+                if self.r.random() < 0.3:  # its values are those before the first row
+                    another = self.key_columns(table)
+                    said += f", ({another}, {self.value()}, {self.value()})"
                 return said + (f" ON CONFLICT ({key}){on}" if on else "") + ";"
             case "show":
                 return (
@@ -155,6 +159,7 @@ class _Drawn:
             "NOTHING",
             f"UPDATE SET n = {table}.n + excluded.n, y = TRUE",
             f"UPDATE SET m = {self.value()}",
+            f"UPDATE SET m = 6 / ({table}.n - excluded.n)",
             f"UPDATE SET n = COALESCE((SELECT z.n FROM {table} AS z WHERE z.k = {self.event()}"
             f"{f' AND z.l = {self.second()}' if two else ''}), 0) + excluded.n",
         )
@@ -168,6 +173,9 @@ class _Drawn:
             if self.r.random() < 0.3:
                 return "t = u, u = SUBSTRING(COALESCE(t, 'nothing'), 2, 30)"
         return ", ".join(self.r.sample(some, self.r.randint(1, 3)))
+
+    def key_columns(self, table: str) -> str:
+        return f"{self.event()}, {self.second()}" if self.two_keys[table] else self.event()
 
     def key(self, table: str, name: str = "") -> str:
         said = f"{name}k = {self.event()}"
@@ -183,7 +191,9 @@ class _Drawn:
         return f"{said} AND {name}l = {self.second()}" if self.two_keys[table] else said
 
     def more(self) -> str:
-        return f" AND {self.r.choice(('n > 3', 'm IS NULL', 'n < new.a', 'y'))}" if self.r.random() < 0.3 else ""
+        if self.r.random() >= 0.3:
+            return ""
+        return f" AND {self.r.choice(('n > 3', 'm IS NULL', 'n < new.a', 'y'))}"
 
     def event(self) -> str:
         return self.r.choice(("new.a", "new.b", "new.c", "1"))
@@ -213,6 +223,13 @@ class _Drawn:
         second = f" AND v.l = {self.second()}" if self.two_keys[table] else ""
         return f"(SELECT {call} FROM {table} AS v, UNNEST(new.{self.r.choice('de')}) AS i(o) WHERE v.k = i.o{second})"
 
+    def exists(self) -> str:
+        table = self.r.choice(self.tables)
+        met = f"{self.key(table, 'v.')}{self.r.choice(('', ' AND v.n > 3', ' AND v.m = new.a'))}"
+        return f"{self.r.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {table} AS v WHERE {met})"
+
     def condition(self, rows: bool = False) -> str:
+        if rows and self.r.random() < 0.2:
+            return self.exists()
         one = self.value() if rows else self.event()
         return f"{one} {self.r.choice(('<', '=', '>='))} {self.event()}"
