@@ -150,6 +150,17 @@ _Strategy = _Exhaustive | _Random
 # -- happens-before ---------------------------------------------------------------------------------------------------
 
 
+PLAIN_WRITE, ATOMIC_WRITE, PLAIN_READ, ATOMIC_READ = KINDS = range(4)
+_NAMES = ("plain write", "atomic write", "plain read", "atomic read")
+_AGAINST = {  # what has to have an order with an access
+    PLAIN_WRITE: KINDS,
+    PLAIN_READ: (PLAIN_WRITE, ATOMIC_WRITE),
+    ATOMIC_WRITE: (PLAIN_WRITE, PLAIN_READ),
+    ATOMIC_READ: (PLAIN_WRITE,),
+}
+_Seen = tuple[dict[int, tuple[int, int, int]], ...]
+
+
 class _Order:
     """Vector clocks of threads and shared words, and the last accesses to every 8 bytes."""
 
@@ -158,40 +169,51 @@ class _Order:
         for thread in range(threads):
             self.clock[thread][thread] = 1
         self.words: dict[int, list[int]] = {}
-        # per 8 bytes and kind of access: thread -> (its clock, first byte, end, place)
-        self.seen: dict[tuple[int, str], dict[int, tuple[int, int, int]]] = {}
+        # per 8 bytes, by kind of access: thread -> (its clock, first byte, end)
+        self.seen: dict[int, _Seen] = {}
+        # per 8 bytes, the latest access (thread, first byte, end, write): one that repeats it, or reads what it wrote,
+        # has an order with all that the latest has
+        self.latest: dict[int, tuple[int, int, int, bool]] = {}
 
-    def _check(self, thread: int, granule: int, first: int, end: int, kinds: tuple[str, ...], what: str) -> None:
+    def _noted(self, thread: int, granule: int, first: int, end: int, kind: int) -> None:
+        """The access has an order with all before it, and is one of them now."""
         mine = self.clock[thread]
-        for kind in kinds:
-            for other, (when, low, high) in self.seen.get((granule, kind), {}).items():
+        seen = self.seen.get(granule)
+        if seen is None:
+            seen = self.seen[granule] = ({}, {}, {}, {})
+        for against in _AGAINST[kind]:
+            for other, (when, low, high) in seen[against].items():
                 if other != thread and when > mine[other] and low < end and first < high:
-                    at = (granule << 3) + max(first, low)
-                    raise Race(f"{what} by thread {thread} and {kind} by thread {other} of {at:#x} have no order")
+                    what = f"{_NAMES[kind]} by thread {thread} and {_NAMES[against]} by thread {other}"
+                    raise Race(f"{what} of {(granule << 3) + max(first, low):#x} have no order")
+        seen[kind][thread] = (mine[thread], first, end)
 
     def plain(self, thread: int, address: int, size: int, write: bool) -> None:
-        against = ("plain write", "atomic write", *(("plain read", "atomic read") if write else ()))
-        what = "plain write" if write else "plain read"
         now = self.clock[thread][thread]
-        for granule in range(address >> 3, (address + size + 7) >> 3):
-            first, end = max(address - (granule << 3), 0), min(address + size - (granule << 3), 8)
-            self._check(thread, granule, first, end, against, what)
-            self.seen.setdefault((granule, what), {})[thread] = (now, first, end)
+        kind = PLAIN_WRITE if write else PLAIN_READ
+        latest, stop = self.latest, address + size
+        for granule in range(address >> 3, (stop + 7) >> 3):
+            start = granule << 3
+            first = address - start if address > start else 0
+            end = stop - start if stop - start < 8 else 8
+            again, was = (thread, first, end, write), latest.get(granule)
+            if was == again or (not write and was == (thread, first, end, True)):
+                self.seen[granule][kind][thread] = (now, first, end)
+            else:
+                self._noted(thread, granule, first, end, kind)
+                latest[granule] = again
 
     def atomic(self, thread: int, address: int, read: bool, write: bool) -> None:
         granule = address >> 3
         mine = self.clock[thread]
         word = self.words.get(granule)
+        self.latest.pop(granule, None)
         if read and word is not None:
             mine[:] = map(max, mine, word)
+        self._noted(thread, granule, 0, 8, ATOMIC_WRITE if write else ATOMIC_READ)
         if write:
-            self._check(thread, granule, 0, 8, ("plain write", "plain read"), "atomic write")
             self.words[granule] = list(map(max, mine, word)) if read and word is not None else mine.copy()
-            self.seen.setdefault((granule, "atomic write"), {})[thread] = (mine[thread], 0, 8)
             mine[thread] += 1
-        else:
-            self._check(thread, granule, 0, 8, ("plain write",), "atomic read")
-            self.seen.setdefault((granule, "atomic read"), {})[thread] = (mine[thread], 0, 8)
 
 
 # -- one schedule -----------------------------------------------------------------------------------------------------

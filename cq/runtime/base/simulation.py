@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from cq.records import dataclass
 
@@ -161,7 +161,6 @@ class Memory:
             self.fault(address, 0, verb)
         if offset:
             raise MemoryFault(f"{verb} of {address:#x}, which is {offset} bytes into a block; at {call_site()}")
-        assert block is not None
         return block
 
     # -- access from Python ------------------------------------------------------------------------------------------
@@ -182,7 +181,6 @@ class Memory:
             if size == 0:
                 return memoryview(bytearray())
             self.fault(address, size, verb)
-        assert block is not None
         return memoryview(block)[offset : offset + size]
 
     def live(self) -> list[str]:
@@ -202,23 +200,32 @@ class Memory:
 
     def load(self, code: struct.Struct, address: int) -> Any:
         """A watched load, or the explanation why it cannot be."""
-        view = self.span(address, code.size, "read")
+        try:
+            value = code.unpack_from(self.blocks[address >> SEGMENT_BITS], address & OFFSET_MASK)[0]
+        except (KeyError, struct.error):
+            self.fault(address, code.size, "read")
         if self.monitor is None:
             self.fault(address, code.size, "read")
-        else:
-            self.monitor.plain(address, code.size, False)
-        return code.unpack(view)[0]
+        self.monitor.plain(address, code.size, False)
+        return value
 
     def store(self, code: struct.Struct, address: int, value: Any) -> None:
         """A watched store, or the explanation why it cannot be."""
-        view = self.span(address, code.size, "write")
         try:
-            packed = code.pack(value)
-        except struct.error as why:
-            raise MemoryFault(f"store of {value!r} into a {code.size}-byte word ({why}); at {call_site()}") from None
+            code.pack_into(self.blocks[address >> SEGMENT_BITS], address & OFFSET_MASK, value)
+        except (KeyError, struct.error, TypeError):
+            self._refuse(code, address, value)
         if self.monitor is not None:
             self.monitor.plain(address, code.size, True)
-        view[:] = packed
+
+    def _refuse(self, code: struct.Struct, address: int, value: Any) -> NoReturn:
+        """Says why this value cannot be stored there."""
+        self.span(address, code.size, "write")
+        try:
+            code.pack(value)
+        except struct.error as why:
+            raise MemoryFault(f"store of {value!r} into a {code.size}-byte word ({why}); at {call_site()}") from None
+        self.fault(address, code.size, "write")
 
     def block_access(self, address: int, size: int, verb: str) -> memoryview:
         """The bytes a `copy`, `fill` or `compare` works on, reported to the monitor if there is one."""
@@ -231,17 +238,20 @@ class Memory:
         """The 8 aligned bytes of an atomic access; another thread may run before this returns."""
         if address & 7:
             raise MemoryFault(f"atomic access to {address:#x}, which is not 8-byte aligned; at {call_site()}")
-        self.span(address, 8, "write" if write else "read")
+        verb = "write" if write else "read"
+        found = self.span(address, 8, verb)
         if self.monitor is not None:
             self.monitor.atomic(address, read, write)
-        return self.span(address, 8, "write" if write else "read").cast("q")
+            if address >> SEGMENT_BITS not in self.blocks:  # it was freed meanwhile
+                self.fault(address, 8, verb)
+        return found.cast("q")
 
     def store_release(self, address: int, value: int) -> None:
         """A release store; the monitor may delay it, so that later loads of this thread overtake it."""
         if self.monitor is None or not self.monitor.store(address, value):
             self.word(address, read=False, write=True)[0] = value
 
-    def fault(self, address: int, size: int, verb: str) -> None:
+    def fault(self, address: int, size: int, verb: str) -> NoReturn:
         """Raise what is wrong with an access, as precisely as can be told."""
         segment, offset = address >> SEGMENT_BITS, address & OFFSET_MASK
         at = call_site()
