@@ -10,8 +10,9 @@ import linecache
 import pkgutil
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from cq.runtime.base import ops
@@ -127,7 +128,13 @@ def interpret_stage(source: str, path: str = "<cq stage>") -> dict[str, Callable
     lines = source.splitlines(keepends=True)
     linecache.cache[path] = (len(source), None, lines, path)
     own = dict(scope)
-    exec(compile(source, path, "exec"), own)  # noqa: S102  the source is generated and verified by codegen
+    exec(_code(source, path), own)  # noqa: S102  the source is generated and verified by codegen
     return {
         name: value for name, value in own.items() if isinstance(value, FunctionType) and scope.get(name) is not value
     }
+
+
+@lru_cache(maxsize=16)
+def _code(source: str, path: str) -> CodeType:
+    """Its code; tests run one stage several times."""
+    return compile(source, path, "exec")
