@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import assert_never
 
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
@@ -32,10 +33,13 @@ from cq.planner.plan.transactions import (
     Choose,
     Delete,
     Each,
+    Emit,
     Insert,
     Local,
     Program,
     Read,
+    Reject,
+    Set,
     Step,
     Update,
     emits_for_elements,
@@ -286,8 +290,10 @@ class _Collecting:
                     self.steps(conflict)
                 case Each():
                     self.each(step)
-                case _:
+                case Insert() | Update() | Delete() | Set() | Reject() | Emit():
                     pass
+                case _:
+                    assert_never(step)
 
     def choose(self, condition: Expr, then: Sequence[Step], otherwise: Sequence[Step]) -> None:
         if not _decided_at_once(self.place.node, condition):

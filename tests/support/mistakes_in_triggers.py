@@ -90,8 +90,14 @@ OF_TRIGGERS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = b.n FROM account AS b WHERE account.card = item;",
     "trigger_deletes_using_table": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account USING account AS b WHERE account.card = b.card;",
-    "trigger_inserts_from_table": ACCOUNT
-    + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO account SELECT item, n FROM account WHERE card = 'x';",
+    "trigger_inserts_from_table": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO account SELECT u.k, a.n\n"
+    "FROM account AS a, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE a.card = u.k;",
+    "trigger_inserts_several_from_one_table": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "INSERT INTO account SELECT card || item, n FROM account WHERE card IN ('x', item);",
+    "trigger_events_have_a_reason": ACCOUNT + "CREATE STREAM txn (\n"
+    "reason VARCHAR, n BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'file', path = 'txn.csv');\n"
+    "CREATE TRIGGER t AFTER INSERT ON txn UPDATE account SET n = new.n WHERE card = 'x';\n"
+    "SELECT n, reason FROM t_rejected;",
     "trigger_updates_among": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "UPDATE account SET n = 1 WHERE card IN (SELECT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k));",
     "trigger_if_in": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"

@@ -346,6 +346,8 @@ class _Body:
         return ForEach(said, "FROM", arrays, where + self.on_conflict(table))
 
     def insert(self, table: Table) -> Statement:
+        if self.asks and self.r.random() < 0.3:
+            return self.insert_row_of(self.r.choice(self.tables), table)
         key = self.number(0)
         rows = [self.values(table, key)]
         if self.counts and self.r.random() < 0.7:
@@ -357,6 +359,13 @@ class _Body:
         conflict = self.on_conflict(table)
         values = ", ".join(f"({row})" for row in (rows[:1] if "(SELECT" in conflict else rows))
         return Sql(f"INSERT INTO {table.name} VALUES {values}{conflict}")
+
+    def insert_row_of(self, other: Table, table: Table) -> Statement:
+        """A row that is made of another one where that is there."""
+        key = ", ".join((self.r.choice((self.number(0), f"{other.name}.k + 1")), self.text())[: table.keys])
+        own = f"SELECT {key}, {self.number(1, other)}, {self.number(1, other)}, {self.text()} FROM {other.name}"
+        said = f"{own} WHERE {self.key(other)}{self.more(other)}{self.asked()}"
+        return Sql(f"INSERT INTO {table.name} {said}{self.on_conflict(table)}")
 
     def values(self, table: Table, number: str, m: str = "") -> str:
         key = ", ".join((number, self.text())[: table.keys])

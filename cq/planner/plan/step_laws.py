@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from cq.lang.expressions import Expr, columns_of
 from cq.lang.schema import Field
@@ -78,8 +79,10 @@ class StepLaws:
                     yield from self._broken_by(inside, set(read), outputs)
                 case Insert(conflict=conflict) if conflict is not None:
                     yield from self._broken_by(conflict, set(read), outputs)
-                case _:
+                case Insert() | Update() | Delete() | Set() | Reject() | Emit():
                     pass
+                case _:
+                    assert_never(step)
 
     def _unread(self, step: Step, read: set[int]) -> Iterator[str]:
         """Rows that the step uses and that are not read on every way to it."""

@@ -9,7 +9,7 @@ in the tables, or it is rejected with a reason, and nothing is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Column, Expr, Literal, columns_of, remap, transform
@@ -297,8 +297,10 @@ def turns_of_emits(steps: Sequence[Step], first: int = 0) -> tuple[list[int], in
             case Insert(conflict=conflict) if conflict is not None:
                 turns, first = turns_of_emits(conflict, first)
                 found += turns
-            case _:
+            case Insert() | Read() | Update() | Delete() | Set() | Reject():
                 pass
+            case _:
+                assert_never(step)
     return found, first
 
 

@@ -23,6 +23,9 @@ from cq.planner.plan.transactions import (
     Emit,
     Insert,
     KeyedTable,
+    Read,
+    Reject,
+    Set,
     Step,
     Update,
     every,
@@ -94,7 +97,7 @@ class _Noting:
                 if self.table(access) is None:
                     return (said,)
                 return (self.emit(access, INSERTED, values, negated(self.found(access), NOWHERE)), said)
-            case _:
+            case Update() | Delete() | Read() | Set() | Reject() | Emit():
                 return (step,)
 
     def table(self, number: int) -> KeyedTable | None:

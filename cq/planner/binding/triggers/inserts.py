@@ -64,12 +64,7 @@ def insert(body: Inserting, node: ast.Insert) -> tuple[Step, ...]:
         return (*body.taken(), own)
 
     found = _given_rows(body, node, OF_ELEMENTS, make)
-    if found is None:
-        raise compile_error(
-            "CQ0502", "INSERT … SELECT FROM in a trigger is only supported for UNNEST", node.query.span,
-            help="read the values in sub-queries: VALUES ((SELECT x FROM t WHERE t.key = …))",
-        )  # fmt: skip
-    return found
+    return _rows_of_rows(body, node, table) if found is None else found
 
 
 def _given_rows(body: Inserting, node: ast.Insert, way: str, make: MakeRow) -> tuple[Step, ...] | None:
@@ -113,6 +108,31 @@ def _table_rows(body: Inserting, node: ast.Insert, table: str, rows: Sequence[as
     return tuple(steps)
 
 
+def _rows_of_rows(body: Inserting, node: ast.Insert, table: str) -> tuple[Step, ...]:
+    """A row for each row of a table that a SELECT names."""
+    select = body.selected(node.query, OF_ELEMENTS)
+    if source(select) is not None:
+        raise compile_error(
+            "CQ0502", "INSERT INTO a table cannot join rows of a table with arrays", node.query.span,
+            help="read the rows in sub-queries: SELECT u.k, (SELECT x FROM t WHERE t.key = u.k) FROM UNNEST(…) AS u(k)",
+        )  # fmt: skip
+    other, alias = body.read(select, node.query.span)
+    ways = body.ways(other, alias, select.where)
+    if other == table and len(ways) > 1:
+        raise compile_error(
+            "CQ0501", f'an INSERT of several rows of "{table}" cannot read them from the same table', node.query.span,
+            help="write an INSERT for each row",
+        )  # fmt: skip
+    steps: list[Step] = []
+    for where in ways:
+        row = body.row(other, alias, where, body.event(), node.query.span, *given(select))
+        before = body.taken()
+        values = _stored(body, node, table, row.values)
+        own = _table_row(body, node, table, values)
+        steps += [*before, Choose(row.there, (*body.taken(), own))]
+    return tuple(steps)
+
+
 def _reads(body: Inserting, table: str, steps: Sequence[Step]) -> bool:
     """Whether these steps read a row of the table."""
     return any(isinstance(s, Read) and body.is_of(s.access, table) for s in every(steps))
@@ -137,13 +157,19 @@ def _values(
     body: Inserting, node: ast.Insert, table: str, written: Sequence[ast.Expr], outer: Relation
 ) -> Sequence[Expr]:
     """The values of all columns of a row: those that are written, and defaults."""
+    binder = body.binder(outer)
+    return _stored(body, node, table, [binder.bind(w) for w in written])
+
+
+def _stored(body: Inserting, node: ast.Insert, table: str, given: Sequence[Expr]) -> Sequence[Expr]:
+    """The same of values that are bound."""
     declared = body.declared[table]
     fields = declared.table.fields
-    order = _order(node, fields, f'table "{table}"', written)
-    binder = body.binder(outer)
+    order = _order(node, fields, f'table "{table}"', given)
+    binder = body.binder(body.event())
     values: list[Expr] = list(declared.defaults)
-    for column, value in zip(order, written, strict=True):
-        values[column] = stored(binder, binder.bind(value), fields[column])
+    for column, value in zip(order, given, strict=True):
+        values[column] = stored(binder, value, fields[column])
     _demand_values(node, table, fields, values, order)
     return values
 

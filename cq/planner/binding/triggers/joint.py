@@ -10,6 +10,7 @@ from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP
 from cq.planner.binding.made import column, compared, integer
 from cq.planner.binding.triggers.body import BoundTrigger
 from cq.planner.binding.triggers.changes import TIME
+from cq.planner.binding.triggers.mistakes import REASON
 from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.binding.triggers.targets import targets_of, widened
 from cq.planner.operators import Filter, Project, Trigger, UnionAll
@@ -182,7 +183,7 @@ class Joint:
         exprs: list[Expr] = [self._column(c) for c in self.maps[number]]
         if reason is not None:
             exprs.append(reason)
-            names.append(_free("reason", names))
+            names.append(REASON)
         return Project(node, tuple(exprs), tuple(names), span=node.span)
 
     def _first_output(self, number: int) -> int:
@@ -271,12 +272,3 @@ def _only_of(program: Program, stream: int) -> Program:
     """The program for events of one stream."""
     of = compared("=", Column(BIGINT, False, 0, "stream"), integer(stream), NOWHERE)
     return replace(program, when=of if program.when is None else conjunction((of, program.when)))
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    """The name, or one like it that no column has."""
-    number = 1
-    while name in taken:
-        number += 1
-        name = f"reason_{number}"
-    return name

@@ -16,6 +16,7 @@ from cq.planner.binding.triggers.several_keys import Key
 from cq.planner.plan.transactions import KeyedTable
 from cq.records import replace
 
+REASON = "reason"  # the column of rejected events that says why
 MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
 
 
@@ -122,6 +123,14 @@ def left_out(node: ast.Insert, name: str, field: Field) -> CompileError:
     cause = f"this INSERT would reject every event that gets here: {what}"
     place = node.target_span if node.target_span != NOWHERE else node.span
     return compile_error("CQ0306", cause, place, label=f"no value for {field.name}", help=ways)
+
+
+def two_reasons(trigger: str, stream: str, span: Span) -> CompileError:
+    """CQ0409 for the rejections of a trigger whose events have a column of the name that is added to them."""
+    cause = f'rejections of "{trigger}" add a column {REASON}, but its events already have one'
+    columns = f"SELECT * EXCLUDE ({REASON}), {REASON} AS event_{REASON} FROM {inline.name(stream)}"
+    way = f"rename theirs: CREATE VIEW events AS {columns}, and define the trigger on events"
+    return compile_error("CQ0409", cause, span, help=way)
 
 
 def always_null(name: str, field: Field, span: Span) -> CompileError:

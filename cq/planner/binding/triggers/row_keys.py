@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import inline
-from cq.lang.expressions import Call, Cast, Column, Expr, columns_of, conjunction, conjuncts
+from cq.lang.expressions import Call, Case, Cast, Column, Expr, Literal, can_fail, columns_of, conjunction, conjuncts
 from cq.lang.types import DOUBLE, INTEGER_BITS, DataType, Kind, common_type
 from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass
@@ -36,6 +36,7 @@ def keyed(
 ) -> tuple[tuple[Expr, ...], Expr | None]:
     """The key that a condition gives, and what else it demands. CQ0411 where it gives none.
 
+    A key that cannot always be computed is computed where all that the condition demands of the event alone is TRUE.
     start: where the row begins in the frame.  several: how several rows are named there.
     """
     found: dict[int, Expr] = {}
@@ -56,7 +57,15 @@ def keyed(
             if other is not None:
                 raise _not_of_the_event(table, missing[0], other - start - 1, part.span)
         raise no_key(table, span, missing, _other_type(parts, start + 1 + missing[0]), several)
-    return tuple(found[c] for c in table.key), conjunction(rest) if rest else None
+    guards = [p for p in rest if all(c < start for c in columns_of(p))]
+    return tuple(_guarded(found[c], guards) for c in table.key), conjunction(rest) if rest else None
+
+
+def _guarded(key: Expr, guards: Sequence[Expr]) -> Expr:
+    """The key, or one that cannot be computed where these are not TRUE as NULL: the key of no row."""
+    if not guards or not can_fail(key):
+        return key
+    return Case(key.type, True, ((conjunction(guards), key),), Literal(key.type, True, None), span=key.span)
 
 
 def _key_value(part: Expr, own: range) -> KeyValue | None:

@@ -23,11 +23,13 @@ from cq.planner.binding.triggers.filled_streams import FilledStream
 from cq.planner.binding.triggers.joint import Joint
 from cq.planner.binding.triggers.look_ups import look_up
 from cq.planner.binding.triggers.mistakes import (
+    REASON,
     filled_too_late,
     in_a_circle,
     not_filled_yet,
     second_insert,
     sink_without_columns,
+    two_reasons,
 )
 from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.binding.triggers.sharing import Joints, TableGroup
@@ -267,6 +269,8 @@ class Transactions:
 
     def _rejected(self, name: str, rejected: str, span: Span) -> Relation:
         trigger = next(t for t in self.triggers if t.program.name == name)
+        if REASON in trigger.stream.schema.names:
+            raise two_reasons(name, trigger.relation, span)
         group = self._group(self._sharing(trigger), ())
         rows = self.joints.ask(group, lambda j: j.rejected(trigger))
         return relation_of(rows, rejected, f'rejections of trigger "{name}"')
