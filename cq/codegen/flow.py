@@ -388,8 +388,7 @@ class Flow:
         for reader, port in self._readers(node):
             self.group = group if reader.groups is not None and not reader.keeps_state else None
             with self.scope.block():
-                if reader.span.line:
-                    self.writer.line(reader.span.line, reader.operator)
+                self.writer.line(reader.span.line, reader.operator)
                 name = "gather" if id(reader) in self.stage.gathered else reader.operator
                 name = CHAINED if id(reader) in self.stage.chained else name
                 CONSUME[name](self, reader, port, row)

@@ -235,7 +235,9 @@ class Writer:
             yield
 
     def line(self, number: int, what: str) -> None:
-        """Mark what follows as made for this line of the query; `what` is a word of ours."""
+        """Mark what follows as made for this line of the query, if there is one; `what` is a word of ours."""
+        if not number:
+            return
         assert NAME.fullmatch(what), what
         if what not in self.marks:
             self.marks.append(what)

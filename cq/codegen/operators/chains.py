@@ -26,6 +26,7 @@ from cq.codegen.collecting import (
     write_collect,
 )
 from cq.codegen.flow import CHAINED, Flow, StageDraft, consumes
+from cq.codegen.keyed_tables import prepare, tables_of
 from cq.codegen.made import (
     ACCEPTED,
     REJECTED,
@@ -40,7 +41,7 @@ from cq.codegen.made import (
     relations_read,
 )
 from cq.codegen.matching import assign_all
-from cq.codegen.operators.trigger import TransactionWriter, prepare, tables_of
+from cq.codegen.operators.trigger import TransactionWriter
 from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
 from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
 from cq.codegen.values import Row, Val, kept_parts

@@ -22,6 +22,7 @@ from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.fetching import fetch_ahead
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
+from cq.codegen.keyed_tables import prepare, tables_of
 from cq.codegen.made import (
     ACCEPTED,
     REJECTED,
@@ -38,7 +39,7 @@ from cq.codegen.made import (
 )
 from cq.codegen.matching import assign_all, where_not_null
 from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
-from cq.codegen.state.keyed_rows import KeyedLayout, delete_row, write_initial_rows
+from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
@@ -72,33 +73,6 @@ from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
 from cq.runtime.layout.pipeline import Slot
-
-
-def tables_of(flow: Flow, node: Trigger) -> list[TableLocals]:
-    """The tables in locals of the function."""
-    found = []
-    for number, table in enumerate(node.tables):
-        layout = KeyedLayout.of(table)
-        slot = flow.stage.table_slot(node, f"table{number}", layout.shape)
-        local = flow.tables.get(slot.offset)
-        if local is None:
-            address = expr("ld_i64(state, W)", W=slot.offset)
-            local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shape.entry_words, address)
-            flow.stale.append(local.reload)
-        found.append(local)
-    return found
-
-
-def prepare(flow: Flow, node: Trigger, tables: Sequence[TableLocals]) -> None:
-    """The rows that tables begin with are in them, before the first event and at the end."""
-    if not any(t.rows for t in node.tables):
-        return
-    ready = flow.stage.slot(node, "ready", lambda offset: Slot("ready", offset, node=node.identity))
-    with flow.scope.when(expr("ld_i64(state, W) == 0", W=ready.offset)):
-        for table, local in zip(node.tables, tables, strict=True):
-            if table.rows:
-                write_initial_rows(flow.scope, table, KeyedLayout.of(table), local)
-        flow.writer.code("st_i64(state, W, 1)", W=ready.offset)
 
 
 @holds("trigger")
@@ -271,6 +245,7 @@ class TransactionWriter:
     def steps(self, steps: Sequence[Step], emits: Iterator[Emitted]) -> None:
         for step in steps:
             with self.scope.block():
+                self.flow.writer.line(step.line, type(step).__name__.lower())
                 self.step(step, emits)
 
     def step(self, step: Step, emits: Iterator[Emitted]) -> None:

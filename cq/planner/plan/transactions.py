@@ -90,6 +90,7 @@ class Read:
     """The row of the access, as the transaction left it, is in the frame."""
 
     access: int
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ class Update:
     columns: tuple[int, ...]
     values: tuple[Expr, ...]
     condition: Expr | None = None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ class Insert:
     access: int
     values: tuple[Expr, ...]
     conflict: tuple[Step, ...] | None = None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class Delete:
 
     access: int
     condition: Expr | None = None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,7 @@ class Choose:
     condition: Expr
     then: tuple[Step, ...]
     otherwise: tuple[Step, ...] = ()
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,7 @@ class Set:
 
     local: int
     value: Expr
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,7 @@ class Each:
     arrays: tuple[Expr, ...]
     steps: tuple[Step, ...]
     numbered: bool = False
+    line: int = field(default=0, compare=False)
 
     @property
     def locals(self) -> range:
@@ -160,6 +167,7 @@ class Reject:
     """The event is rejected with this reason, a VARCHAR."""
 
     reason: Expr
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +180,10 @@ class Emit:
     values: tuple[Expr, ...]
     condition: Expr | None = None
     into: str = ""
+    line: int = field(default=0, compare=False)
 
 
+# line: that of the statement that a step is a part of; 0 where there is none.
 Step: TypeAlias = Read | Update | Insert | Delete | Choose | Set | Each | Reject | Emit
 
 
@@ -337,7 +347,7 @@ def shape(value: object, text: Callable[[Expr], str]) -> object:
     if isinstance(value, tuple):
         return tuple(shape(v, text) for v in value)
     if isinstance(value, Step):
-        return (type(value).__name__, *(shape(getattr(value, f.name), text) for f in fields(value)))
+        return (type(value).__name__, *(shape(getattr(value, f.name), text) for f in fields(value) if f.compare))
     return value
 
 
@@ -356,6 +366,11 @@ def rebuilt(steps: Sequence[Step], change: Callable[[Step], Step]) -> tuple[Step
                 return change(step)
 
     return tuple(map(one, steps))
+
+
+def of_line(steps: Sequence[Step], line: int) -> tuple[Step, ...]:
+    """The steps as parts of the statement in this line, but for those that are parts of one inside it."""
+    return rebuilt(steps, lambda step: step if step.line else replace(step, line=line))
 
 
 def mapped(steps: Sequence[Step], change: Change) -> tuple[Step, ...]:

@@ -70,6 +70,7 @@ from cq.planner.plan.transactions import (
     Step,
     Update,
     every,
+    of_line,
     places,
 )
 from cq.records import dataclass, field, replace
@@ -407,7 +408,7 @@ class BodyBinder:
         made: list[Step] = []
         for statement in body:
             own = self.statement(statement)
-            made += [*self.taken(), *own]
+            made += of_line((*self.taken(), *own), statement.span.line)
         return tuple(made)
 
     def taken(self) -> tuple[Step, ...]:
