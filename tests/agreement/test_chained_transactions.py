@@ -101,10 +101,16 @@ CONTENTION: list[tuple[str, Mapping[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "knobs"), CONTENTION)
-def test_an_application_is_that_of_one_loop_for_all_workers_and_intervals(name: str, knobs: Mapping[str, Any]) -> None:
+PAIRS = [*itertools.product(WORKERS, INTERVALS)]
+# The knobs of an application take turns: one has every second interval of a number of workers, the next the others.
+TURNS = [[p for n, p in enumerate(PAIRS) if (n // len(INTERVALS) + n) % 2 == turn] for turn in (0, 1)]
+
+
+@pytest.mark.parametrize("number", range(len(CONTENTION)), ids=lambda n: f"{CONTENTION[n][0]}-{n}")
+def test_an_application_is_that_of_one_loop_for_all_workers_and_intervals(number: int) -> None:
+    name, knobs = CONTENTION[number]
     application = Application(name, knobs, 1_500)
-    for workers, interval in itertools.product(WORKERS, INTERVALS):
+    for workers, interval in TURNS[number % 2]:
         in_chains(application.prepared, interval)
         application.agrees(Way(workers, batch_rows=100_000))
 
