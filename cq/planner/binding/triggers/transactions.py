@@ -42,15 +42,16 @@ from cq.records import dataclass, field, replace
 class Transactions:
     """What a file says of tables and triggers so far.
 
-    streams: those that triggers fill, by name.  stands: of those that are read, what stands for their rows.  sinks: the
-    columns of those that triggers insert rows into, and where the first one does.  read: what of all this queries read.
+    groups: by their tables; a trigger without one by its name.  streams: those that triggers fill, by name.  stands: of
+    those that are read, what stands for their rows.  sinks: the columns of those that triggers insert rows into, and
+    where the first one does.  read: what of all this queries read.
     """
 
     catalog: Catalog
     tables: dict[str, DeclaredTable] = field(default_factory=dict)
     triggers: list[BoundTrigger] = field(default_factory=list)
     joints: Joints = field(default_factory=Joints)
-    groups: dict[str, TableGroup] = field(default_factory=dict)
+    groups: dict[tuple[str, ...], TableGroup] = field(default_factory=dict)
     streams: dict[str, FilledStream] = field(default_factory=dict)
     stands: dict[str, list[LogicalNode]] = field(default_factory=dict)
     sinks: dict[str, Span] = field(default_factory=dict)
@@ -161,7 +162,7 @@ class Transactions:
 
     def create_trigger(self, node: ast.CreateTrigger) -> None:
         """CREATE TRIGGER: `name` is what it emits, `name_rejected` the events that it rejects."""
-        if node.if_not_exists and any(t.program.name == node.name for t in self.triggers):
+        if node.if_not_exists and any(t.program.name == node.name and not t.program.strict for t in self.triggers):
             return
         rejected = f"{node.name}_rejected"
         for name in (node.name, rejected):
@@ -188,8 +189,8 @@ class Transactions:
             self.catalog.broken.update((node.name, rejected, *(n for n in inserts if n in self.streams)))
             raise
         self.triggers.append(trigger)
-        self.catalog.made[node.name] = lambda span: self._emitted(node.name, span)
-        self.catalog.made[rejected] = lambda span: self._rejected(node.name, rejected, span)
+        self.catalog.made[node.name] = lambda _: self._emitted(trigger)
+        self.catalog.made[rejected] = lambda _: self._rejected(trigger, rejected)
 
     def stands_too_low(
         self, node: ast.CreateTrigger, trigger: BoundTrigger, title: str, read: Sequence[str]
@@ -260,16 +261,15 @@ class Transactions:
 
     # ----------------------------------------------------------------------------------------------------- relations
 
-    def _emitted(self, name: str, span: Span) -> Relation:
-        trigger = next(t for t in self.triggers if t.program.name == name)
+    def _emitted(self, trigger: BoundTrigger) -> Relation:
+        name = trigger.program.name
         group = self._group(self._sharing(trigger), ())
         return relation_of(self.joints.ask(group, lambda j: j.emitted(trigger)), name, f'trigger "{name}"')
 
-    def _rejected(self, name: str, rejected: str, span: Span) -> Relation:
-        trigger = next(t for t in self.triggers if t.program.name == name)
+    def _rejected(self, trigger: BoundTrigger, name: str) -> Relation:
         group = self._group(self._sharing(trigger), ())
         rows = self.joints.ask(group, lambda j: j.rejected(trigger))
-        return relation_of(rows, rejected, f'rejections of trigger "{name}"')
+        return relation_of(rows, name, f'rejections of trigger "{trigger.program.name}"')
 
     def _inserted(self, name: str, span: Span) -> Relation:
         """The rows that triggers insert into a stream."""
@@ -377,8 +377,9 @@ class Transactions:
     def _group(self, triggers: tuple[BoundTrigger, ...], tables: tuple[str, ...]) -> TableGroup:
         """The one of these triggers, in which no further trigger is from now on."""
         names = tuple(dict.fromkeys((*(n for t in triggers for n in t.tables), *tables)))
-        key = triggers[0].program.name if triggers else f"rows of {tables[0]}"
-        self.read.update((*names, *(t.program.name for t in triggers)))
+        created = tuple(t.program.name for t in triggers if not t.program.strict)
+        key = names or created
+        self.read.update((*names, *created))
         if key not in self.groups:
             kept = {n: self.tables[n].table for n in names}
             targets = tuple(dict.fromkeys(target for t in triggers for target in t.targets))
