@@ -67,6 +67,17 @@ OF_TRIGGERS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\nSELECT * FROM t;\n"
     "SELECT p.n, a.n FROM per_min AS p JOIN account FOR SYSTEM_TIME AS OF p.window_end AS a "
     "ON a.card = CAST(p.auction AS VARCHAR);",
+    "look_up_of_windows_above_one_of_events": ACCOUNT
+    + PER_MIN
+    + "SELECT p.n, a.n FROM per_min AS p JOIN account FOR SYSTEM_TIME AS OF p.window_end AS a "
+    "ON a.card = CAST(p.auction AS VARCHAR);\n"
+    "SELECT b.ts, a.n FROM bid AS b JOIN account FOR SYSTEM_TIME AS OF b.ts AS a ON a.card = b.item;",
+    "look_up_of_windows_beside_one_of_events": ACCOUNT
+    + PER_MIN
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
+    "SELECT p.n, a.n FROM per_min AS p JOIN account FOR SYSTEM_TIME AS OF p.window_end AS a "
+    "ON a.card = CAST(p.auction AS VARCHAR);\n"
+    "SELECT b.ts, a.n FROM bid AS b JOIN account FOR SYSTEM_TIME AS OF b.ts AS a ON a.card = b.item;",
     "trigger_rows_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "  SELECT n FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
     "trigger_column_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
