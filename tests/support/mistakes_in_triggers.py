@@ -150,6 +150,9 @@ OF_TRIGGERS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
     + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(33))
     + "END;",
+    "trigger_of_many_rows_at_once": BID + "CREATE TABLE a (x BIGINT, y BIGINT, PRIMARY KEY (x, y));\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a\n"
+    "WHERE x IN (auction, 1, 2, 3, 4, 5) AND y IN (auction, 1, 2, 3, 4, 5);",
     "trigger_writes_a_view": ACCOUNT
     + PER_MIN
     + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO per_min VALUES (new.ts, new.ts, 1, 2);",

@@ -86,7 +86,7 @@ class TriggerBody(Protocol):
 
     def table(self, name: str, span: Span) -> str: ...
 
-    def fresh(self, table: str, span: Span) -> int: ...
+    def fresh(self, table: str) -> int: ...
 
     def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> PlacedAccess: ...
 
@@ -191,7 +191,7 @@ def gather(
     values: list[Expr] = []
 
     def bind() -> Sequence[Step]:
-        start = body.fresh(table, span)
+        start = body.fresh(table)
         relation = body.beside(table, of.table.alias, start, found.relation)
         binder, aggregates = body.gathering(relation)
         bound = [settled(binder.bind(i)) for i in items]

@@ -234,12 +234,10 @@ class BodyBinder:
 
     # ----------------------------------------------------------------------------------------------------- accesses
 
-    def fresh(self, table: str, span: Span) -> int:
-        """A new access of the table, its key still to be set. CQ0103 when the trigger has too many of them."""
+    def fresh(self, table: str) -> int:
+        """A new access of the table, its key still to be set."""
         if table not in self.used:
             self.used.append(table)
-        if sum(isinstance(a, Access) and self.used[a.table] == table for a in self.accesses) == MOST_ROWS:
-            raise too_many(f'one more of "{table}"', span)
         self.accesses.append(Access(self.used.index(table), ()))
         start, self.end = self.end, self.end + 1 + len(self.declared[table].table.fields)
         return start
@@ -267,8 +265,8 @@ class BodyBinder:
     def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> PlacedAccess:
         """The access made last but for those of sub-queries has this key and is read, before those that need its row.
 
-        Where an earlier one is the same row, whatever the tables hold, it is that one. CQ0411 where its row has to be
-        read before its key is known.
+        Where an earlier one is the same row, whatever the tables hold, it is that one. CQ0103 where it is one too many
+        of the table, CQ0411 where its row has to be read before its key is known.
         """
         number = next(n for n, at in enumerate(self.starts()) if at == start)
         access = Access(self.used.index(table), key)
@@ -280,6 +278,8 @@ class BodyBinder:
                     self.end = start
                     self.pending.append(Read(n))
                     return PlacedAccess(n, at, start)
+        if sum(isinstance(a, Access) and a.table == access.table for a in self.accesses) > MOST_ROWS:
+            raise too_many(f'this is row {MOST_ROWS + 1} of "{table}"', span)
         self.accesses[number] = access
         before, behind, late = in_order(self.pending, self.place(number), self.key_of, self.place)
         if late & columns_of(*key):
@@ -312,7 +312,7 @@ class BodyBinder:
         several: Sequence[str] = SEVERAL_ROWS,
     ) -> NamedRow:
         """The row that a WHERE names, the rest of the condition, and values beside it. several: how it names others."""
-        start = self.fresh(table, span)
+        start = self.fresh(table)
         binder = self.binder(self.beside(table, alias, start, outer))
         made = [settled(binder.bind(v)) for v in values]
         condition = None if where is None else self.where(table, alias, where, binder)
@@ -332,9 +332,9 @@ class BodyBinder:
     def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]:
         """A WHERE for each row that this one names."""
         found = row_by_row(where, self.key(table, alias), MOST_ROWS)
-        if found is None:
+        if isinstance(found, int):
             assert where is not None, "no condition names one row"
-            raise too_many(f'more of "{table}"', where.span)
+            raise too_many(f'this condition names {found} of "{table}"', where.span)
         return found
 
     def key(self, table: str, alias: str | None) -> Key:

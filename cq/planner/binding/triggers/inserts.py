@@ -149,7 +149,7 @@ def _values(
 
 
 def _table_row(body: Inserting, node: ast.Insert, table: str, values: Sequence[Expr]) -> Step:
-    start = body.fresh(table, node.span)
+    start = body.fresh(table)
     placed = body.settle(start, table, tuple(values[c] for c in body.declared[table].table.key), node.span)
     return Insert(placed.access, tuple(values), _conflict(body, node, table, placed, values))
 
