@@ -12,6 +12,10 @@ FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_star
 OF_TRIGGERS = {
     "trigger_without_key": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid\nUPDATE account SET n = n + 1 WHERE n > new.price;",
+    "trigger_selects_without_key": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid\nSELECT card, n FROM account WHERE n > 3;",
+    "trigger_value_without_key": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid\nSELECT new.ts, (SELECT n FROM account WHERE n > 3) AS n;",
     "trigger_key_of_its_own": ACCOUNT + "CREATE TABLE a (auction BIGINT PRIMARY KEY, n INT);\n"
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET n = 1 WHERE a.auction = auction;",
     "trigger_key_of_another_column": ACCOUNT + "CREATE TABLE a (auction BIGINT PRIMARY KEY, n INT);\n"
