@@ -36,6 +36,12 @@ OF_TRIGGERS = {
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = y + 1 WHERE x = [new.auction];\nSELECT y FROM a;",
     "trigger_table": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM acount WHERE card = new.item;",
     "trigger_column": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET m = 1 WHERE card = item;",
+    "trigger_old_row": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = old.n + 1 WHERE card = item;",
+    "trigger_old_event": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT old.item;",
+    "trigger_old_column": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT old.cost;",
+    "trigger_qualifier": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = event.auction WHERE card = item;",
     "trigger_sets_key": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET card = 'x' WHERE card = item;",
     "trigger_type": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = new.item WHERE card = item;",

@@ -27,7 +27,7 @@ from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
+from cq.planner.binding.scope import IN_A_TRIGGER, Relation, Visible, projection, visible_columns
 from cq.planner.binding.tables import DeclaredTable, is_null, places_of, stored
 from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
 from cq.planner.binding.triggers.correlated import in_order
@@ -193,7 +193,8 @@ class BodyBinder:
         for v in visible_columns(self.stream, None):
             expr = replace(v.expr, nullable=True)
             columns += [replace(v, expr=expr, qualifier=n) for n in dict.fromkeys(names)]
-        return Relation(self.stream, tuple(columns), f'the event of "{self.node.relation}"')
+        title = f'the event of "{self.node.relation}"'
+        return Relation(self.stream, tuple(columns), title, within=IN_A_TRIGGER)
 
     def binder(self, relation: Relation) -> ExprBinder:
         return ExprBinder(relation, self.names.parameters, BODY, TriggerCalls({}, body=self))
@@ -212,7 +213,7 @@ class BodyBinder:
         names = {f.name for f in fields}
         others = (replace(c, needs_qualifier=c.needs_qualifier or c.name in names) for c in outer.columns)
         kept = tuple(c for c in others if c.qualifier != (alias or table))
-        return Relation(self.stream, (*own, *kept), f'table "{table}"')
+        return replace(outer, columns=(*own, *kept), title=f'table "{table}"')
 
     def table(self, name: str, span: Span, changed: bool = False) -> str:
         if self.names.is_broken(name):

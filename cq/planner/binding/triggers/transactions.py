@@ -203,12 +203,10 @@ class Transactions:
         fired = next((t for t in self.triggers if any(self.joints.leads(t.stream, g) for g in groups)), None)
         if fired is None:
             return _too_late(f'a trigger on "{read[0]}"', node.span)
-        return compile_error(
-            "CQ0502",
-            f'a trigger on "{read[0]}" must be defined before the triggers that other triggers on it cause to fire',
-            node.name_span,
-            help=f"move it up, before CREATE TRIGGER {inline.name(fired.program.name)}",
-        )
+        name = fired.program.name
+        cause = f'triggers on "{read[0]}" cause trigger "{name}" to fire, so all of them must be defined before it'
+        way = f"move this one up, before CREATE TRIGGER {inline.name(name)}"
+        return compile_error("CQ0502", cause, node.name_span, help=way)
 
     def fired_by_its_tables(self, node: ast.CreateTrigger, group: TableGroup, title: str, table: str) -> CompileError:
         """Why what is made of a table, or of what triggers on it do, fires no trigger on it."""
@@ -404,11 +402,11 @@ def _rows_of(trigger: BoundTrigger) -> str:
 
 
 def fired_by_a_table(node: ast.CreateTrigger) -> CompileError:
-    """CQ0502: a query reads the rows that a table has in the end, of which a trigger would not be meant."""
+    """CQ0502 for a trigger on a table, whose rows are no events; its changes are."""
     changes = inline.name(f"{node.relation}_changes")
     return compile_error(
         "CQ0502",
-        f'no statement on table "{node.relation}" fires a trigger',
+        f'"{node.relation}" is a table, and a table cannot fire a trigger',
         node.relation_span,
         help=f"fire it by what has changed: AFTER INSERT ON {changes} … WHEN (new.op = '+I')",
     )
