@@ -27,7 +27,7 @@ from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
 from cq.lang.types import BIGINT
 from cq.planner.operators import Trigger
-from cq.planner.physical.transactions import accesses_of, decided, homes_of, lists_of, transactions_of
+from cq.planner.physical.transactions import MOST_TABLES, accesses_of, decided, homes_of, lists_of, transactions_of
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
     Choose,
@@ -116,7 +116,7 @@ def collected(stage: StageDraft) -> CollectedEvent:
     for at, node in enumerate(nodes):
         end = _place(found, node, len(shapes), end, {n: home for (by, n), home in homes.items() if by == at})
         shapes += map(KeyedLayout.of, node.tables)
-    assert len(shapes) <= c.MOST_TABLES, "more tables than a place can tell"
+    assert len(shapes) <= MOST_TABLES, "more tables than a place can tell"
     largest = max((s.shape.entry_words + (1 if string_words(s.keys.fields) else 0) for s in shapes), default=0)
     asked = REQUEST_BYTES if stage.asks else 0
     return CollectedEvent(tuple(found), _whole_lines(end), asked + 8 * (c.ACCESS_IMAGE + largest), tuple(shapes))

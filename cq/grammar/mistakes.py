@@ -75,6 +75,7 @@ def explain(fault: SyntaxFault) -> Diagnostic:
         _nothing_opened,
         _reserved,
         _string_as_name,
+        _signal_of_a_reason,
         _time_of_a_query,
         *FOREIGN_SYNTAX,
         _missing_and,
@@ -312,6 +313,15 @@ def _string_as_name(fault: SyntaxFault) -> Diagnostic | None:
     if fault.before is not None and fault.before.text.upper() == "INTO":
         help = f"a file is written by a sink: CREATE SINK name WITH (path = {token.text}); INSERT INTO name"
     return Diagnostic("CQ0100", "expected a name, not a string", fault.here, "a string", (help,))
+
+
+def _signal_of_a_reason(fault: SyntaxFault) -> Diagnostic | None:
+    """`SIGNAL 'reason'`."""
+    token, before = fault.token, fault.before
+    if token is None or before is None or before.word != "SIGNAL" or token.kinds != ("STRING",):
+        return None
+    ways = (f"write RAISE {token.text}", f"or SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {token.text}")
+    return Diagnostic("CQ0100", "expected SQLSTATE before the reason of SIGNAL", fault.here, "the reason", ways)
 
 
 def _missing_comma(fault: SyntaxFault) -> Diagnostic | None:

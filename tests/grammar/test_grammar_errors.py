@@ -187,6 +187,9 @@ CASES: dict[str, list[str]] = {
         "TRUNCATE TABLE t",
         "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT UNIQUE)",
     ],
+    "triggers": [
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF new.k > 9 THEN SIGNAL 'too much'; END IF; END",
+    ],
 }
 
 

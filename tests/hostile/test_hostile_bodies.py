@@ -214,6 +214,15 @@ def test_a_trigger_that_would_cause_others_is_refused(more: str) -> None:
     assert all(d.help for d in refused.value.diagnostics if d.severity == "error"), refused.value.diagnostics
 
 
+def test_a_row_that_is_named_again_is_none_more() -> None:
+    """It was counted as a further row before it was seen to be the same."""
+    rows = "".join(f"UPDATE t SET n = 1 WHERE k = new.a + {n};" for n in range(32))
+    again = "UPDATE t SET n = n + 1 WHERE k = new.a + 7;"
+    compile(SCRIPT.format(body=rows + again) + SHOWN)
+    with pytest.raises(CompileError, match='row 33 of "t"'):
+        compile(SCRIPT.format(body=f"{rows}{again} DELETE FROM t WHERE k = new.a + 32;") + SHOWN)
+
+
 def test_lists_for_two_columns_of_a_key_are_refused_before_they_are_multiplied() -> None:
     """14,400 rows, each with a condition for every one before it, took more than a minute."""
     items = ", ".join(f"new.a + {n}" for n in range(120))

@@ -12,6 +12,10 @@ FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_star
 OF_TRIGGERS = {
     "trigger_without_key": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid\nUPDATE account SET n = n + 1 WHERE n > new.price;",
+    "trigger_selects_without_key": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid\nSELECT card, n FROM account WHERE n > 3;",
+    "trigger_value_without_key": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid\nSELECT new.ts, (SELECT n FROM account WHERE n > 3) AS n;",
     "trigger_key_of_its_own": ACCOUNT + "CREATE TABLE a (auction BIGINT PRIMARY KEY, n INT);\n"
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET n = 1 WHERE a.auction = auction;",
     "trigger_key_of_another_column": ACCOUNT + "CREATE TABLE a (auction BIGINT PRIMARY KEY, n INT);\n"
@@ -32,6 +36,12 @@ OF_TRIGGERS = {
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET y = y + 1 WHERE x = [new.auction];\nSELECT y FROM a;",
     "trigger_table": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM acount WHERE card = new.item;",
     "trigger_column": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET m = 1 WHERE card = item;",
+    "trigger_old_row": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = old.n + 1 WHERE card = item;",
+    "trigger_old_event": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT old.item;",
+    "trigger_old_column": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT old.cost;",
+    "trigger_qualifier": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = event.auction WHERE card = item;",
     "trigger_sets_key": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET card = 'x' WHERE card = item;",
     "trigger_type": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = new.item WHERE card = item;",
@@ -67,6 +77,17 @@ OF_TRIGGERS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\nSELECT * FROM t;\n"
     "SELECT p.n, a.n FROM per_min AS p JOIN account FOR SYSTEM_TIME AS OF p.window_end AS a "
     "ON a.card = CAST(p.auction AS VARCHAR);",
+    "look_up_of_windows_above_one_of_events": ACCOUNT
+    + PER_MIN
+    + "SELECT p.n, a.n FROM per_min AS p JOIN account FOR SYSTEM_TIME AS OF p.window_end AS a "
+    "ON a.card = CAST(p.auction AS VARCHAR);\n"
+    "SELECT b.ts, a.n FROM bid AS b JOIN account FOR SYSTEM_TIME AS OF b.ts AS a ON a.card = b.item;",
+    "look_up_of_windows_beside_one_of_events": ACCOUNT
+    + PER_MIN
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
+    "SELECT p.n, a.n FROM per_min AS p JOIN account FOR SYSTEM_TIME AS OF p.window_end AS a "
+    "ON a.card = CAST(p.auction AS VARCHAR);\n"
+    "SELECT b.ts, a.n FROM bid AS b JOIN account FOR SYSTEM_TIME AS OF b.ts AS a ON a.card = b.item;",
     "trigger_rows_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "  SELECT n FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
     "trigger_column_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
@@ -145,6 +166,9 @@ OF_TRIGGERS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
     + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(33))
     + "END;",
+    "trigger_of_many_rows_at_once": BID + "CREATE TABLE a (x BIGINT, y BIGINT, PRIMARY KEY (x, y));\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a\n"
+    "WHERE x IN (auction, 1, 2, 3, 4, 5) AND y IN (auction, 1, 2, 3, 4, 5);",
     "trigger_writes_a_view": ACCOUNT
     + PER_MIN
     + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO per_min VALUES (new.ts, new.ts, 1, 2);",

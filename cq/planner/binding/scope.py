@@ -94,6 +94,7 @@ class Relation:
     beside: LogicalNode | None = None  # the right side, whose columns stand behind those of `node`, as ON sees them
     span: Span = field(default=NOWHERE, compare=False)
     by_triggers: bool = False  # it is a stream that triggers fill
+    within: str = "this FROM"  # what names its columns, for people
 
     @property
     def qualifiers(self) -> set[str]:
@@ -107,6 +108,7 @@ class Relation:
         return self.node.schema.type_of(self.window.window.time)
 
 
+IN_A_TRIGGER = "this trigger"
 NO_COLUMNS = "there are no columns here: read them FROM a stream"
 NOTHING = Relation(Scan(SourceDef("nothing", ())), (), "a constant expression")
 """What constants are bound over: no columns."""
@@ -232,22 +234,24 @@ def one_named(columns: Iterable[Visible], name: str, span: Span) -> Visible | No
     return found[0] if found else None
 
 
+def _unknown_qualifier(relation: Relation, ref: ast.ColumnRef, name: str) -> CompileError:
+    cause = f'there is no relation "{name}" in {relation.within}'
+    known = f"relations: {listing(sorted(relation.qualifiers))}"
+    ways = (did_you_mean(name, relation.qualifiers), known)
+    if name == "old" and relation.within == IN_A_TRIGGER:
+        cause = 'AFTER INSERT has no row "old": only "new", the row of the event'
+        meant = next((c.qualifier for c in relation.columns if c.name == ref.name and c.qualifier is not None), None)
+        ways = ("", known if meant is None else f"write {inline.name(meant)}.{inline.name(ref.name)}")
+    return compile_error("CQ0203", cause, ref.span, label="unknown qualifier", help=ways)
+
+
 def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
     known = [c.name for c in relation.columns if ref.qualifier in {None, c.qualifier}]
     fields = _without_fields(relation, ref)
     if fields is not None:
         return fields
     if ref.qualifier is not None and ref.qualifier not in relation.qualifiers:
-        return compile_error(
-            "CQ0203",
-            f'there is no relation "{ref.qualifier}" in this FROM',
-            ref.span,
-            label="unknown qualifier",
-            help=(
-                did_you_mean(ref.qualifier, relation.qualifiers),
-                f"relations: {listing(sorted(relation.qualifiers))}",
-            ),
-        )
+        return _unknown_qualifier(relation, ref, ref.qualifier)
     span = ref.name_span if ref.name_span != NOWHERE else ref.span
     unheld = next((f for f in _unheld(relation) if ref.name in {f.name, f.name.lower()}), None)
     if unheld is not None and unheld.file:

@@ -10,7 +10,6 @@ from cq.lang.types import BIGINT, VARCHAR
 from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
-from cq.planner.plan.costs import LOOK_UP_NS
 from cq.planner.plan.node import (
     Fields,
     Inputs,
@@ -48,6 +47,7 @@ from cq.planner.plan.transactions import (
     turns_of_emits,
     written_unread,
 )
+from cq.planner.plan.work import Work, work_of
 from cq.records import dataclass, replace
 
 
@@ -173,8 +173,14 @@ class Trigger(OneInput):
         return StateBound(f"the rows of {names}", bounded=False, way="DELETE the rows that are needed no longer")
 
     @property
+    def work(self) -> Work:
+        """What the programs do for an event."""
+        return work_of(self.programs)
+
+    @property
     def cost_ns(self) -> int:
-        return LOOK_UP_NS * max(1, len(self.accesses))
+        """About how long an event takes, the functions of the bodies counted."""
+        return self.work.ns
 
     def may_reject(self, step: Step, known: Collection[int] = ()) -> bool:
         """Whether a step, without those inside it, may reject an event; TRUE of a kind of which nothing is said here.

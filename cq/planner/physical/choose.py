@@ -146,22 +146,21 @@ class _Choice:
             return stages
         together = self._together(way, self.natively)
         if isinstance(together, str):
-            refused = "no chains of transactions" if way is Way.CHAINS else f"no '{self.scheme}' of transactions"
-            return tuple(replace(s, reason=f"{refused}: {together}") for s in stages)
+            return _one_by_one(stages, f"{_refused(way, self.scheme)}: {together}")
         return together
 
     def _cheaper(self, serial: tuple[Stage, ...], natively: Natively) -> tuple[Stage, ...]:
         """Transactions in chains where so many workers are faster than one that takes them one after the other."""
         together = self._together(Way.CHAINS, natively)
         if isinstance(together, str):
-            return serial
+            return _one_by_one(serial, f"{_refused(Way.CHAINS, self.scheme)}: {together}")
         cost = cost_of(transactions_of(self.plan))
         told = (
             f"an event takes about {cost.serial_ns} ns one after the other, {cost.chained_ns} of all workers in chains"
         )
         guess = " (extrapolated from two)" if max(self.workers, cost.pays_from) > MEASURED_WORKERS else ""
         if self.workers < cost.pays_from:
-            return tuple(replace(s, reason=f"{told}, which pays from {cost.pays_from} workers{guess}") for s in serial)
+            return _one_by_one(serial, f"{told}, which pays from {cost.pays_from} workers{guess}")
         told = f"{told}, which {self.workers} workers share{guess}"
         return tuple(replace(s, reason=told) if s.way is Way.CHAINS else s for s in together)
 
@@ -171,7 +170,7 @@ class _Choice:
         (event, *others) = {id(n.input): n.input for n in found}.values()
         if others:
             return "triggers have events of their own, or those of one are rows of another"
-        reason = next((r for n in found if (r := why_serial(n, natively)) is not None), None)
+        reason = why_serial(found, natively)
         if reason is not None:
             return reason
         if gathered(self.plan, self.waits) or any(s.strict for s in sources_of(self.nodes)):
@@ -179,7 +178,7 @@ class _Choice:
         below = [n for n in self.nodes if id(n) in self.prefix]
         shown = {id(o.node) for o in self.plan.outputs}
         if boundaries(self.plan) != (event,) or any(id(n) in shown for n in below):
-            return "what triggers it is read elsewhere, or has state"
+            return "what fires the triggers is read elsewhere, too, or made by operators with state"
         told = TOLD[way]
         if below == [event]:
             return (self._stage("transactions", self.plan, way, told),)
@@ -417,6 +416,16 @@ class _Choice:
         """Whether a row of the leaf below `edge` shows what this part of a key of it is."""
         down = leaf_key(edge, [part])
         return down is not None and all(self.routable(down.leaf.schema, e) for e in down.key)
+
+
+def _one_by_one(stages: Sequence[Stage], reason: str) -> tuple[Stage, ...]:
+    """The stages, the reason given for those that run transactions."""
+    return tuple(replace(s, reason=reason) if transactions_of(s.plan) else s for s in stages)
+
+
+def _refused(way: Way, scheme: str) -> str:
+    """What cannot be, for people."""
+    return "no chains of transactions" if way is Way.CHAINS else f"no '{scheme}' of transactions"
 
 
 def routed_from_ns(plan: LogicalPlan) -> int:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from cq.lang.expressions import Call, Cast, Expr, can_fail, columns_of, walk
+from cq.lang.expressions import Expr, can_fail, columns_of
 from cq.lang.schema import Schema
 from cq.planner.operators import Trigger
-from cq.planner.plan.costs import LOOK_UP_NS
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.transactions import Choose, Each, Insert, Program, Read, Step, every, own_expressions, places
+from cq.planner.plan.transactions import Each, Program, Read, every, places
 from cq.records import dataclass
 
 # What a row takes of all workers more in chains: to be collected, linked, copied and settled, and to change cores. From
@@ -23,9 +22,7 @@ from cq.records import dataclass
 # grep and sum, 110 in toll processing; one worker takes 14 to 27. Of more workers it is a guess. Where a body does
 # little, chains begin with 8 or 9 workers; at half of this with 5, at double with 15 or 16.
 CHAINED_NS = 85
-CALL_NS = 1  # of a function in a body
 MEASURED_WORKERS = 2  # at most; what is said of more is extrapolated from them
-ELEMENTS = 10  # that an array is thought to have
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,8 @@ class Natively:
 
 
 MOST_COLUMNS = 1000  # of a table: an access says in twelve bits how many words its row has, at most three a column
-MOST_KEY_COLUMNS = 20  # of these: a word of an access has a bit for each word of the key where a text begins
+MOST_TABLES = 511  # of a stage: an access says in nine bits which one its row is of
+MOST_KEY_COLUMNS = 20  # of a key: a word of an access has a bit for each word of the key where a text begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,38 +100,8 @@ class Cost:
 
 def cost_of(nodes: Sequence[Trigger]) -> Cost:
     """What the model says of the operators that take an event one after the other."""
-    rows = calls = 0
-    for node in nodes:
-        for program in node.programs:
-            more = _weighed(node, program.steps, set(), 1)
-            rows, calls = rows + more[0], calls + more[1]
-    serial_ns = max(1, rows) * LOOK_UP_NS + calls * CALL_NS
-    return Cost(serial_ns, serial_ns + rows * CHAINED_NS)
-
-
-def _weighed(node: Trigger, steps: Sequence[Step], read: set[int], times: int) -> tuple[int, int]:
-    """How many rows these steps name and how many functions they call, taken so often. read: accesses known before."""
-    rows = calls = 0
-    for step in steps:
-        calls += times * sum(isinstance(x, Call | Cast) for e in own_expressions(step) for x in walk(e))
-        more: tuple[int, int] = (0, 0)
-        match step:
-            case Read(access=number) if number not in read:
-                read.add(number)
-                more = times, 0
-            case Choose(then=then, otherwise=otherwise):
-                one, other = set(read), set(read)
-                first, second = _weighed(node, then, one, times), _weighed(node, otherwise, other, times)
-                more = max(first[0], second[0]), max(first[1], second[1])
-                read |= one & other
-            case Each(steps=inside):
-                more = _weighed(node, inside, set(read), times * ELEMENTS)
-            case Insert(conflict=conflict) if conflict is not None:
-                more = _weighed(node, conflict, read, times)
-            case _:
-                pass
-        rows, calls = rows + more[0], calls + more[1]
-    return rows, calls
+    serial_ns = sum(n.cost_ns for n in nodes)
+    return Cost(serial_ns, serial_ns + sum(n.work.rows for n in nodes) * CHAINED_NS)
 
 
 def transactions_of(plan: LogicalPlan) -> tuple[Trigger, ...]:
@@ -141,9 +109,11 @@ def transactions_of(plan: LogicalPlan) -> tuple[Trigger, ...]:
     return tuple(n for n in plan.nodes() if isinstance(n, Trigger))
 
 
-def why_serial(node: Trigger, natively: Natively) -> str | None:
-    """Why the transactions of an operator have to run one after the other, in words; None: they need not."""
-    return next(_obstacles(node, natively), None)
+def why_serial(nodes: Sequence[Trigger], natively: Natively) -> str | None:
+    """Why the transactions of these operators have to run one after the other, in words; None: they need not."""
+    if sum(len(n.tables) for n in nodes) > MOST_TABLES:
+        return f"there are more than {MOST_TABLES} tables"
+    return next((reason for n in nodes for reason in _obstacles(n, natively)), None)
 
 
 def _known(node: Trigger, *exprs: Expr) -> bool:
@@ -154,38 +124,42 @@ def _known(node: Trigger, *exprs: Expr) -> bool:
 def _obstacles(node: Trigger, natively: Natively) -> Iterator[str]:
     for table in node.tables:
         if len(table.fields) > MOST_COLUMNS:
-            yield f"{table.name} has more than {MOST_COLUMNS} columns"
+            yield f'table "{table.name}" has more than {MOST_COLUMNS} columns'
         if len(table.key) > MOST_KEY_COLUMNS:
-            yield f"the key of {table.name} has more than {MOST_KEY_COLUMNS} columns"
+            yield f'the key of "{table.name}" has more than {MOST_KEY_COLUMNS} columns'
     schema = Schema(node.frame)
     for program in node.programs:
         yield from _obstacles_in(node, program, partial(natively.at_once, schema))
     if not any(accesses_of(p) for p in node.programs):
-        yield f"{node.programs[0].name} names no row"
+        yield f'trigger "{node.programs[0].name}" names no row'
     if not all(natively.alone(schema, e) for e, _ in node.expressions()):
         yield "a user function that runs in Python is called by one worker"
 
 
 def _obstacles_in(node: Trigger, program: Program, at_once: Callable[[Expr], bool]) -> Iterator[str]:
+    trigger = f'trigger "{program.name}"'
     if program.strict:
-        yield f"an event that {program.name} rejects ends the run"
+        filled = next(node.tables[node.access(n).table].name for n in accesses_of(program))
+        yield f'a source fills "{filled}", and the first row that does not fit ends the run'
     starts = places(node.width, node.tables, node.accesses)
     elements: dict[int, set[int]] = {}  # by access: the columns of the elements that it is read for
     for found in lists_of(node, program):
         if any(isinstance(s, Each) and s is not found.each for s in every((found.each,))):
-            yield f"{program.name} loops over an array for each element of another"
+            yield f"{trigger} loops over an array for each element of another"
         if not _known(node, *found.each.arrays):
-            yield f"which rows an array of {program.name} names is not known from the event alone"
-        if any(can_fail(a) or not at_once(a) for a in found.each.arrays):
-            yield f"an array of {program.name} is built from others"
+            yield f"the event alone does not say which rows an array of {trigger} names"
+        if any(map(can_fail, found.each.arrays)):
+            yield f"computing an array of {trigger} may fail"
+        if not all(map(at_once, found.each.arrays)):
+            yield f"{trigger} builds an array of keys"
         for number in found.accesses:
             elements[number] = {starts[n] for n in found.each.locals}
     for number in accesses_of(program):
         access = node.access(number)
         name = node.tables[access.table].name
         if not all(c < node.width or c in elements.get(number, ()) for c in columns_of(*access.key)):
-            yield f"which row of {name} {program.name} means is not known from the event alone"
-        if any(can_fail(k) for k in access.key):
-            yield f"the key of {name} in {program.name} may have no value"
+            yield f'the event alone does not say which row of "{name}" {trigger} means'
+        if any(map(can_fail, access.key)):
+            yield f'computing the key of "{name}" may fail'
         if not all(map(at_once, access.key)):
-            yield f"the key of {name} in {program.name} is built from texts or arrays"
+            yield f'{trigger} builds a key of "{name}" from texts or arrays'

@@ -4,8 +4,8 @@
 medians of seven turns on two shared, busy cores of an AMD EPYC. The names in brackets are those it prints.
 
 They decide whether routing rows to lanes pays (`cq.planner.physical.choose`), whether a chain of stages does
-(`chain`), and by LOOK_UP_NS which scheme runs transactions (`transactions`); `cq explain` shows them. Twice or half of
-one changes a decision only for queries whose cost is near the border.
+(`chain`), and by LOOK_UP_NS which scheme runs transactions (`cq.planner.plan.work`); `cq explain` shows them. Twice or
+half of one changes a decision only for queries whose cost is near the border.
 """
 
 from __future__ import annotations

@@ -48,7 +48,6 @@ PLACE_KEY_MASK = 255
 PLACE_KEY_TEXTS = 1 << 52  # the key has texts
 PLACE_ROW_TEXTS = 1 << 53  # the non-key columns have texts: the kernel alone writes such rows
 PLACE_TABLE_SHIFT = 54
-MOST_TABLES = 511  # of a stage
 
 _chains = Struct("CHAINS")
 CHAINS_PHASE = _chains.line()  # a multiple of PHASES, and one of the phases below

@@ -15,7 +15,7 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Hole, Relation, Visible
 from cq.planner.binding.tables import DeclaredTable
 from cq.planner.binding.triggers.queries import ArraySource, given
-from cq.planner.binding.triggers.row_keys import keyed
+from cq.planner.binding.triggers.row_keys import Several, keyed, of_value
 from cq.planner.binding.triggers.several_keys import Among
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set, Step
@@ -86,9 +86,9 @@ class TriggerBody(Protocol):
 
     def table(self, name: str, span: Span) -> str: ...
 
-    def fresh(self, table: str, span: Span) -> int: ...
+    def fresh(self, table: str) -> int: ...
 
-    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> PlacedAccess: ...
+    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span, several: Several) -> PlacedAccess: ...
 
     def local(self, type_: DataType) -> Column: ...
 
@@ -191,7 +191,7 @@ def gather(
     values: list[Expr] = []
 
     def bind() -> Sequence[Step]:
-        start = body.fresh(table, span)
+        start = body.fresh(table)
         relation = body.beside(table, of.table.alias, start, found.relation)
         binder, aggregates = body.gathering(relation)
         bound = [settled(binder.bind(i)) for i in items]
@@ -200,8 +200,9 @@ def gather(
         written = [w for w in (of.on, select.where) if w is not None]
         conditions = [body.binder(relation).condition(w, "the condition of WHERE") for w in written]
         met = conjunction(conditions) if conditions else None
-        key, rest = keyed(body.declared[table].table, start, met, written[0].span if written else span)
-        placed = body.settle(start, table, key, written[0].span if written else span)
+        at = written[0].span if written else span
+        key, rest = keyed(body.declared[table].table, start, met, at, of_value)
+        placed = body.settle(start, table, key, at, of_value)
         values.extend(map(placed.over, bound))
         there: Expr = Column(BOOLEAN, False, placed.start, "found")
         sets = [_gathered(body, placed, call, resets, finals) for call in aggregates]

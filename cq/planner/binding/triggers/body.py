@@ -27,7 +27,7 @@ from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
+from cq.planner.binding.scope import IN_A_TRIGGER, Relation, Visible, projection, visible_columns
 from cq.planner.binding.tables import DeclaredTable, is_null, places_of, stored
 from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
 from cq.planner.binding.triggers.correlated import in_order
@@ -54,7 +54,18 @@ from cq.planner.binding.triggers.queries import (
     there_of_array,
     written_out,
 )
-from cq.planner.binding.triggers.row_keys import MORE_GONE, ONE_OF_THEM, SEVERAL_ROWS, keyed, no_key
+from cq.planner.binding.triggers.row_keys import (
+    Several,
+    each_element,
+    each_key,
+    keyed,
+    no_key,
+    of_delete,
+    of_exists,
+    of_select,
+    of_update,
+    of_value,
+)
 from cq.planner.binding.triggers.several_keys import Among, Key, among, row_by_row
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
@@ -79,8 +90,6 @@ BODY = Clause(
     "a trigger",
     advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k; EXISTS (SELECT …) tests for a row",
 )
-EACH_KEY = "key: WHERE k = new.a, and the next one WHERE k = new.b"
-EACH_ELEMENT = f"element: {MORE_GONE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +194,8 @@ class BodyBinder:
         for v in visible_columns(self.stream, None):
             expr = replace(v.expr, nullable=True)
             columns += [replace(v, expr=expr, qualifier=n) for n in dict.fromkeys(names)]
-        return Relation(self.stream, tuple(columns), f'the event of "{self.node.relation}"')
+        title = f'the event of "{self.node.relation}"'
+        return Relation(self.stream, tuple(columns), title, within=IN_A_TRIGGER)
 
     def binder(self, relation: Relation) -> ExprBinder:
         return ExprBinder(relation, self.names.parameters, BODY, TriggerCalls({}, body=self))
@@ -204,7 +214,7 @@ class BodyBinder:
         names = {f.name for f in fields}
         others = (replace(c, needs_qualifier=c.needs_qualifier or c.name in names) for c in outer.columns)
         kept = tuple(c for c in others if c.qualifier != (alias or table))
-        return Relation(self.stream, (*own, *kept), f'table "{table}"')
+        return replace(outer, columns=(*own, *kept), title=f'table "{table}"')
 
     def table(self, name: str, span: Span, changed: bool = False) -> str:
         if self.names.is_broken(name):
@@ -235,12 +245,10 @@ class BodyBinder:
 
     # ----------------------------------------------------------------------------------------------------- accesses
 
-    def fresh(self, table: str, span: Span) -> int:
-        """A new access of the table, its key still to be set. CQ0103 when the trigger has too many of them."""
+    def fresh(self, table: str) -> int:
+        """A new access of the table, its key still to be set."""
         if table not in self.used:
             self.used.append(table)
-        if sum(isinstance(a, Access) and self.used[a.table] == table for a in self.accesses) == MOST_ROWS:
-            raise too_many(f'one more of "{table}"', span)
         self.accesses.append(Access(self.used.index(table), ()))
         start, self.end = self.end, self.end + 1 + len(self.declared[table].table.fields)
         return start
@@ -265,11 +273,11 @@ class BodyBinder:
         number = max(n for n, at in enumerate(self.starts()) if at <= column)
         return self.of_event(number)
 
-    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span) -> PlacedAccess:
+    def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span, several: Several) -> PlacedAccess:
         """The access made last but for those of sub-queries has this key and is read, before those that need its row.
 
-        Where an earlier one is the same row, whatever the tables hold, it is that one. CQ0411 where its row has to be
-        read before its key is known.
+        Where an earlier one is the same row, whatever the tables hold, it is that one. CQ0103 where it is one too many
+        of the table, CQ0411 where its row has to be read before its key is known.
         """
         number = next(n for n, at in enumerate(self.starts()) if at == start)
         access = Access(self.used.index(table), key)
@@ -281,10 +289,12 @@ class BodyBinder:
                     self.end = start
                     self.pending.append(Read(n))
                     return PlacedAccess(n, at, start)
+        if sum(isinstance(a, Access) and a.table == access.table for a in self.accesses) > MOST_ROWS:
+            raise too_many(f'this is row {MOST_ROWS + 1} of "{table}"', span)
         self.accesses[number] = access
         before, behind, late = in_order(self.pending, self.place(number), self.key_of, self.place)
         if late & columns_of(*key):
-            raise no_key(self.declared[table].table, span)
+            raise no_key(self.declared[table].table, span, several)
         again = (Read(number),) if behind else ()  # what has been read may be this very row
         self.pending = [*before, Read(number), *behind, *again]
         return PlacedAccess(number, start, start)
@@ -309,17 +319,18 @@ class BodyBinder:
         where: ast.Expr | None,
         outer: Relation,
         span: Span,
+        several: Several,
         *values: ast.Expr,
-        several: Sequence[str] = SEVERAL_ROWS,
     ) -> NamedRow:
-        """The row that a WHERE names, the rest of the condition, and values beside it. several: how it names others."""
-        start = self.fresh(table, span)
+        """The row that a WHERE names, the rest of the condition, and values beside it. several: how the statement names
+        several rows."""
+        start = self.fresh(table)
         binder = self.binder(self.beside(table, alias, start, outer))
         made = [settled(binder.bind(v)) for v in values]
         condition = None if where is None else self.where(table, alias, where, binder)
         at = where.span if where is not None else span
         key, rest = keyed(self.declared[table].table, start, condition, at, several)
-        placed = self.settle(start, table, key, at)
+        placed = self.settle(start, table, key, at, several)
         rest = None if rest is None else placed.over(rest)
         return NamedRow(placed.access, placed.start, tuple(map(placed.over, made)), rest)
 
@@ -333,9 +344,9 @@ class BodyBinder:
     def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]:
         """A WHERE for each row that this one names."""
         found = row_by_row(where, self.key(table, alias), MOST_ROWS)
-        if found is None:
+        if isinstance(found, int):
             assert where is not None, "no condition names one row"
-            raise too_many(f'more of "{table}"', where.span)
+            raise too_many(f'this condition names {found} of "{table}"', where.span)
         return found
 
     def key(self, table: str, alias: str | None) -> Key:
@@ -355,9 +366,9 @@ class BodyBinder:
         table, alias = self.read(select, node.query.span)
         ways = self.ways(table, alias, select.where)
         if exists:
-            rows = (self.row(table, alias, w, binder.relation, node.span, several=ONE_OF_THEM) for w in ways)
-            there = tuple(row.exists for row in rows)
-            return there[0] if len(there) == 1 else Or(BOOLEAN, False, there, span=node.span)
+            rows = (self.row(table, alias, w, binder.relation, node.span, of_exists) for w in ways)
+            found = tuple(row.exists for row in rows)
+            return found[0] if len(found) == 1 else Or(BOOLEAN, False, found, span=node.span)
         items = tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
         if len(items) != 1 or len(select.items) != 1:
             raise compile_error("CQ0502", "a scalar sub-query selects one column", node.span, help="name it")
@@ -366,7 +377,7 @@ class BodyBinder:
                 "CQ0502", "a scalar sub-query reads one row, but this one names several", node.span,
                 help="gather them: (SELECT SUM(x) FROM t, UNNEST(ARRAY[new.a, new.b]) AS u(k) WHERE t.key = u.k)",
             )  # fmt: skip
-        row = self.row(table, alias, select.where, binder.relation, node.span, *items)
+        row = self.row(table, alias, select.where, binder.relation, node.span, of_value, *items)
         (value,) = row.values
         if row.condition is None and isinstance(value, Column) and value.index > row.start:
             return value
@@ -476,7 +487,7 @@ class BodyBinder:
             reads = self.taken()
             read = {s.access for s in every(reads) if isinstance(s, Read) and self.is_of(s.access, table)}
             if (alone or len(ways) > 1) and len(read) > 1:
-                way = f"write a statement for each {EACH_ELEMENT if alone else EACH_KEY}"
+                way = (each_element if alone else each_key)(self.declared[table].table)
                 cause = f'a statement that names several rows of "{table}" cannot read other rows of it'
                 raise compile_error("CQ0501", cause, node.span, help=way)
             steps += [*reads, own]
@@ -488,11 +499,11 @@ class BodyBinder:
         return isinstance(access, Access) and self.used[access.table] == table
 
     def delete_row(self, node: ast.Delete, outer: Relation, table: str, where: ast.Expr | None) -> Step:
-        row = self.row(table, node.alias, where, outer, node.span)
+        row = self.row(table, node.alias, where, outer, node.span, of_delete)
         return Delete(row.access, row.condition)
 
     def update_row(self, node: ast.Update, outer: Relation, table: str, where: ast.Expr | None) -> Step:
-        row = self.row(table, node.alias, where, outer, node.span, *(a.value for a in node.assignments))
+        row = self.row(table, node.alias, where, outer, node.span, of_update, *(a.value for a in node.assignments))
         columns, values = self.assigned(table, node.assignments, row.values)
         return Update(row.access, columns, values, row.condition)
 
@@ -559,6 +570,6 @@ class BodyBinder:
         table, alias = self.read(select, node.span)
         steps: list[Step] = []
         for where in self.ways(table, alias, select.where):
-            row = self.row(table, alias, where, self.event(), node.span, *exprs)
+            row = self.row(table, alias, where, self.event(), node.span, of_select, *exprs)
             steps += [*self.taken(), Emit(self.outputs.row(self.node.name, row.values, items, node.span), row.there)]
         return tuple(steps)

@@ -17,6 +17,7 @@ from cq.planner.binding.triggers.arrays import NamedRow, PlacedAccess, TriggerBo
 from cq.planner.binding.triggers.mistakes import always_null, left_out
 from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.binding.triggers.queries import OF_ELEMENTS, given, source
+from cq.planner.binding.triggers.row_keys import Several, of_select, of_value
 from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Set, Step, Update, every
 from cq.records import replace
 
@@ -40,7 +41,14 @@ class Inserting(TriggerBody, Protocol):
     def ways(self, table: str, alias: str | None, where: ast.Expr | None) -> tuple[ast.Expr | None, ...]: ...
 
     def row(
-        self, table: str, alias: str | None, where: ast.Expr | None, outer: Relation, span: Span, *values: ast.Expr
+        self,
+        table: str,
+        alias: str | None,
+        where: ast.Expr | None,
+        outer: Relation,
+        span: Span,
+        several: Several,
+        *values: ast.Expr,
     ) -> NamedRow: ...
 
     def assigned(
@@ -125,7 +133,7 @@ def _rows_of_rows(body: Inserting, node: ast.Insert, table: str) -> tuple[Step, 
         )  # fmt: skip
     steps: list[Step] = []
     for where in ways:
-        row = body.row(other, alias, where, body.event(), node.query.span, *given(select))
+        row = body.row(other, alias, where, body.event(), node.query.span, of_select, *given(select))
         before = body.taken()
         values = _stored(body, node, table, row.values)
         own = _table_row(body, node, table, values)
@@ -175,8 +183,9 @@ def _stored(body: Inserting, node: ast.Insert, table: str, given: Sequence[Expr]
 
 
 def _table_row(body: Inserting, node: ast.Insert, table: str, values: Sequence[Expr]) -> Step:
-    start = body.fresh(table, node.span)
-    placed = body.settle(start, table, tuple(values[c] for c in body.declared[table].table.key), node.span)
+    start = body.fresh(table)
+    key = tuple(values[c] for c in body.declared[table].table.key)
+    placed = body.settle(start, table, key, node.span, of_value)
     return Insert(placed.access, tuple(values), _conflict(body, node, table, placed, values))
 
 
@@ -264,7 +273,7 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
     table, alias = body.read(select, node.query.span)
     steps: list[Step] = []
     for where in body.ways(table, alias, select.where):
-        row = body.row(table, alias, where, body.event(), node.query.span, *given(select))
+        row = body.row(table, alias, where, body.event(), node.query.span, of_select, *given(select))
         own = _row(body, node, target, row.values)
         steps += [*body.taken(), Choose(row.there, own)]
     return tuple(steps)

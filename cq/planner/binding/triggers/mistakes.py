@@ -96,9 +96,9 @@ def without_a_key(name: str, span: Span, node: ast.CreateTrigger, is_made: bool,
     return compile_error("CQ0502", cause, span, label="no keyed table", help=ways)
 
 
-def too_many(named: str, span: Span) -> CompileError:
-    """CQ0103: a trigger names more rows of a table than it may."""
-    cause = f"a trigger can name at most {MOST_ROWS} rows of a table, but this one names {named}"
+def too_many(but: str, span: Span) -> CompileError:
+    """CQ0103: a trigger names more rows of a table than it may. but: how many these are."""
+    cause = f"a trigger can name at most {MOST_ROWS} rows of a table, but {but}"
     way = "give every key an event of its own: a stream with a row for each"
     return compile_error("CQ0103", cause, span, help=way)
 

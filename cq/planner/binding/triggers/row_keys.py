@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import inline
@@ -12,14 +13,38 @@ from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass
 
 BY_KEY = "the row that a trigger reads or writes is named by its key"
-MORE_ROWS = "WHERE key IN (new.a, new.b), or of an array UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
-MORE_GONE = "DELETE FROM t USING UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
-SEVERAL_ROWS = (f"several rows: {MORE_ROWS}", f"or {MORE_GONE}")
-ONE_OF_THEM = (
-    "one of several rows: WHERE key IN (new.a, new.b)",
-    "or of an array, in place of EXISTS: (SELECT COUNT(*) FROM t, UNNEST(new.keys) AS u(k) WHERE t.key = u.k) > 0",
-)
 DOUBLE_BITS = 53  # of the integers that a DOUBLE tells apart
+
+
+Several: TypeAlias = Callable[[str, str, str], Sequence[str]]
+"""(a table; a condition that lists keys of it; an UNNEST and a WHERE that compares a key with its elements) -> how a
+statement names several rows, for people."""
+
+
+def of_update(table: str, listed: str, elements: str) -> Sequence[str]:
+    """Of an UPDATE."""
+    return f"several rows: {listed}", f"or of an array: UPDATE {table} SET … FROM {elements}"
+
+
+def of_delete(table: str, listed: str, elements: str) -> Sequence[str]:
+    """Of a DELETE."""
+    return f"several rows: {listed}", f"or of an array: DELETE FROM {table} USING {elements}"
+
+
+def of_select(table: str, listed: str, elements: str) -> Sequence[str]:
+    """Of a SELECT that is a statement."""
+    return f"several rows: {listed}", f"or of an array: SELECT SUM(x) FROM {table}, {elements}"
+
+
+def of_value(table: str, listed: str, elements: str) -> Sequence[str]:
+    """Of a value that is gathered from rows."""
+    return (f"several rows: (SELECT SUM(x) FROM {table}, {elements})",)
+
+
+def of_exists(table: str, listed: str, elements: str) -> Sequence[str]:
+    """Of EXISTS."""
+    count = f"(SELECT COUNT(*) FROM {table}, {elements}) > 0"
+    return f"one of several rows: {listed}", f"or of an array, in place of EXISTS: {count}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +57,7 @@ class KeyValue:
 
 
 def keyed(
-    table: KeyedTable, start: int, condition: Expr | None, span: Span, several: Sequence[str] = SEVERAL_ROWS
+    table: KeyedTable, start: int, condition: Expr | None, span: Span, several: Several
 ) -> tuple[tuple[Expr, ...], Expr | None]:
     """The key that a condition gives, and what else it demands. CQ0411 where it gives none.
 
@@ -56,7 +81,7 @@ def keyed(
             other = _compared_with(part, start + 1 + missing[0], own)
             if other is not None:
                 raise _not_of_the_event(table, missing[0], other - start - 1, part.span)
-        raise no_key(table, span, missing, _other_type(parts, start + 1 + missing[0]), several)
+        raise no_key(table, span, several, missing, _other_type(parts, start + 1 + missing[0]))
     guards = [p for p in rest if all(c < start for c in columns_of(p))]
     return tuple(_guarded(found[c], guards) for c in table.key), conjunction(rest) if rest else None
 
@@ -138,17 +163,20 @@ def _not_of_the_event(table: KeyedTable, key: int, other: int, span: Span) -> Co
 def no_key(
     table: KeyedTable,
     span: Span,
+    several: Several,
     missing: Sequence[int] | None = None,
     other: OtherType | None = None,
-    several: Sequence[str] = SEVERAL_ROWS,
 ) -> CompileError:
-    """CQ0411: a WHERE does not name a row. missing: columns of the key without a value.  other: how it gives the first
-    of them one of another type."""
-    names = [table.fields[c].name for c in (table.key if missing is None else missing)]
+    """CQ0411: a WHERE does not name a row. several: how the statement names several.  missing: columns of the key
+    without a value.  other: how it gives the first of them one of another type."""
+    missing = table.key if missing is None else missing
+    names = [table.fields[c].name for c in missing]
     if other is None:
         cause = f'no value is given for {" and ".join(names)}, the key of "{table.name}"'
-        begins = "write WHERE" if missing is None or len(missing) == len(table.key) else "add AND"
-        ways = (f"{begins} {inline.name(names[0])} = new.column", *several)
+        verb, word = ("write", "WHERE") if len(missing) == len(table.key) else ("add", "AND")
+        named = f"{word} {inline.name(names[0])}"
+        more = several(inline.name(table.name), f"{named} IN (new.a, new.b)", _by_elements(table, missing[0]))
+        ways = (f"{verb} {named} = new.column", *more)
         return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
     value, type_ = other.value, other.column.type
     said = "is compared with a value" if other.is_exact else "a value"
@@ -161,6 +189,24 @@ def no_key(
         label=BY_KEY,
         help=f"write {inline.name(names[0])} = TRY_CAST({shown} AS {type_})",
     )
+
+
+def each_element(table: KeyedTable) -> str:
+    """How a DELETE of rows that elements name is written as a statement for each of them."""
+    by = _by_elements(table, table.key[0])
+    return f"write a statement for each element: DELETE FROM {inline.name(table.name)} USING {by}"
+
+
+def each_key(table: KeyedTable) -> str:
+    """How a statement on several rows is written as one for each of them."""
+    key = inline.name(table.fields[table.key[0]].name)
+    return f"write a statement for each key: WHERE {key} = new.a, and the next one WHERE {key} = new.b"
+
+
+def _by_elements(table: KeyedTable, column: int) -> str:
+    """An UNNEST, and a WHERE that compares a column of the key with its elements."""
+    own = f"{inline.name(table.name)}.{inline.name(table.fields[column].name)}"
+    return f"UNNEST(new.keys) AS u(k) WHERE {own} = u.k{' AND …' if len(table.key) > 1 else ''}"
 
 
 def _widened(side: Expr) -> Column | None:

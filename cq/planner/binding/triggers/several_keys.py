@@ -45,9 +45,9 @@ class Key:
                         yield name, value, part
 
 
-def row_by_row(where: ast.Expr | None, key: Key, most: int) -> tuple[ast.Expr | None, ...] | None:
-    """A WHERE for each row that this one names by IN, = ANY or OR; itself where that is one, or none. None where it
-    names more than `most`: lists for several columns of a key multiply.
+def row_by_row(where: ast.Expr | None, key: Key, most: int) -> tuple[ast.Expr | None, ...] | int:
+    """A WHERE for each row that this one names by IN, = ANY or OR; itself where that is one, or none. Where it names
+    more than `most`, how many: lists for several columns of a key multiply.
 
     What follows asks in addition whether an earlier one has named its row, as a value may come twice.
     """
@@ -66,8 +66,9 @@ def row_by_row(where: ast.Expr | None, key: Key, most: int) -> tuple[ast.Expr | 
             fixed |= columns
     if not lists:
         return (where,)
-    if prod(map(len, lists)) > most:
-        return None
+    rows = prod(map(len, lists))
+    if rows > most:
+        return rows
     ways = [tuple(p for choice in chosen for p in choice) for chosen in product(*lists)]
     found = []
     for n, way in enumerate(ways):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from cq.errors import compile_error
+from cq.errors import CompileError, compile_error
+from cq.grammar import inline
 from cq.planner.binding.triggers.body import BoundTrigger
 from cq.planner.binding.triggers.changes import changes_of, with_changes
 from cq.planner.binding.triggers.joint import Joint
@@ -139,28 +140,57 @@ class _Settling:
         """They have the columns and the times of what stood for them. CQ0502 where others take the times away."""
         made = asked.rows(self.joint(asked))
         if made.schema.times != asked.stands.schema.times:
-            at = next(t for t in reversed(asked.group.look_ups))
-            raise compile_error(
-                "CQ0502",
-                f"rows of {at.relation} and events of triggers on its tables have no event time in common",
-                at.span,
-                help="look it up in a trigger: CREATE TRIGGER l AFTER INSERT ON s SELECT new.k, (SELECT x FROM t …)",
-            )
+            raise _no_common_time(asked, self.parting(asked))
         return made
+
+    def parting(self, asked: Asked) -> BoundTrigger:
+        """The first look-up beside which the rows lose the times of what stood for them."""
+        look_ups = self.look_ups(asked)
+        for look_up in look_ups:
+            both = [t for t in look_ups if t is look_up or t is asked.look_up]
+            if asked.rows(self.joint_of(asked, both)).schema.times != asked.stands.schema.times:
+                return look_up
+        raise AssertionError("times are lost beside no look-up")
 
     def joint(self, asked: Asked) -> Joint:
         """The operator of a group, for all that the plan reads of it."""
-        group = asked.group
-        key = (id(group), asked.contents)
+        key = (id(asked.group), asked.contents)
         if key not in self.joints:
-            mine = [a for a in self.read if a.group is group and a.contents == asked.contents]
-            look_ups = [a.look_up for a in mine if a.look_up is not None]
-            changes = list(dict.fromkeys(a.changes for a in mine if a.changes is not None))
-            settled = replace(group, triggers=tuple(map(self.over, group.triggers)))
-            joint = settled.joint([self.over(t) for t in look_ups], asked.contents, changes)
-            self.joints[key] = replace(joint, triggers=(*group.triggers, *look_ups))
+            self.joints[key] = self.joint_of(asked, self.look_ups(asked))
         return self.joints[key]
+
+    def look_ups(self, asked: Asked) -> list[BoundTrigger]:
+        """Those of its operator, in the order of the text."""
+        return [a.look_up for a in self.beside(asked) if a.look_up is not None]
+
+    def beside(self, asked: Asked) -> list[Asked]:
+        """All that the plan reads of its operator."""
+        return [a for a in self.read if a.group is asked.group and a.contents == asked.contents]
+
+    def joint_of(self, asked: Asked, look_ups: Sequence[BoundTrigger]) -> Joint:
+        """The operator of a group with these look-ups."""
+        group = asked.group
+        changes = list(dict.fromkeys(a.changes for a in self.beside(asked) if a.changes is not None))
+        settled = replace(group, triggers=tuple(map(self.over, group.triggers)))
+        joint = settled.joint([self.over(t) for t in look_ups], asked.contents, changes)
+        return replace(joint, triggers=(*group.triggers, *look_ups))
 
     def over(self, trigger: BoundTrigger) -> BoundTrigger:
         """The trigger on the stream that is in the place of its own."""
         return replace(trigger, stream=self.node(trigger.stream))
+
+
+def _no_common_time(asked: Asked, look_up: BoundTrigger) -> CompileError:
+    """CQ0502 for a look-up whose rows take the event time away from what is read beside it."""
+    name = look_up.tables[0]
+    others = "events of its triggers" if asked.look_up is None else f"rows of {asked.look_up.relation}"
+    found = f"CREATE TRIGGER l AFTER INSERT ON s SELECT new.k, (SELECT x FROM {inline.name(name)} WHERE key = new.k)"
+    ways = (f"look it up in a trigger: {found}", "define it above the queries, and read FROM l")
+    if asked.look_up is not None and all(t.program.strict for t in asked.group.triggers):
+        ways = (f"look both up in triggers: {found}", "define them above the queries, and read FROM them")
+    return compile_error(
+        "CQ0502",
+        f'rows of {look_up.relation} look up "{name}", but have no event time in common with {others}',
+        look_up.span,
+        help=ways,
+    )

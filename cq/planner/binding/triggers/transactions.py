@@ -44,15 +44,16 @@ from cq.records import dataclass, field, replace
 class Transactions:
     """What a file says of tables and triggers so far.
 
-    streams: those that triggers fill, by name.  stands: of those that are read, what stands for their rows.  sinks: the
-    columns of those that triggers insert rows into, and where the first one does.  read: what of all this queries read.
+    groups: by their tables; a trigger without one by its name.  streams: those that triggers fill, by name.  stands: of
+    those that are read, what stands for their rows.  sinks: the columns of those that triggers insert rows into, and
+    where the first one does.  read: what of all this queries read.
     """
 
     catalog: Catalog
     tables: dict[str, DeclaredTable] = field(default_factory=dict)
     triggers: list[BoundTrigger] = field(default_factory=list)
     joints: Joints = field(default_factory=Joints)
-    groups: dict[str, TableGroup] = field(default_factory=dict)
+    groups: dict[tuple[str, ...], TableGroup] = field(default_factory=dict)
     streams: dict[str, FilledStream] = field(default_factory=dict)
     stands: dict[str, list[LogicalNode]] = field(default_factory=dict)
     sinks: dict[str, Span] = field(default_factory=dict)
@@ -163,7 +164,7 @@ class Transactions:
 
     def create_trigger(self, node: ast.CreateTrigger) -> None:
         """CREATE TRIGGER: `name` is what it emits, `name_rejected` the events that it rejects."""
-        if node.if_not_exists and any(t.program.name == node.name for t in self.triggers):
+        if node.if_not_exists and any(t.program.name == node.name and not t.program.strict for t in self.triggers):
             return
         rejected = f"{node.name}_rejected"
         for name in (node.name, rejected):
@@ -190,8 +191,8 @@ class Transactions:
             self.catalog.broken.update((node.name, rejected, *(n for n in inserts if n in self.streams)))
             raise
         self.triggers.append(trigger)
-        self.catalog.made[node.name] = lambda span: self._emitted(node.name, span)
-        self.catalog.made[rejected] = lambda span: self._rejected(node.name, rejected, span)
+        self.catalog.made[node.name] = lambda _: self._emitted(trigger)
+        self.catalog.made[rejected] = lambda span: self._rejected(trigger, rejected, span)
 
     def stands_too_low(
         self, node: ast.CreateTrigger, trigger: BoundTrigger, title: str, read: Sequence[str]
@@ -204,12 +205,10 @@ class Transactions:
         fired = next((t for t in self.triggers if any(self.joints.leads(t.stream, g) for g in groups)), None)
         if fired is None:
             return _too_late(f'a trigger on "{read[0]}"', node.span)
-        return compile_error(
-            "CQ0502",
-            f'a trigger on "{read[0]}" must be defined before the triggers that other triggers on it cause to fire',
-            node.name_span,
-            help=f"move it up, before CREATE TRIGGER {inline.name(fired.program.name)}",
-        )
+        name = fired.program.name
+        cause = f'triggers on "{read[0]}" cause trigger "{name}" to fire, so all of them must be defined before it'
+        way = f"move this one up, before CREATE TRIGGER {inline.name(name)}"
+        return compile_error("CQ0502", cause, node.name_span, help=way)
 
     def fired_by_its_tables(self, node: ast.CreateTrigger, group: TableGroup, title: str, table: str) -> CompileError:
         """Why what is made of a table, or of what triggers on it do, fires no trigger on it."""
@@ -262,18 +261,17 @@ class Transactions:
 
     # ----------------------------------------------------------------------------------------------------- relations
 
-    def _emitted(self, name: str, span: Span) -> Relation:
-        trigger = next(t for t in self.triggers if t.program.name == name)
+    def _emitted(self, trigger: BoundTrigger) -> Relation:
+        name = trigger.program.name
         group = self._group(self._sharing(trigger), ())
         return relation_of(self.joints.ask(group, lambda j: j.emitted(trigger)), name, f'trigger "{name}"')
 
-    def _rejected(self, name: str, rejected: str, span: Span) -> Relation:
-        trigger = next(t for t in self.triggers if t.program.name == name)
+    def _rejected(self, trigger: BoundTrigger, name: str, span: Span) -> Relation:
         if REASON in trigger.stream.schema.names:
-            raise two_reasons(name, trigger.relation, span)
+            raise two_reasons(trigger.program.name, trigger.relation, span)
         group = self._group(self._sharing(trigger), ())
         rows = self.joints.ask(group, lambda j: j.rejected(trigger))
-        return relation_of(rows, rejected, f'rejections of trigger "{name}"')
+        return relation_of(rows, name, f'rejections of trigger "{trigger.program.name}"')
 
     def _inserted(self, name: str, span: Span) -> Relation:
         """The rows that triggers insert into a stream."""
@@ -381,8 +379,9 @@ class Transactions:
     def _group(self, triggers: tuple[BoundTrigger, ...], tables: tuple[str, ...]) -> TableGroup:
         """The one of these triggers, in which no further trigger is from now on."""
         names = tuple(dict.fromkeys((*(n for t in triggers for n in t.tables), *tables)))
-        key = triggers[0].program.name if triggers else f"rows of {tables[0]}"
-        self.read.update((*names, *(t.program.name for t in triggers)))
+        created = tuple(t.program.name for t in triggers if not t.program.strict)
+        key = names or created
+        self.read.update((*names, *created))
         if key not in self.groups:
             kept = {n: self.tables[n].table for n in names}
             targets = tuple(dict.fromkeys(target for t in triggers for target in t.targets))
@@ -407,11 +406,11 @@ def _rows_of(trigger: BoundTrigger) -> str:
 
 
 def fired_by_a_table(node: ast.CreateTrigger) -> CompileError:
-    """CQ0502: a query reads the rows that a table has in the end, of which a trigger would not be meant."""
+    """CQ0502 for a trigger on a table, whose rows are no events; its changes are."""
     changes = inline.name(f"{node.relation}_changes")
     return compile_error(
         "CQ0502",
-        f'no statement on table "{node.relation}" fires a trigger',
+        f'"{node.relation}" is a table, and a table cannot fire a trigger',
         node.relation_span,
         help=f"fire it by what has changed: AFTER INSERT ON {changes} … WHEN (new.op = '+I')",
     )

@@ -2,7 +2,7 @@
 
 A ticket goes through three phases (cq/runtime/engine/ways/chains.py says how):
     COLLECT   as in chains; each access has a request before it
-    RUN       a share claims the next few transactions of the ticket and takes them through three steps, over and over:
+    EVALUATE  a share claims the next few transactions of the ticket and takes them through three steps, over and over:
         CLAIM   they are this share's; the records of the rows they name are found
         ADMIT   in the order of events, when those before them have: the scheme notes what each of them waits for
         RUN     one after the other, when the scheme says so: evaluated, then what it held is given back
@@ -267,7 +267,7 @@ def order_go_on(chains: int, share: int, number: int, phase: int) -> int:
 
 @native("i64(i64, i64)")
 def _run_share(chains: int, share: int) -> int:
-    """The phase RUN of a share: see `order_go_on`."""
+    """The phase EVALUATE of a share: see `order_go_on`."""
     order = ld_i64(chains, CHAINS_ORDER)
     moved = 0
     on = 1
