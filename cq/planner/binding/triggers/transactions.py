@@ -188,8 +188,8 @@ class Transactions:
             self.catalog.broken.update((node.name, rejected, *(n for n in inserts if n in self.streams)))
             raise
         self.triggers.append(trigger)
-        self.catalog.made[node.name] = lambda span: self._emitted(node.name, span)
-        self.catalog.made[rejected] = lambda span: self._rejected(node.name, rejected, span)
+        self.catalog.made[node.name] = lambda _: self._emitted(node.name)
+        self.catalog.made[rejected] = lambda _: self._rejected(node.name, rejected)
 
     def stands_too_low(
         self, node: ast.CreateTrigger, trigger: BoundTrigger, title: str, read: Sequence[str]
@@ -260,12 +260,12 @@ class Transactions:
 
     # ----------------------------------------------------------------------------------------------------- relations
 
-    def _emitted(self, name: str, span: Span) -> Relation:
+    def _emitted(self, name: str) -> Relation:
         trigger = next(t for t in self.triggers if t.program.name == name)
         group = self._group(self._sharing(trigger), ())
         return relation_of(self.joints.ask(group, lambda j: j.emitted(trigger)), name, f'trigger "{name}"')
 
-    def _rejected(self, name: str, rejected: str, span: Span) -> Relation:
+    def _rejected(self, name: str, rejected: str) -> Relation:
         trigger = next(t for t in self.triggers if t.program.name == name)
         group = self._group(self._sharing(trigger), ())
         rows = self.joints.ask(group, lambda j: j.rejected(trigger))
