@@ -25,7 +25,9 @@ from cq.records import dataclass
 CHAINED_NS = 85
 CALL_NS = 1  # of a function in a body
 MEASURED_WORKERS = 2  # at most; what is said of more is extrapolated from them
-ELEMENTS = 10  # that an array is thought to have
+# How many an array is thought to have. Both estimates grow with it: at 1 and at 100, Grep and Sum pays from 7 and 6
+# workers on, Online Bidding from 8. It only weighs a loop against the rest of its body.
+ELEMENTS = 10
 
 
 @dataclass(frozen=True, slots=True)
