@@ -116,7 +116,7 @@ def collected(stage: StageDraft) -> CollectedEvent:
     for at, node in enumerate(nodes):
         end = _place(found, node, len(shapes), end, {n: home for (by, n), home in homes.items() if by == at})
         shapes += map(KeyedLayout.of, node.tables)
-    assert len(shapes) <= MOST_TABLES, "more tables than a place can tell"
+    assert len(shapes) <= MOST_TABLES, "more tables than a tag can tell"
     largest = max((s.shape.entry_words + (1 if string_words(s.keys.fields) else 0) for s in shapes), default=0)
     asked = REQUEST_BYTES if stage.asks else 0
     return CollectedEvent(tuple(found), _whole_lines(end), asked + 8 * (c.ACCESS_IMAGE + largest), tuple(shapes))
@@ -383,21 +383,21 @@ class _Collecting:
                     writer.code("st_i64(A, W, V)", A=self.at, W=image(f.at(n)), V=part)
             shape = layout.shape
             kind = (
-                number << c.PLACE_TABLE_SHIFT
-                | shape.key_words << c.PLACE_KEY_SHIFT
-                | shape.entry_words << c.PLACE_WORDS_SHIFT
-                | (c.PLACE_ROW_TEXTS if layout.has_texts else 0)
+                number << c.TAG_TABLE_SHIFT
+                | shape.key_words << c.TAG_KEY_SHIFT
+                | shape.entry_words << c.TAG_WORDS_SHIFT
+                | (c.TAG_ROW_TEXTS if layout.has_texts else 0)
             )
             texts = string_words(layout.keys.fields)
             if texts:
-                kind |= c.PLACE_KEY_TEXTS
+                kind |= c.TAG_KEY_TEXTS
                 bits = sum(1 << word for word in texts)
                 writer.code("st_i64(A, W, BITS)", A=self.at, W=image(shape.entry_words), BITS=bits)
             hash32 = layout.keys.hash(scope, known)
-            writer.code("st_i64(A, W, KIND | H)", A=self.at, W=c.ACCESS_PLACE, KIND=kind, H=hash32)
+            writer.code("st_i64(A, W, KIND | H)", A=self.at, W=c.ACCESS_TAG, KIND=kind, H=hash32)
         if null is not None:
             with scope.otherwise():
-                writer.code("st_i64(A, W, NO_ROW)", A=self.at, W=c.ACCESS_PLACE, NO_ROW=c.NO_ROW)
+                writer.code("st_i64(A, W, NO_ROW)", A=self.at, W=c.ACCESS_TAG, NO_ROW=c.NO_ROW)
                 if self.flow.stage.asks:
                     writer.code("ask(A, MODE)", A=self.at, MODE=NOTHING)
         writer.code("A += SIZE", A=self.at, SIZE=self.all.access_bytes)

@@ -25,16 +25,28 @@ from cq.runtime.base.simulation import Memory
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.engine import build
 from cq.runtime.engine.ways import pace
-from cq.runtime.flow.chained import array_grow, same_row
+from cq.runtime.flow.chained import array_grow, list_transaction, same_row, share_link
 from cq.runtime.layout.chains import (
+    ACCESS_BEFORE,
     ACCESS_IMAGE,
-    ACCESS_PLACE,
+    ACCESS_SAME,
+    ACCESS_STATE,
+    ACCESS_TAG,
+    ACCESS_TRANSACTION,
     ARRAY_AT,
     ARRAY_COUNT,
     ARRAY_WORDS,
-    PLACE_KEY_SHIFT,
-    PLACE_KEY_TEXTS,
-    PLACE_WORDS_SHIFT,
+    LATEST,
+    LIST_WORDS,
+    REPEATED,
+    SHARE_LISTS,
+    SHARE_WORDS,
+    TAG_KEY_SHIFT,
+    TAG_KEY_TEXTS,
+    TAG_WORDS_SHIFT,
+    TRANSACTION_ACCESSES,
+    TRANSACTION_COUNT,
+    TRANSACTION_VALUES,
 )
 from cq.ways import PLACEMENTS, UNCHECKED, WAY_OF_SCHEME
 from cq.ways import Way as Runs
@@ -153,7 +165,7 @@ def test_keys_that_begin_alike_are_different_rows_and_equal_ones_are_one() -> No
 
 def test_texts_of_keys_that_have_one_hash_are_compared() -> None:
     """Two keys of a number and a text, whose hashes are made to meet."""
-    place = PLACE_KEY_TEXTS | 3 << PLACE_KEY_SHIFT | (ENTRY_FIRST + 3) << PLACE_WORDS_SHIFT | 7
+    tag = TAG_KEY_TEXTS | 3 << TAG_KEY_SHIFT | (ENTRY_FIRST + 3) << TAG_WORDS_SHIFT | 7
 
     def naming(number: int, text: bytes) -> int:
         at = zalloc(len(text))
@@ -162,7 +174,7 @@ def test_texts_of_keys_that_have_one_hash_are_compared() -> None:
         access = zalloc(8 * (ACCESS_IMAGE + ENTRY_FIRST + 4))
         for word, value in enumerate((number, at, len(text), 1 << (ENTRY_FIRST + 1)), ACCESS_IMAGE + ENTRY_FIRST):
             st_i64(access, word, value)
-        st_i64(access, ACCESS_PLACE, place)
+        st_i64(access, ACCESS_TAG, tag)
         return access
 
     with Memory():
@@ -172,8 +184,37 @@ def test_texts_of_keys_that_have_one_hash_are_compared() -> None:
             naming(1, b"a long account"),
             naming(2, b"a long account of ada"),
         ]
-        assert same_row(one, equal, place) == 1
-        assert [same_row(one, other, place) for other in others] == [0, 0, 0]
+        assert same_row(one, equal, tag) == 1
+        assert [same_row(one, other, tag) for other in others] == [0, 0, 0]
+
+
+def test_of_the_accesses_to_a_row_the_last_is_latest() -> None:
+    """I3 of chains, and what each access comes after: three transactions, of which one names a row twice."""
+    size = 8 * (ACCESS_IMAGE + ENTRY_FIRST + 1)
+
+    def naming(keys: tuple[int, ...]) -> tuple[int, list[int]]:
+        transaction, first = zalloc(8 * TRANSACTION_VALUES), zalloc(size * len(keys))
+        accesses = [first + size * n for n in range(len(keys))]
+        for access, key in zip(accesses, keys, strict=True):
+            st_i64(access, ACCESS_TRANSACTION, transaction)
+            st_i64(access, ACCESS_TAG, 1 << TAG_KEY_SHIFT | 7)
+            st_i64(access, ACCESS_IMAGE + ENTRY_FIRST, key)
+        st_i64(transaction, TRANSACTION_ACCESSES, first)
+        st_i64(transaction, TRANSACTION_COUNT, len(keys))
+        return transaction, accesses
+
+    with Memory():
+        share = zalloc(8 * SHARE_WORDS)
+        st_i64(share, SHARE_LISTS, zalloc(8 * LIST_WORDS))
+        made = [naming(keys) for keys in ((1,), (1, 1), (2, 1))]
+        for transaction, _ in made:
+            assert list_transaction(share, transaction, 0, size) == 1
+        assert share_link(share, 1, 0) == 1
+        first, one, again, other, last = (access for _, accesses in made for access in accesses)
+        states = [ld_i64(access, ACCESS_STATE) for access in (first, one, again, other, last)]
+        assert states == [0, 0, REPEATED, LATEST, LATEST]
+        assert ld_i64(again, ACCESS_SAME) == one
+        assert [ld_i64(access, ACCESS_BEFORE) for access in (first, one, again, other, last)] == [0, first, 0, 0, one]
 
 
 SELF = """CREATE STREAM s (a BIGINT, b BIGINT, x BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');

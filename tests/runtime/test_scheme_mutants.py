@@ -20,6 +20,12 @@ MUTANTS = {
     "each access has a record of its own": mutant(
         "requests", "return first - REQUEST_BYTES\n", "return access - REQUEST_BYTES\n", "loop and lock"
     ),
+    "whoever comes second to a row has a record of its own": mutant(
+        "requests",
+        "            first = at_load_acq(slots + slot * 8)\n        if same_row",
+        "            first = access\n        if same_row",
+        "one_record",
+    ),
     "a row named twice is behind itself": mutant(
         "requests",
         "        st_i64(access, ACCESS_SAME, asker)\n        return 1\n",

@@ -5,22 +5,26 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from cases import Prepared
-from interleave import wander
+from interleave import explore, wander
 from test_engine_schedules import Run
 
-from cq.runtime.base.ops import st_i64, zalloc
+from cq.runtime.base.ops import release, st_i64, zalloc
 from cq.runtime.base.simulation import Memory
+from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.engine.ways import lock, lock_a, mvlk, requests
 from cq.runtime.engine.ways.requests import ask
+from cq.runtime.flow.chained import slots_clear
 from cq.runtime.layout.chains import (
     ACCESS_DONE,
     ACCESS_IMAGE,
+    ACCESS_TAG,
     ACCESS_TRANSACTION,
+    TAG_KEY_SHIFT,
     TRANSACTION_ACCESSES,
     TRANSACTION_COUNT,
     TRANSACTION_VALUES,
 )
-from cq.runtime.layout.requests import ORDER_WORDS, READS, REQUEST_BYTES, REQUEST_RECORD, WRITES
+from cq.runtime.layout.requests import ORDER_SLOTS, ORDER_WORDS, READS, REQUEST_BYTES, REQUEST_RECORD, WRITES
 from cq.ways import UNCHECKED, WAY_OF_SCHEME
 
 ORDERED = [s for s in WAY_OF_SCHEME if s not in {UNCHECKED, "chains"}]  # of chains: test_engine_schedules.py
@@ -134,6 +138,27 @@ def test_every_schedule_without_locks_is_safe():
         assert failed is None and [key for key, _ in found] == [key for key, _ in expected_of("seen")]
 
     wander(case.setup, [case.worker(0), case.worker(1)], check, runs=20, depth=6)
+
+
+def test_accesses_of_one_row_have_one_record_in_every_schedule():
+    """I3 of requests: two workers look for it at once."""
+
+    def setup():
+        order = zalloc(8 * ORDER_WORDS)
+        assert slots_clear(order + ORDER_SLOTS * 8, 2) == 1
+        accesses = [zalloc(REQUEST_BYTES + 8 * (ACCESS_IMAGE + ENTRY_FIRST + 1)) + REQUEST_BYTES for _ in range(2)]
+        for access in accesses:
+            st_i64(access, ACCESS_TAG, 1 << TAG_KEY_SHIFT | 7)
+        return order, *accesses
+
+    def check(shared, records):
+        assert records[0] == records[1]
+        requests.order_release(shared[0])
+        for made in (shared[0], *(access - REQUEST_BYTES for access in shared[1:])):
+            release(made)
+
+    threads = [lambda shared, n=n: requests._record_of(shared[0], shared[n]) for n in (1, 2)]
+    assert explore(setup, threads, check, preemptions=2).complete
 
 
 def admitted(module, *transactions):

@@ -1,7 +1,7 @@
 """A process that imports what no mutant can change, once, and forks a child for each mutant to run its tests.
 
 Started with the names of modules of cq to import. A line of standard input is an Order in JSON, the line it is answered
-by the exit status of the tests (negative: the signal that ended them), or null where they hang. Ends with its input.
+by the exit status of the tests (negative: the signal that ended them). Ends with its input.
 """
 
 from __future__ import annotations
@@ -9,19 +9,21 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import math
 import os
 import resource
-import select
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import NoReturn, TypedDict
 
-# The tests of one mutant take some seconds; a bug that makes them run on for ever, or stand still, is seen, too.
-HANG_SECONDS = 60  # less than the 120 after which `cases.watched` ends the process as if nothing had been tested
+# A test that stands still is ended after so long: before the 120 seconds after which `cases.watched` ends the process
+# as if nothing had been tested, and late enough for a test that waits for the processor on a busy machine.
+HANG_SECONDS = 60
 # what the tests import, whoever is mutated
 OTHERS = (
     "pytest",
@@ -41,7 +43,7 @@ BROKEN = 3  # as pytest's own exit status for an error that is no test's
 class Order(TypedDict):
     """The module is loaded from `path`; pytest runs with `arguments`, what it says goes to the file `output`, the test
     that begins to the file `started`.  slt_file: the only file of tests/slt whose cases are collected.  cpu_seconds:
-    after so many they are ended."""
+    a test that takes more is ended."""
 
     module: str
     path: str
@@ -64,16 +66,11 @@ def main() -> None:
             print(json.dumps(status_of(json.loads(line))), flush=True)
 
 
-def status_of(order: Order) -> int | None:
+def status_of(order: Order) -> int:
     child = os.fork()
     if child == 0:
         run(order)
-    with os.fdopen(os.pidfd_open(child)) as ended:
-        hangs = not select.select([ended], [], [], HANG_SECONDS)[0]
-    if hangs:
-        os.kill(child, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return None if hangs else status
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def run(order: Order) -> NoReturn:
@@ -83,14 +80,15 @@ def run(order: Order) -> NoReturn:
         with open(order["output"], "wb") as output, open(os.devnull, "rb") as nothing:
             for file, number in ((nothing, 0), (output, 1), (output, 2)):
                 os.dup2(file.fileno(), number)
-        resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_seconds"], order["cpu_seconds"]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        limit(order["cpu_seconds"])  # to collect the tests
         if order["slt_file"]:
             os.environ["CQ_SLT_FILE"] = order["slt_file"]
         plant(order["module"], order["path"])
         import pytest
 
         options = ["-q", "-x", "--no-header", "--disable-warnings", "-p", "no:cacheprovider"]
-        status = int(pytest.main([*options, *order["arguments"]], plugins=[Started(order["started"])]))
+        status = int(pytest.main([*options, *order["arguments"]], plugins=[EachTest(order)]))
     except BaseException:
         traceback.print_exc()
     finally:
@@ -99,15 +97,24 @@ def run(order: Order) -> NoReturn:
         os._exit(status)
 
 
-class Started:
-    """Writes down which test begins: a bug may end the process."""
+def limit(cpu_seconds: int) -> None:
+    """From now on, the process may take so many seconds of its processors, and HANG_SECONDS by the clock: then SIGXCPU
+    or SIGALRM ends it."""
+    end = math.ceil(time.process_time()) + cpu_seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (end, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    signal.setitimer(signal.ITIMER_REAL, HANG_SECONDS)
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+
+class EachTest:
+    """Writes down which test begins, as a bug may end the process, and limits the time of each."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        with open(self.path, "w", encoding="utf-8") as file:
+        with open(self.order["started"], "w", encoding="utf-8") as file:
             file.write(nodeid)
+        limit(self.order["cpu_seconds"])
 
 
 def plant(name: str, path: str) -> None:

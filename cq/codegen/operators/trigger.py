@@ -123,7 +123,7 @@ class TransactionWriter:
     outcome: str = ""
     undos: dict[tuple[int, int], Undo] = field(default_factory=dict)  # by the loop's first local, and the table
     undoing: dict[int, Undo] = field(default_factory=dict)  # by the table, of the loop at hand
-    repeated: Sequence[Step] = ()  # for each of these elements
+    repeated: Each | None = None  # the loop at hand
     element: ast.expr | None = None  # the place of the one at hand, from 0
     passing: frozenset[int] = frozenset()
     moving: frozenset[int] = frozenset()  # tables whose entries move before the end
@@ -372,7 +372,7 @@ class TransactionWriter:
                 scope.assign(number, Val(BIGINT, (expr("P + 1", P=place),)))
             self.meet_again(step)
             self.steps(step.steps, emits)
-            self.undoing, self.repeated = undos, step.steps
+            self.undoing, self.repeated = undos, step
             self.give_back(passing(self.node, (step,)))
 
     def meet_again(self, step: Each) -> None:
@@ -390,21 +390,21 @@ class TransactionWriter:
                         with scope.when(expr("S == N", S=at.source, N=1 + other.number)):
                             hand_over(self.flow, at, other)
                 with scope.when(expr("L == 1 and D == 1", L=at.live, D=at.dirty)):
-                    others = sum(self.node.access(n).table == at.access.table for n in numbers) > 1
-                    self.put_row(at, others)
+                    self.put_row(at)
                 for name in (at.live, at.dirty, at.source):
                     writer.set(name, 0)
 
-    def put_row(self, at: Accessed, others: bool) -> None:
-        """A row that an element names is in the table as it is now. others: the element may have moved its entry by
-        rows of other accesses."""
+    def put_row(self, at: Accessed) -> None:
+        """A row that an element names is in the table as it is now."""
         scope, writer, number = self.scope, self.flow.writer, at.access.table
         local, layout = self.tables[number], KeyedLayout.of(at.table)
-        if number in self.moving and others:
+        assert self.repeated is not None, "a row that an element names, in no loop"
+        beside = [n for n in passing(self.node, (self.repeated,)) if self.node.access(n).table == number]
+        if number in self.moving and len(beside) > 1:  # a row of another access may have moved the entry of this one
             writer.set(at.entry, layout.keys.find(local, at.key))
         if number in self.undoing:
             self.undoing[number].keep(at.entry, at.key)
-        fields = self.changed(number, self.repeated)
+        fields = self.changed(number, self.repeated.steps)
         if number not in self.moving:
             layout.store(scope, expr("E", E=at.entry), local.address, at.others, fields)
             return

@@ -28,7 +28,9 @@ from cq.planner.plan.transactions import (
 from cq.records import dataclass
 
 CALL_NS = 1  # of a function in a body
-ELEMENTS = 10  # that an array is thought to have
+# How many an array is thought to have. Both estimates grow with it: at 1 and at 100, Grep and Sum pays from 7 and 6
+# workers on, Online Bidding from 8. It only weighs a loop against the rest of its body.
+ELEMENTS = 10
 
 
 @dataclass(frozen=True, slots=True)

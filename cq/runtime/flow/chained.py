@@ -12,13 +12,13 @@ I1        an access is linked to the one of the last earlier transaction that na
 I2        of the accesses of a transaction to one row the first is linked, the others are REPEATED.
                                                             tests: test_a_row_that_a_transaction_names_twice_is_one_row
 I3        of the accesses to a row one is LATEST, whatever transaction it is of.
-                                                            tests: test_transactions_in_chains_give_the_rows_of_one_loop
+                                                                tests: test_of_the_accesses_to_a_row_the_last_is_latest
 I4        an entry of a table is written by the one that has its row LATEST, when all that read it are done.
                                                             tests: test_every_schedule_of_chains_*
 Progress  nothing here waits. Who finds ACCESS_DONE not stored goes on with other transactions (chains.py).
 Order     lists, links and images are plain: written in one phase and read in the next (chains.py). A row is written to
-          its version, and to its table where it is the last one, then ACCESS_DONE = 1 (release); who waits for it loads
-          DONE (acquire), then the row.
+          its version, then ACCESS_DONE = 1 (release); who waits for it loads DONE (acquire), then the row. Nobody waits
+          for the LATEST of a row: what it writes to the table is read when the phase is over.
 Source    Zhang et al., TStream (ICDE 2020): operations of a punctuation in chains by key; lists instead of skip lists.
 """
 
@@ -48,9 +48,9 @@ from cq.runtime.layout.chains import (
     ACCESS_DONE,
     ACCESS_ENTRY,
     ACCESS_IMAGE,
-    ACCESS_PLACE,
     ACCESS_SAME,
     ACCESS_STATE,
+    ACCESS_TAG,
     ACCESS_TRANSACTION,
     ARRAY_AT,
     ARRAY_COUNT,
@@ -62,15 +62,9 @@ from cq.runtime.layout.chains import (
     LIST_TRANSACTIONS,
     LIST_WORDS,
     LISTED_ACCESS,
-    LISTED_PLACE,
+    LISTED_TAG,
     LISTED_WORDS,
     NO_ROW,
-    PLACE_KEY_MASK,
-    PLACE_KEY_SHIFT,
-    PLACE_KEY_TEXTS,
-    PLACE_ROW_TEXTS,
-    PLACE_WORDS_MASK,
-    PLACE_WORDS_SHIFT,
     QUEUE_END,
     REPEATED,
     SHARE_BLOCK,
@@ -85,6 +79,12 @@ from cq.runtime.layout.chains import (
     SLOTS_AT,
     SLOTS_BITS,
     SLOTS_SIZE,
+    TAG_KEY_MASK,
+    TAG_KEY_SHIFT,
+    TAG_KEY_TEXTS,
+    TAG_ROW_TEXTS,
+    TAG_WORDS_MASK,
+    TAG_WORDS_SHIFT,
     TRANSACTION_ACCESSES,
     TRANSACTION_COUNT,
     TRANSACTION_LEFT,
@@ -96,7 +96,10 @@ FIRST_ROOM_BYTES = 65536
 LINE_BYTES = 64
 BLOCK_OLDER, BLOCK_BYTES = 0, 1  # words of a block of room
 FIRST_ITEMS = 16  # of an array
-LINKED_AHEAD = 8  # accesses whose links are fetched ahead: about a cache miss of work
+# Accesses: one is fetched so many before it is linked. A line from another core takes 60 to 100 ns, linking an event
+# 30 if all is there. With this and the arrays, an event of Toll Processing took two workers 58 ns instead of 93. With
+# less, lines come too late; with more, they may be gone again. Other distances were not measured.
+LINKED_AHEAD = 8
 
 # -- collecting ------------------------------------------------------------------------------------------------------
 
@@ -189,11 +192,11 @@ def list_transaction(share: int, transaction: int, home: int, size: int) -> int:
     count = ld_i64(transaction, TRANSACTION_COUNT)
     mine = ld_i64(transaction, TRANSACTION_ROW)
     if home != 0:
-        mine = ld_i64(home, ACCESS_PLACE)
+        mine = ld_i64(home, ACCESS_TAG)
     elif count > 0:
-        mine = ld_i64(access, ACCESS_PLACE)
+        mine = ld_i64(access, ACCESS_TAG)
     for _ in range(count):
-        if ld_i64(access, ACCESS_PLACE) != NO_ROW and _list_access(share, access) == 0:
+        if ld_i64(access, ACCESS_TAG) != NO_ROW and _list_access(share, access) == 0:
             return 0
         access += size
     array = _list_for(share, mine) + LIST_TRANSACTIONS * 8
@@ -206,22 +209,22 @@ def list_transaction(share: int, transaction: int, home: int, size: int) -> int:
 
 
 @native("i64(i64, i64)", inline=True)
-def _list_for(share: int, place: int) -> int:
+def _list_for(share: int, tag: int) -> int:
     """What the share has collected for the one that a hash belongs to. Tables take slots from the top bits."""
-    return ld_i64(share, SHARE_LISTS) + (place & ld_i64(share, SHARE_MASK)) * LIST_WORDS * 8
+    return ld_i64(share, SHARE_LISTS) + (tag & ld_i64(share, SHARE_MASK)) * LIST_WORDS * 8
 
 
 @native("i64(i64, i64)", inline=True)
 def _list_access(share: int, access: int) -> int:
     """1 and the access is the last of its list; 0 without memory."""
-    place = ld_i64(access, ACCESS_PLACE)
-    array = _list_for(share, place) + LIST_ACCESSES * 8
+    tag = ld_i64(access, ACCESS_TAG)
+    array = _list_for(share, tag) + LIST_ACCESSES * 8
     listed = ld_i64(array, ARRAY_COUNT)
     if listed == ld_i64(array, ARRAY_SIZE) and array_grow(array, listed + 1, LISTED_WORDS * 8) == 0:
         return 0
     item = ld_i64(array, ARRAY_AT) + listed * LISTED_WORDS * 8
     st_i64(item, LISTED_ACCESS, access)
-    st_i64(item, LISTED_PLACE, place)
+    st_i64(item, LISTED_TAG, tag)
     st_i64(array, ARRAY_COUNT, listed + 1)
     return 1
 
@@ -307,7 +310,7 @@ def _link_all(slots: int, array: int, following: int) -> None:
         if following != 0:
             _fetch_listed(following, turn + LINKED_AHEAD - count)
         item = items + turn * LISTED_WORDS * 8
-        _link_access(at, bits, ld_i64(item, LISTED_ACCESS), ld_i64(item, LISTED_PLACE))
+        _link_access(at, bits, ld_i64(item, LISTED_ACCESS), ld_i64(item, LISTED_TAG))
 
 
 @native("void(i64, i64)", inline=True)
@@ -338,12 +341,12 @@ def slots_clear(slots: int, accesses: int) -> int:
 
 
 @native("void(i64, i64, i64, i64)", inline=True)
-def _link_access(slots: int, bits: int, access: int, place: int) -> None:
+def _link_access(slots: int, bits: int, access: int, tag: int) -> None:
     """The access is behind the one that had the row last, and has it now; or both are of one transaction."""
     mask = (1 << bits) - 1
-    slot = shr_u(wmul(place, HASH_FACTOR), 64 - bits)
+    slot = shr_u(wmul(tag, HASH_FACTOR), 64 - bits)
     last = ld_i64(slots, slot)
-    while last != 0 and same_row(last, access, place) == 0:
+    while last != 0 and same_row(last, access, tag) == 0:
         slot = (slot + 1) & mask
         last = ld_i64(slots, slot)
     if last != 0 and ld_i64(last, ACCESS_TRANSACTION) == ld_i64(access, ACCESS_TRANSACTION):
@@ -359,13 +362,13 @@ def _link_access(slots: int, bits: int, access: int, place: int) -> None:
 
 
 @native("i64(i64, i64, i64)", inline=True)
-def same_row(one: int, other: int, place: int) -> int:
-    """1 when two accesses name one row. place: of the other."""
-    if ld_i64(one, ACCESS_PLACE) != place:
+def same_row(one: int, other: int, tag: int) -> int:
+    """1 when two accesses name one row. tag: of the other."""
+    if ld_i64(one, ACCESS_TAG) != tag:
         return 0
-    if place & PLACE_KEY_TEXTS != 0:
-        return same_texts(one, other, place)
-    for word in range((place >> PLACE_KEY_SHIFT) & PLACE_KEY_MASK):
+    if tag & TAG_KEY_TEXTS != 0:
+        return same_texts(one, other, tag)
+    for word in range((tag >> TAG_KEY_SHIFT) & TAG_KEY_MASK):
         at = ACCESS_IMAGE + ENTRY_FIRST + word
         if ld_i64(one, at) != ld_i64(other, at):
             return 0
@@ -373,11 +376,11 @@ def same_row(one: int, other: int, place: int) -> int:
 
 
 @native("i64(i64, i64, i64)", export=True)
-def same_texts(one: int, other: int, place: int) -> int:
-    """As `same_row`, where the places are equal and the key has texts: these are compared byte by byte."""
-    texts = ld_i64(other, ACCESS_IMAGE + _words_of_entry(place))
+def same_texts(one: int, other: int, tag: int) -> int:
+    """As `same_row`, where the tags are equal and the key has texts: these are compared byte by byte."""
+    texts = ld_i64(other, ACCESS_IMAGE + _words_of_entry(tag))
     word = ENTRY_FIRST
-    while word < _first_word(place):
+    while word < _first_word(tag):
         at = ACCESS_IMAGE + word
         if shr_u(texts, word) & 1 == 1:
             length = ld_i64(one, at + 1)
@@ -427,32 +430,32 @@ def _copy_words(to: int, source: int, word: int, end: int) -> None:
 @native("void(i64, i64)", inline=True)
 def copy_row(source: int, access: int) -> None:
     """Copy the non-key columns of an entry to the image of the access."""
-    place = ld_i64(access, ACCESS_PLACE)
-    _copy_words(access + ACCESS_IMAGE * 8, source, _first_word(place), _words_of_entry(place))
+    tag = ld_i64(access, ACCESS_TAG)
+    _copy_words(access + ACCESS_IMAGE * 8, source, _first_word(tag), _words_of_entry(tag))
 
 
 @native("i64(i64)", inline=True)
-def _first_word(place: int) -> int:
-    """The place in an entry where the non-key columns begin."""
-    return ENTRY_FIRST + ((place >> PLACE_KEY_SHIFT) & PLACE_KEY_MASK)
+def _first_word(tag: int) -> int:
+    """The word of an entry at which the non-key columns begin."""
+    return ENTRY_FIRST + ((tag >> TAG_KEY_SHIFT) & TAG_KEY_MASK)
 
 
 @native("i64(i64)", inline=True)
-def _words_of_entry(place: int) -> int:
-    return (place >> PLACE_WORDS_SHIFT) & PLACE_WORDS_MASK
+def _words_of_entry(tag: int) -> int:
+    return (tag >> TAG_WORDS_SHIFT) & TAG_WORDS_MASK
 
 
 @native("void(i64, i64)", inline=True)
 def write_row(access: int, entry: int) -> None:
     """Write the non-key columns of the image of the access to the entry."""
-    place = ld_i64(access, ACCESS_PLACE)
-    _copy_words(entry, access + ACCESS_IMAGE * 8, _first_word(place), _words_of_entry(place))
+    tag = ld_i64(access, ACCESS_TAG)
+    _copy_words(entry, access + ACCESS_IMAGE * 8, _first_word(tag), _words_of_entry(tag))
 
 
 @native("i64(i64)", inline=True)
 def workers_write(access: int) -> int:
     """1 when the row of an access has an entry that any worker may write; 0: the kernel has to."""
-    kept = ld_i64(access, ACCESS_ENTRY) != 0 and ld_i64(access, ACCESS_PLACE) & PLACE_ROW_TEXTS == 0
+    kept = ld_i64(access, ACCESS_ENTRY) != 0 and ld_i64(access, ACCESS_TAG) & TAG_ROW_TEXTS == 0
     return 1 if kept else 0
 
 

@@ -24,12 +24,16 @@ I1        a share is one worker's at a time, and done once in a phase.   tests: 
 I2        a phase begins when all shares of the one before it are done.  tests: test_every_schedule_of_chains_*
 I3        a transaction reads rows that are done.                        tests: test_every_schedule_of_chains_*
 I4        the kernel runs when no transaction is evaluated.              tests: test_every_schedule_of_chains_*
+I5        workers that sleep are woken when a phase begins and, where a share is one worker's alone, when one has moved.
+                                                       tests: test_a_worker_that_falls_asleep_is_woken_when
 Progress  no call waits. Of all transactions that are not done the first one is ready, and it is the next of its share.
-Order     a share's words are plain: they pass from worker to worker by SHARE_LOCK (CAS, store; seq_cst). A share is
-          given up for the next phase before CHAINS_FINISHED is added to, so the worker whose add is the last one has
-          all that the others did, and gives it on to all by storing CHAINS_PHASE; FINISHED is 0 again before that. The
-          one in turn loads CHAINS_PHASE before it touches tables and shares, which it does when no share is out.
-          CHAINS_FAILED may be seen late: who misses it works in vain.
+Order     a share's words are plain: they pass from worker to worker by SHARE_LOCK (CAS, store; seq_cst), and are
+          written before CHAINS_FINISHED is added to. So the worker whose add is the last one has all that the others
+          did, and gives it on to all by storing CHAINS_PHASE; FINISHED is 0 again before that. SHARE_LOCK is stored
+          before the add, too, so that workers that are woken for the next phase find all shares free; no invariant
+          needs that, since a worker that stored it later would go on with the share itself. The one in turn loads
+          CHAINS_PHASE before it touches tables and shares, which it does when no share is out. CHAINS_FAILED may be
+          seen late: who misses it works in vain.
 Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations and chains; an operation there is an
           access, here a whole transaction (docs/decisions/transactions.md).
 """
@@ -115,7 +119,7 @@ from cq.runtime.layout.chains import (
     CHAINS_OWNED,
     CHAINS_PACE,
     CHAINS_PHASE,
-    CHAINS_PLACES,
+    CHAINS_ROUNDS,
     CHAINS_SHARES,
     CHAINS_STAGE,
     CHAINS_STATE_WORDS,
@@ -147,7 +151,9 @@ from cq.ways import Way
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
 
-SHARES_A_WORKER = 4  # a worker whose share has to wait goes on with another one
+# A worker whose share has to wait goes on with another one. With fewer, it sooner finds none that can go on; with more,
+# each has fewer transactions, and a worker visits more of them in vain. Other numbers were not measured.
+SHARES_A_WORKER = 4
 
 
 @native("i64(i64)")
@@ -238,10 +244,10 @@ def _help(chains: int, worker: int) -> int:
     phase = at_load(chains + CHAINS_PHASE * 8)
     if phase & (PHASES - 1) == NO_PHASE or phase & (PHASES - 1) == READY:
         return 0
-    places = ld_i64(ld_i64(chains, CHAINS_PLACES), worker)
+    round_ = ld_i64(ld_i64(chains, CHAINS_ROUNDS), worker)
     done = 0
-    for turn in range(ld_i64(places, 0)):
-        number = ld_i64(places, 1 + turn)
+    for turn in range(ld_i64(round_, 0)):
+        number = ld_i64(round_, 1 + turn)
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
         lock = share + SHARE_LOCK * 8
         if at_load(lock) == 2 * phase and at_cas(lock, 2 * phase, 2 * phase + 1):
@@ -442,10 +448,10 @@ def build_chains(making: Making) -> int:
     together, workers = plant.together, range(plant.workers)
     homes = homes_of(plant.workers, max(1, len(together.sockets)))
     count = plant.host.word(chains, CHAINS_COUNT)
-    orders = [shares_of(together.placement, worker, homes, count) for worker in workers]
-    places = plant.host.place(words([plant.host.place(words((len(order), *order))) for order in orders]))
+    taken = [shares_of(together.placement, worker, homes, count) for worker in workers]
+    rounds = plant.host.place(words([plant.host.place(words((len(shares), *shares))) for shares in taken]))
     for shares in (chains, other):
-        plant.host.set_word(shares, CHAINS_PLACES, places)
+        plant.host.set_word(shares, CHAINS_ROUNDS, rounds)
         plant.host.set_word(shares, CHAINS_OWNED, int(together.placement == "shared_nothing"))
     plant.when_closed(lambda: plant.host.function("chains_release")(chains))
     plant.host.set_word(chains, CHAINS_OTHER, other)

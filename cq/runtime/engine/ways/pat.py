@@ -27,10 +27,10 @@ from cq.runtime.engine.ways.chains import register_scheme
 from cq.runtime.engine.ways.requests import comes_last_everywhere
 from cq.runtime.layout.chains import (
     ACCESS_IMAGE,
-    ACCESS_PLACE,
-    PLACE_HASH_MASK,
-    PLACE_KEY_MASK,
-    PLACE_KEY_SHIFT,
+    ACCESS_TAG,
+    TAG_HASH_MASK,
+    TAG_KEY_MASK,
+    TAG_KEY_SHIFT,
     TRANSACTION_ACCESSES,
     TRANSACTION_COUNT,
 )
@@ -55,9 +55,9 @@ from cq.ways import Way
 @native("i64(i64, i64)")
 def _partition_of(order: int, access: int) -> int:
     """The address of the partition that the row of an access is in."""
-    place = ld_i64(access, ACCESS_PLACE)
-    number = place & PLACE_HASH_MASK
-    if (place >> PLACE_KEY_SHIFT) & PLACE_KEY_MASK == 1:
+    tag = ld_i64(access, ACCESS_TAG)
+    number = tag & TAG_HASH_MASK
+    if (tag >> TAG_KEY_SHIFT) & TAG_KEY_MASK == 1:
         number = ld_i64(access, ACCESS_IMAGE + ENTRY_FIRST)
     number = floormod(number, ld_i64(order, ORDER_PARTITIONS))
     return ld_i64(order, ORDER_PARTITION_TABLE) + number * PARTITION_WORDS * 8

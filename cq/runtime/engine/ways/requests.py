@@ -20,7 +20,7 @@ Shared    ORDER_CLAIMED: added to.  ORDER_TURN: loaded by all, stored by the sha
 I1        a transaction is claimed once.                                    tests: test_every_schedule_of_a_scheme_*
 I2        where a scheme goes by turns, `admit` is called in the order of events, by one worker at a time.
                                                                             tests: test_every_schedule_of_a_scheme_*
-I3        accesses of one row have one record.                              tests: test_every_schedule_of_a_scheme_*
+I3        accesses of one row have one record.  tests: test_accesses_of_one_row_have_one_record_in_every_schedule
 I4        of the accesses of a transaction to one row one is in the order, the others are REPEATED.
                                                                             tests: test_every_schedule_of_a_scheme_*
 Progress  no call waits for ever. Of all transactions that are not done the first one is claimed before all others and
@@ -63,9 +63,9 @@ from cq.runtime.layout.abi import BATCH_ROWS
 from cq.runtime.layout.chains import (
     ACCESS_BEFORE,
     ACCESS_ENTRY,
-    ACCESS_PLACE,
     ACCESS_SAME,
     ACCESS_STATE,
+    ACCESS_TAG,
     ACCESS_TRANSACTION,
     CHAINS_BATCH,
     CHAINS_COUNT,
@@ -82,10 +82,10 @@ from cq.runtime.layout.chains import (
     REPEATED,
     SHARE_ASKED,
     SHARE_CURSOR,
+    SHARE_DONE,
     SHARE_EVENT,
     SHARE_EVENTS,
     SHARE_FIRST,
-    SHARE_PLACE,
     SHARE_PROGRAM,
     SHARE_STATE,
     SHARE_STEP,
@@ -108,17 +108,17 @@ from cq.runtime.layout.requests import (
     NOTHING,
     ORDER_ACCESS_BYTES,
     ORDER_ADMIT,
+    ORDER_CLAIM_SIZE,
     ORDER_CLAIMED,
     ORDER_FINISH,
     ORDER_IN_TURN,
     ORDER_LOCK_NS,
     ORDER_PARTITION_TABLE,
     ORDER_PARTITIONS,
-    ORDER_PLACES,
     ORDER_PROGRAMS,
     ORDER_READY,
-    ORDER_RUN,
     ORDER_SLOTS,
+    ORDER_STARTS,
     ORDER_SYNC_NS,
     ORDER_TOTAL,
     ORDER_TURN,
@@ -142,7 +142,9 @@ from cq.runtime.layout.requests import (
     WRITES,
 )
 
-SPINS = 60  # about 3 us of `pause`: as long as some transactions take
+# Looks, about 3 us of `pause`: as long as some transactions take. With fewer, a share is given back for a wait that is
+# over before a worker comes by again; with more, a worker waits while it could go on with another share. Not measured.
+SPINS = 60
 # A turn changes hands once for so many. Streaming Ledger on two workers, M events a second by LOCK and by PAT: 1.5 and
 # 1.1 at 1, 2.0 and 1.8 at 16, 0.8 and 0.9 at 64, where the shares of one ticket are too few.
 EVENTS_A_CLAIM = 16
@@ -198,15 +200,15 @@ def _record_of(order: int, access: int) -> int:
     """The request of the access that stands for its row, which is this one if there is none yet."""
     bits = ld_i64(order, ORDER_SLOTS + SLOTS_BITS)
     slots = ld_i64(order, ORDER_SLOTS + SLOTS_AT)
-    place = ld_i64(access, ACCESS_PLACE)
-    slot = shr_u(wmul(place, HASH_FACTOR), 64 - bits)
+    tag = ld_i64(access, ACCESS_TAG)
+    slot = shr_u(wmul(tag, HASH_FACTOR), 64 - bits)
     while True:
         first = at_load_acq(slots + slot * 8)
         if first == 0:
             if at_cas(slots + slot * 8, 0, access):
                 return access - REQUEST_BYTES
             first = at_load_acq(slots + slot * 8)
-        if same_row(first, access, place) == 1:
+        if same_row(first, access, tag) == 1:
             return first - REQUEST_BYTES
         slot = (slot + 1) & ((1 << bits) - 1)
 
@@ -273,7 +275,7 @@ def _run_share(chains: int, share: int) -> int:
     on = 1
     while on == 1:
         step = ld_i64(share, SHARE_STEP)
-        place = ld_i64(share, SHARE_PLACE)
+        done = ld_i64(share, SHARE_DONE)
         if step == CLAIM:
             _claim(chains, order, share)
         elif step == ADMIT:
@@ -282,7 +284,7 @@ def _run_share(chains: int, share: int) -> int:
             on = _run(chains, order, share)
         else:
             on = 0
-        if on == 1 or ld_i64(share, SHARE_PLACE) != place:
+        if on == 1 or ld_i64(share, SHARE_DONE) != done:
             moved = 1
     st_i64(share, SHARE_CURSOR, ld_i64(share, SHARE_STEP) - OVER)
     if on < 0:
@@ -313,7 +315,7 @@ def _write_rows(chains: int, number: int) -> None:
 @native("void(i64, i64, i64)")
 def _claim(chains: int, order: int, share: int) -> None:
     """The next transactions are the share's, and know the records of their rows; or none is left."""
-    size = ld_i64(order, ORDER_RUN)
+    size = ld_i64(order, ORDER_CLAIM_SIZE)
     total = ld_i64(order, ORDER_TOTAL)
     first = at_add(order + ORDER_CLAIMED * 8, size)
     if first >= total:
@@ -321,7 +323,7 @@ def _claim(chains: int, order: int, share: int) -> None:
         return
     programs = ld_i64(order, ORDER_PROGRAMS)
     stride = ld_i64(chains, CHAINS_STRIDE)
-    places = ld_i64(order, ORDER_PLACES)
+    starts = ld_i64(order, ORDER_STARTS)
     bytes_ = ld_i64(order, ORDER_ACCESS_BYTES)
     event = _first_event(chains) + sdiv(first, programs) * stride
     program = srem(first, programs)
@@ -329,10 +331,10 @@ def _claim(chains: int, order: int, share: int) -> None:
     st_i64(share, SHARE_TURNS, min(size, total - first))
     st_i64(share, SHARE_EVENT, event)
     st_i64(share, SHARE_PROGRAM, program)
-    st_i64(share, SHARE_PLACE, 0)
+    st_i64(share, SHARE_DONE, 0)
     st_i64(share, SHARE_STEP, ADMIT)
     for _ in range(ld_i64(share, SHARE_TURNS)):
-        transaction = event + ld_i64(places, program) * 8
+        transaction = event + ld_i64(starts, program) * 8
         if ld_i64(transaction, TRANSACTION_OUTCOME) != UNFIRED:
             access = ld_i64(transaction, TRANSACTION_ACCESSES)
             for _access in range(ld_i64(transaction, TRANSACTION_COUNT)):
@@ -361,11 +363,11 @@ def _admitted(chains: int, order: int, share: int) -> int:
         return 0
     programs = ld_i64(order, ORDER_PROGRAMS)
     stride = ld_i64(chains, CHAINS_STRIDE)
-    places = ld_i64(order, ORDER_PLACES)
+    starts = ld_i64(order, ORDER_STARTS)
     event = ld_i64(share, SHARE_EVENT)
     program = ld_i64(share, SHARE_PROGRAM)
     for _ in range(ld_i64(share, SHARE_TURNS)):
-        transaction = event + ld_i64(places, program) * 8
+        transaction = event + ld_i64(starts, program) * 8
         if (
             ld_i64(transaction, TRANSACTION_OUTCOME) != UNFIRED
             and _soon(order, transaction, ORDER_ADMIT, ORDER_SYNC_NS) == 0
@@ -417,17 +419,17 @@ def _soon(order: int, transaction: int, entry: int, ns: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _run(chains: int, order: int, share: int) -> int:
-    """1 and the share's transactions are done; 0: the one at SHARE_PLACE has to wait; -1: there is no memory for it."""
+    """1 and the share's transactions are done; 0: the next one has to wait; -1: there is no memory for it."""
     evaluate = ld_i64(chains, CHAINS_EVALUATE)
     state = ld_i64(share, SHARE_STATE)
     batch = ld_i64(chains, CHAINS_BATCH)
     constants = ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_CONSTANTS)
     programs = ld_i64(order, ORDER_PROGRAMS)
-    places = ld_i64(order, ORDER_PLACES)
-    for place in range(ld_i64(share, SHARE_PLACE), ld_i64(share, SHARE_TURNS)):
+    starts = ld_i64(order, ORDER_STARTS)
+    for done in range(ld_i64(share, SHARE_DONE), ld_i64(share, SHARE_TURNS)):
         event = ld_i64(share, SHARE_EVENT)
         program = ld_i64(share, SHARE_PROGRAM)
-        transaction = event + ld_i64(places, program) * 8
+        transaction = event + ld_i64(starts, program) * 8
         if ld_i64(transaction, TRANSACTION_OUTCOME) != UNFIRED:
             if _soon(order, transaction, ORDER_READY, ORDER_LOCK_NS) == 0:
                 return 0
@@ -435,7 +437,7 @@ def _run(chains: int, order: int, share: int) -> int:
             if call4(evaluate, state, batch, share, constants) < 0:
                 return -1
             call2(ld_i64(order, ORDER_FINISH), order, transaction)
-        st_i64(share, SHARE_PLACE, place + 1)
+        st_i64(share, SHARE_DONE, done + 1)
         program += 1
         if program == programs:
             program = 0
@@ -474,17 +476,17 @@ def build_order(making: Making, chains: int, functions: tuple[int, int, int], in
     plant, spec = making.plant, making.spec
     assert spec.chains is not None, "verify_pipeline has seen to it"
     programs = spec.chains.programs
-    order, places = plant.block(ORDER_WORDS), plant.block(len(programs))
+    order, starts = plant.block(ORDER_WORDS), plant.block(len(programs))
     table = plant.block(PARTITION_WORDS * plant.workers)
     for number, first in enumerate(programs):
-        plant.host.set_word(places, number, first)
+        plant.host.set_word(starts, number, first)
     for index, value in (
         *zip((ORDER_ADMIT, ORDER_READY, ORDER_FINISH), functions, strict=True),
         (ORDER_IN_TURN, int(in_turn)),
-        (ORDER_RUN, EVENTS_A_CLAIM * len(programs) if at_once else 1),
+        (ORDER_CLAIM_SIZE, EVENTS_A_CLAIM * len(programs) if at_once else 1),
         (ORDER_ACCESS_BYTES, spec.chains.access_bytes),
         (ORDER_PROGRAMS, len(programs)),
-        (ORDER_PLACES, places),
+        (ORDER_STARTS, starts),
         (ORDER_PARTITIONS, plant.workers),
         (ORDER_PARTITION_TABLE, table),
     ):

@@ -1,0 +1,32 @@
+"""Tests that take their time or never end, run by tests/project/test_mutate.py alone."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from cq.runtime.engine.ways.places import shares_of
+
+
+def found() -> tuple[int, ...]:
+    """(0,); test_mutate.py plants a bug."""
+    return shares_of("shared_nothing", 0, (0,), 1)
+
+
+@pytest.mark.parametrize("_", range(3))
+def test_slow(_: int) -> None:
+    """0.6 s of the second that one test has; all three take more."""
+    end = time.process_time() + 0.6
+    while time.process_time() < end:
+        assert found() == (0,)
+
+
+def test_waiting() -> None:
+    while not found():
+        pass
+
+
+def test_endless() -> None:
+    while True:
+        found()
