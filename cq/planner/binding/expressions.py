@@ -560,6 +560,9 @@ def bind_constant(node: ast.Expr) -> Literal:
             return bind_typed(node)
         case ast.IntervalLiteral():
             return bind_interval(node)
+        case ast.DefaultValue():
+            cause = "DEFAULT is only a value in VALUES and SET of a table"
+            raise compile_error("CQ0502", cause, node.span, help="write the value, or NULL")
         case _:
             raise refused(node)
 

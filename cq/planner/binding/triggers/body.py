@@ -28,7 +28,7 @@ from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
-from cq.planner.binding.tables import DeclaredTable, is_null, places_of, stored
+from cq.planner.binding.tables import DeclaredTable, default_of, is_null, or_null, places_of, stored
 from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
 from cq.planner.binding.triggers.correlated import in_order
 from cq.planner.binding.triggers.inserts import insert
@@ -491,7 +491,7 @@ class BodyBinder:
         return Delete(row.access, row.condition)
 
     def update_row(self, node: ast.Update, outer: Relation, table: str, where: ast.Expr | None) -> Step:
-        row = self.row(table, node.alias, where, outer, node.span, *(a.value for a in node.assignments))
+        row = self.row(table, node.alias, where, outer, node.span, *(or_null(a.value) for a in node.assignments))
         columns, values = self.assigned(table, node.assignments, row.values)
         return Update(row.access, columns, values, row.condition)
 
@@ -499,7 +499,7 @@ class BodyBinder:
         self, table: str, assignments: Sequence[ast.Assignment], values: Sequence[Expr]
     ) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
         """The columns and their new values. CQ0502 for a column of the key."""
-        declared = self.declared[table].table
+        defaults, declared = self.declared[table], self.declared[table].table
         columns: list[int] = []
         binder = self.binder(self.event())
         made = []
@@ -514,6 +514,9 @@ class BodyBinder:
             if column in columns:
                 raise compile_error("CQ0202", f'"{a.column}" is set twice', span, help="leave one of them out")
             columns.append(column)
+            if isinstance(a.value, ast.DefaultValue):
+                made.append(default_of(defaults, column, a.value.span))
+                continue
             made.append(stored(binder, value, declared.fields[column]))
             if is_null(made[-1]) and not declared.fields[column].nullable:
                 raise always_null(table, declared.fields[column], a.value.span)

@@ -12,7 +12,7 @@ from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, VARCHAR
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.scope import Relation, Visible, listing
-from cq.planner.binding.tables import is_null, places_of, stored
+from cq.planner.binding.tables import default_of, is_null, or_null, places_of, stored
 from cq.planner.binding.triggers.arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
 from cq.planner.binding.triggers.mistakes import always_null, left_out
 from cq.planner.binding.triggers.outputs import RowTarget
@@ -143,7 +143,10 @@ def _values(
     binder = body.binder(outer)
     values: list[Expr] = list(declared.defaults)
     for column, value in zip(order, written, strict=True):
-        values[column] = stored(binder, binder.bind(value), fields[column])
+        if isinstance(value, ast.DefaultValue):
+            values[column] = default_of(declared, column, value.span)
+        else:
+            values[column] = stored(binder, binder.bind(value), fields[column])
     _demand_values(node, table, fields, values, order)
     return values
 
@@ -197,7 +200,7 @@ def _conflict(
     )  # fmt: skip
     before, body.pending = body.pending, []
     binder = body.binder(replace(row, columns=(*row.columns, *excluded)))
-    made = [settled(binder.bind(a.value)) for a in said.assignments]
+    made = [settled(binder.bind(or_null(a.value))) for a in said.assignments]
     columns, new = body.assigned(table, said.assignments, made)
     met = None if said.where is None else binder.condition(said.where, "the condition of WHERE")
     reads, body.pending = tuple(body.pending), before
@@ -222,7 +225,7 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
 
     def make(written: Sequence[ast.Expr], outer: Relation) -> tuple[Step, ...]:
         binder = body.binder(outer)
-        own = _row(body, node, target, [settled(binder.bind(w)) for w in written])
+        own = _row(body, node, target, [settled(binder.bind(or_null(w))) for w in written])
         return (*body.taken(), *own)
 
     way = f"remove it: group and order the rows where they are read, SELECT … FROM {inline.name(target.name)}"
