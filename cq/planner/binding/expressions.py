@@ -58,11 +58,12 @@ TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # w
 @dataclass(frozen=True, slots=True)
 class Clause:
     """Where an expression stands, and what may stand there. advice, instead: ways out where an aggregate, and where a
-    sub-query, may not."""
+    sub-query, may not.  over: one where a call with OVER may not."""
 
     name: str
     aggregates: bool = False
     windows: bool = False
+    over: str = "compute it in a derived table, and use its column outside"
     advice: str = ""
     queries: bool = False
     instead: str = "make it a column of a derived table: FROM (SELECT …, (SELECT …) AS m FROM s)"

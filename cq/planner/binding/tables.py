@@ -205,7 +205,14 @@ def table_relation(name: str, fields: tuple[Field, ...]) -> Relation:
 def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) -> DeclaredTable:
     """The table with the rows of an INSERT of constants, which no event has caused."""
     table = declared.table
-    if node.conflict is not None or not isinstance(node.query.body, ast.Values):
+    if node.conflict is not None:
+        raise compile_error(
+            "CQ0501",
+            f'the initial rows of "{table.name}" cannot have ON CONFLICT',
+            node.conflict.span,
+            help="remove it, and write one row for each key",
+        )
+    if not isinstance(node.query.body, ast.Values):
         raise compile_error(
             "CQ0501",
             f'the initial rows of "{table.name}" must be VALUES',

@@ -44,12 +44,17 @@ from cq.planner.binding.triggers.mistakes import (
 )
 from cq.planner.binding.triggers.outputs import Outputs, RowTarget
 from cq.planner.binding.triggers.queries import (
+    BY_A_VIEW,
     OF_A_VALUE,
     OF_ROWS,
+    ROW_BY_ROW,
+    SUM_OF_SEVERAL,
     ArraySource,
     given,
     no_members,
+    no_row,
     plain,
+    refuse_aggregates,
     source,
     there_of_array,
     written_out,
@@ -76,6 +81,7 @@ from cq.records import dataclass, field, replace
 
 BODY = Clause(
     "a trigger",
+    over=BY_A_VIEW,
     advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k; EXISTS (SELECT …) tests for a row",
 )
 EACH_KEY = "key: WHERE k = new.a, and the next one WHERE k = new.b"
@@ -363,7 +369,7 @@ class BodyBinder:
         if len(ways) > 1:
             raise compile_error(
                 "CQ0502", "a scalar sub-query reads one row, but this one names several", node.span,
-                help="gather them: (SELECT SUM(x) FROM t, UNNEST(ARRAY[new.a, new.b]) AS u(k) WHERE t.key = u.k)",
+                help=f"gather them: ({SUM_OF_SEVERAL})",
             )  # fmt: skip
         row = self.row(table, alias, select.where, binder.relation, node.span, *items)
         (value,) = row.values
@@ -396,10 +402,7 @@ class BodyBinder:
         match select.relations:
             case (ast.TableRef(as_of=None, columns=()) as ref,):
                 return self.table(ref.name, ref.name_span), ref.alias
-        raise compile_error(
-            "CQ0502", "a query in a trigger reads one row of one table", span,
-            help="read another table in a sub-query of its own: (SELECT x FROM t WHERE t.key = …)",
-        )  # fmt: skip
+        raise no_row(select, span)
 
     # --------------------------------------------------------------------------------------------------- statements
 
@@ -551,7 +554,7 @@ class BodyBinder:
         items = [i for i in select.items if isinstance(i, ast.SelectItem)]
         several = source(select)
         if several is not None:
-            values = gather(self, select, several, exprs, self.event(), node.span)
+            values = gather(self, select, several, exprs, self.event(), node.span, ROW_BY_ROW)
             return (Emit(self.outputs.row(self.node.name, values, items, node.span)),)
         if not select.relations:
             binder = self.binder(self.event())
@@ -559,8 +562,11 @@ class BodyBinder:
             condition = None if select.where is None else binder.condition(select.where, "the condition of WHERE")
             return (Emit(self.outputs.row(self.node.name, values, items, node.span), condition),)
         table, alias = self.read(select, node.span)
+        ways = self.ways(table, alias, select.where)
+        if len(ways) > 1:
+            refuse_aggregates(select)
         steps: list[Step] = []
-        for where in self.ways(table, alias, select.where):
+        for where in ways:
             row = self.row(table, alias, where, self.event(), node.span, *exprs)
             steps += [*self.taken(), Emit(self.outputs.row(self.node.name, row.values, items, node.span), row.there)]
         return tuple(steps)

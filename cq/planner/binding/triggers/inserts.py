@@ -16,7 +16,7 @@ from cq.planner.binding.tables import default_of, is_null, or_null, places_of, s
 from cq.planner.binding.triggers.arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
 from cq.planner.binding.triggers.mistakes import always_null, left_out
 from cq.planner.binding.triggers.outputs import RowTarget
-from cq.planner.binding.triggers.queries import OF_ELEMENTS, given, source
+from cq.planner.binding.triggers.queries import OF_ELEMENTS, ROW_BY_ROW, given, refuse_aggregates, source
 from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Set, Step, Update, every
 from cq.records import replace
 
@@ -235,12 +235,15 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
     select = body.selected(node.query, way)
     several = source(select)
     if several is not None:
-        values = gather(body, select, several, given(select), body.event(), node.query.span)
+        values = gather(body, select, several, given(select), body.event(), node.query.span, ROW_BY_ROW)
         own = _row(body, node, target, values)
         return (*body.taken(), *own)
     table, alias = body.read(select, node.query.span)
+    ways = body.ways(table, alias, select.where)
+    if len(ways) > 1:
+        refuse_aggregates(select)
     steps: list[Step] = []
-    for where in body.ways(table, alias, select.where):
+    for where in ways:
         row = body.row(table, alias, where, body.event(), node.query.span, *given(select))
         own = _row(body, node, target, row.values)
         steps += [*body.taken(), Choose(row.there, own)]
