@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from cq.collector import collector_paused
-from cq.compiler.passes import Compiled
+from cq.compiler.passes import Compiled, demand_output
 from cq.connectors.protocol import Contradiction, Sink
 from cq.connectors.sinks.partitioned import Partitioned
 from cq.connectors.sinks.targets import OutputClosed
@@ -98,8 +98,10 @@ def run_reading_again(
 
     The column then has the narrowest type that holds that row, too. It stays an error where rows of the run may have
     been seen, where the input cannot be read twice, and where the query does not take the other type.
-    opened: opens the sinks of a run, whose columns may have other types than those of the run before.
+    opened: opens the sinks of a run, whose columns may have other types than those of the run before.  CQ0606 for a
+    text without outputs.
     """
+    demand_output(compiled.plan)
     progress = progress or Progress()
     notes: list[str] = []
     while True:

@@ -124,11 +124,11 @@ class Builder(ForeignBuilder):
     def default_constraint(self, at: Span, value: Any) -> tuple[str, Any]:
         return "default", value
 
-    def check_constraint(self, at: Span, condition: Any) -> tuple[str, Any]:
-        return "check", condition
+    def check_constraint(self, at: Span, name: str | None, condition: Any) -> tuple[str, Any]:
+        return "check", ast.Check(condition, name, span=at)
 
-    def constraint_name(self, at: Span, name: Token) -> None:
-        return None
+    def constraint_name(self, at: Span, name: Token) -> str:
+        return str(name.value)
 
     def watermark(self, at: Span, column: tuple[str, Span], bound: Any, idle: Any) -> ast.Watermark:
         return ast.Watermark(column[0], bound, idle, span=at, column_span=column[1])
@@ -136,11 +136,11 @@ class Builder(ForeignBuilder):
     def path(self, at: Span, *names: Token) -> tuple[str, Span]:
         return ".".join(name.value for name in names), at
 
-    def primary_key(self, at: Span, _: None, columns: Any) -> ast.PrimaryKey:
+    def primary_key(self, at: Span, _: str | None, columns: Any) -> ast.PrimaryKey:
         return ast.PrimaryKey(columns, span=at)
 
-    def check(self, at: Span, _: None, condition: Any) -> ast.Check:
-        return ast.Check(condition, span=at)
+    def check(self, at: Span, name: str | None, condition: Any) -> ast.Check:
+        return ast.Check(condition, name, span=at)
 
     # -------------------------------------------------------------------------------------------------- options
 

@@ -175,6 +175,9 @@ class QueryBuilder(ExpressionBuilder):
     def values_row(self, at: Span, *values: Any) -> ast.ValuesRow:
         return ast.ValuesRow(values, span=at)
 
+    def default_value(self, at: Span) -> ast.DefaultValue:
+        return ast.DefaultValue(span=at)
+
     def limit_offset(self, at: Span, limit: Any, offset: Any = None) -> tuple[Any, Any]:
         return limit, offset
 

@@ -27,7 +27,7 @@ _BINARY_LEVEL = {
 }
 
 # Names that mean something else without quotes although they are not reserved.
-_AMBIGUOUS = frozenset(["ARRAY", "CONSTRAINT", "IF"])
+_AMBIGUOUS = frozenset(["ARRAY", "CONSTRAINT", "DEFAULT", "IF"])
 # Functions with a syntax of their own: a plain call of that name needs quotes.
 _SPECIAL_CALLS = frozenset(["CAST", "TRY_CAST", "EXTRACT", "DESCRIPTOR"])
 # Functions with both: quotes only where the call has what the special syntax has not.
@@ -168,6 +168,8 @@ def _primary(node: ast.Expr) -> str:
             return "TRUE" if value else "FALSE"
         case ast.NullLiteral():
             return "NULL"
+        case ast.DefaultValue():
+            return "DEFAULT"
         case ast.TypedLiteral(kind, text):
             return f"{kind} {string(text)}"
         case ast.IntervalLiteral(parts):

@@ -28,21 +28,8 @@ MAX_FINDINGS = 100  # a text with more mistakes than that is no query; explainin
 # Words that are never names unless quoted. Kept short: each one takes a column name from somebody.
 RESERVED = frozenset(
     [
-        *(
-            "ALL",
-            "AND",
-            "AS",
-            "BETWEEN",
-            "BY",
-            "CASE",
-            "CREATE",
-            "CROSS",
-            "DISTINCT",
-            "ELSE",
-            "ELSEIF",
-            "ELSIF",
-            "EMIT",
-        ),
+        *("ALL", "AND", "AS", "BETWEEN", "BY", "CASE", "CREATE", "CROSS"),
+        *("DISTINCT", "ELSE", "ELSEIF", "ELSIF", "EMIT"),
         *("END", "EXCEPT", "EXISTS", "FALSE", "FOR", "FROM", "FULL", "GROUP", "HAVING", "IN", "INNER", "INTERSECT"),
         *("INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LIMIT", "NOT", "NULL", "ON", "OR", "ORDER"),
         *("QUALIFY", "RIGHT", "SELECT", "TABLE", "THEN", "TRUE", "UNION", "USING", "VALUES", "WHEN", "WHERE", "WITH"),
@@ -555,6 +542,8 @@ def _may_be_keyword(word: str, before: Token | None, after: list[Token]) -> bool
         return "CLOSE" in following or (len(after) == 2 and after[1].word == "AS")
     if word == "CONSTRAINT":
         return len(after) == 2 and after[1].word in ("PRIMARY", "CHECK")
+    if word == "DEFAULT" and before is not None and before.word in ("=", "(", ","):  # a whole value, or a column
+        return not after or not following.isdisjoint((",", ")", ";", "WHERE", "FROM", "ON", "END"))
     if word == "ROWS":
         counts = before is not None and before.kinds[0] in ("NUMBER", "PARAMETER")
         return counts or not following.isdisjoint(ONLY_BEFORE["RANGE"])

@@ -26,6 +26,7 @@ _OPERATORS = frozenset(
         *("BIT_AND", "BIT_OR", "BITS_UP", "BITS_DOWN", "WHOLE_QUOTIENT", "AT"),
     ]
 )
+_SIGNS = frozenset(["+", "-", "*", "/", "//", "%", "||", "&", "|", "<<", ">>", *COMPARING, "AND", "OR"]) - {"NOT"}
 _GROUPS = {
     **dict.fromkeys(["JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "ASOF", "NATURAL"], "JOIN"),
     **dict.fromkeys(["UNION", "EXCEPT", "INTERSECT"], "UNION"),
@@ -71,6 +72,8 @@ def explain(fault: SyntaxFault) -> Diagnostic:
         cast_by_another_name,
         _end_of_an_if,
         _if_without_begin,
+        _empty_body,
+        _operator_behind_default,
         _never_closed,
         _nothing_opened,
         _reserved,
@@ -257,6 +260,23 @@ def _if_without_begin(fault: SyntaxFault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "IF needs BEGIN ATOMIC … END around it", here, "without BEGIN", (help,))
 
 
+def _empty_body(fault: SyntaxFault) -> Diagnostic | None:
+    """`BEGIN ATOMIC END`, `THEN END IF`."""
+    token, before = fault.token, fault.before
+    if token is None or before is None or "DELETE" not in fault.expected:
+        return None
+    if token.word not in ("END", "ELSE", "ELSEIF", "ELSIF", ";"):
+        return None
+    what, way = before.word, "write one, or leave this branch out"
+    if what in ("BEGIN", "ATOMIC"):
+        what, way = "the body of a trigger", "write one: SELECT new.* gives each event"
+    elif what not in ("THEN", "ELSE"):
+        return None
+    elif token.word == "ELSE":
+        way = "write one, or IF (condition) IS NOT TRUE THEN in place of ELSE"
+    return Diagnostic("CQ0100", f"{what} needs a statement", fault.here, "nothing before this", (way,))
+
+
 def _never_closed(fault: SyntaxFault) -> Diagnostic | None:
     """The statement ends, or goes on with another clause, while something is open."""
     opened = fault.open_at()
@@ -322,6 +342,27 @@ def _signal_of_a_reason(fault: SyntaxFault) -> Diagnostic | None:
         return None
     ways = (f"write RAISE {token.text}", f"or SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {token.text}")
     return Diagnostic("CQ0100", "expected SQLSTATE before the reason of SIGNAL", fault.here, "the reason", ways)
+
+
+def _operator_behind_default(fault: SyntaxFault) -> Diagnostic | None:
+    """`DEFAULT 1 + 2` of a column."""
+    token = fault.token
+    if token is None or token.word not in _SIGNS:
+        return None
+    if not {"DEFAULT", "DOUBLE_COLON"} <= fault.expected:  # behind a value, in the definition of a column
+        return None
+    depth = 0
+    for position in range(fault.position - 1, fault.first, -1):
+        word = fault.word(position)
+        depth += (word in (")", "]")) - (word in ("(", "["))
+        if depth < 0 or (depth == 0 and word == ","):
+            return None
+        if depth == 0 and word == "DEFAULT":
+            labels = (Label(fault.span(fault.lexed.tokens[position]), ""),)
+            help = "put all of it in parentheses: DEFAULT (1 + 2)"
+            cause = "DEFAULT takes one value, or an expression in parentheses"
+            return Diagnostic("CQ0100", cause, fault.here, "an operator", (help,), labels)
+    return None
 
 
 def _missing_comma(fault: SyntaxFault) -> Diagnostic | None:

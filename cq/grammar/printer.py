@@ -491,8 +491,8 @@ def _element(node: ast.TableElement) -> str:
     match node:
         case ast.PrimaryKey(columns):
             return f"PRIMARY KEY {inline.names(columns)}"
-        case ast.Check(condition):
-            return f"CHECK ({inline.expr(condition)})"
+        case ast.Check():
+            return _check(node)
         case ast.Watermark(column, bound, idle):
             delay = f" AS {inline.expr(bound)}" if bound is not None else ""
             timeout = f" IDLE TIMEOUT {inline.interval(idle.parts)}" if idle is not None else ""
@@ -508,5 +508,10 @@ def _column(node: ast.ColumnDef) -> str:
     words.extend(["PRIMARY KEY"] if node.primary_key else [])
     words.extend(["NOT NULL"] if node.not_null else [])
     words.extend([f"DEFAULT {inline.expr(node.default, inline.UNARY)}"] if node.default is not None else [])
-    words.extend(f"CHECK ({inline.expr(c)})" for c in node.checks)
+    words.extend(map(_check, node.checks))
     return " ".join(words)
+
+
+def _check(node: ast.Check) -> str:
+    name = f"CONSTRAINT {inline.name(node.name)} " if node.name is not None else ""
+    return f"{name}CHECK ({inline.expr(node.condition)})"

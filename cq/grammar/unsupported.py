@@ -215,6 +215,7 @@ ELSEWHERE: dict[str, str] = {
     "collect": "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)",
     "slice": "write ARRAY_SLICE(xs, first, last)",
     "total": "write SUM(x)",
+    "raise": "RAISE is a statement of a trigger, which rejects the event: IF condition THEN RAISE 'reason'; END IF",
     "columns": "name the columns, or leave some out: * EXCLUDE (a, b)",
     **dict.fromkeys(["rollup", "cube"], "it stands in GROUP BY: GROUP BY ROLLUP(a, b)"),
     **dict.fromkeys(["any", "all", "any_match"], _ANY),

@@ -30,6 +30,15 @@ ROWS = [{"id": n % 3, "price": n / 2, "ts": dt.datetime(2024, 1, 1, 0, n // 10, 
 ENGINES = ["reference", "native"]
 
 
+@pytest.mark.parametrize("engine", ["reference", "native", "spark"])
+@pytest.mark.filterwarnings("ignore:trigger")
+def test_program_without_outputs_is_refused_by_every_engine(engine: str) -> None:
+    trigger = "CREATE TABLE t (k BIGINT PRIMARY KEY); CREATE TRIGGER g AFTER INSERT ON s DELETE FROM t WHERE k = new.k;"
+    for text in ("CREATE STREAM s (k BIGINT);", f"CREATE STREAM s (k BIGINT); {trigger}"):
+        with pytest.raises(cq.UsageError, match="no output"):
+            cq.run(text, {"s": [{"k": 1}]}, engine=engine)
+
+
 def test_import_is_light() -> None:
     program = (
         "import time; began = time.perf_counter(); import cq; seconds = time.perf_counter() - began\n"

@@ -190,6 +190,19 @@ CASES: dict[str, list[str]] = {
     "triggers": [
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF new.k > 9 THEN SIGNAL 'too much'; END IF; END",
     ],
+    "defaults": [
+        "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT DEFAULT 1 + 2 NOT NULL)",
+        "CREATE TABLE t (a BIGINT PRIMARY KEY, b VARCHAR DEFAULT 'x' || 'y', c INT)",
+        "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT DEFAULT LENGTH('a, b') * (2) CHECK (b > 0))",
+        "CREATE TABLE t (a BIGINT PRIMARY KEY, b BOOLEAN DEFAULT 1 IN (2))",
+    ],
+    "empty_bodies": [
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN ; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF new.k > 1 THEN END IF; SELECT 1; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF new.k > 1 THEN ELSE RAISE 'x'; END IF; END",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF new.k > 1 THEN RAISE 'x'; ELSE END IF; END",
+    ],
 }
 
 

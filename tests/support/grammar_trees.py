@@ -306,7 +306,7 @@ class Trees:
             operation = self.pick(["UNION", "INTERSECT", "EXCEPT"])
             return ast.SetOperation(operation, self.chance(0.5), self.body(depth - 1), self.body(depth - 1))
         if kind == 1:
-            return ast.Values(self.some(lambda: ast.ValuesRow(self.exprs(0)), most=2))
+            return ast.Values(self.some(lambda: ast.ValuesRow(self.some(self.given, 0, most=3)), most=2))
         if kind == 2:
             inner = self.query(depth - 1)
             return inner if inner != ast.Query(inner.body) else inner.body
@@ -373,12 +373,15 @@ class Trees:
         if kind == 1:
             return ast.PrimaryKey(self.names(1))
         if kind == 2:
-            return ast.Check(self.expr(1))
+            return self.check(1)
         if kind == 3:
             return ast.ColumnDef(self.name(), self.maybe(self.type), self.expr(1))
-        checks = self.some(self.expr, 1, least=0, most=2)
+        checks = self.some(self.check, 1, least=0, most=2)
         default = self.maybe(self.expr, 1)
         return ast.ColumnDef(self.name(), self.type(), None, self.chance(), self.chance(), default, checks)
+
+    def check(self, depth: int) -> Any:
+        return ast.Check(self.expr(depth), self.maybe(self.name))
 
     def options(self) -> tuple[Any, ...]:
         return self.some(self.option, least=0, most=3)
@@ -416,7 +419,10 @@ class Trees:
         return ast.OnConflict(self.names(), assignments, self.maybe(self.expr, 1) if assignments else None)
 
     def assignment(self, depth: int) -> Any:
-        return ast.Assignment(self.name(), self.expr(depth))
+        return ast.Assignment(self.name(), self.given(depth))
+
+    def given(self, depth: int) -> Any:
+        return ast.DefaultValue() if self.chance(0.1) else self.expr(depth)
 
     def create_trigger(self, depth: int) -> Any:
         row, when = self.maybe(self.name), self.maybe(self.expr, 2)

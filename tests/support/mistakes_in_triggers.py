@@ -274,4 +274,46 @@ OF_TRIGGERS = {
     "  ON CONFLICT (k) DO UPDATE SET d = '2024-13-01';",
     "initial_row_that_fails_a_check": "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT CHECK (100 / n > 1));\n"
     "INSERT INTO a VALUES (1, 2), (2, 0);",
+    "mistake_beside_changes_that_are_read": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET m = 1 WHERE card = item;\n"
+    "SELECT * FROM account_changes;",
+    "trigger_over": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT item, ROW_NUMBER() OVER (ORDER BY ts) AS n;",
+    "trigger_derived_table": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid SELECT q.n FROM (SELECT LENGTH(new.item) AS n) AS q;",
+    "initial_rows_by_conflict": ACCOUNT
+    + "INSERT INTO account VALUES ('a', 1), ('b', 2) ON CONFLICT DO NOTHING;\nSELECT * FROM account;",
+    "initial_rows_of_a_query": ACCOUNT + "INSERT INTO account SELECT 'a', 1;\nSELECT * FROM account;",
+    "trigger_fills_by_rows_of_an_array": ACCOUNT + "CREATE STREAM o (k VARCHAR, n BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o\n"
+    "  SELECT card, n FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = u.k;",
+    "trigger_aggregates_several_keys": ACCOUNT + "CREATE STREAM o (n BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid SELECT SUM(n) AS n FROM account WHERE card IN (new.item, 'x');\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid INSERT INTO o SELECT MAX(n) FROM account WHERE card = item OR card = 'x';",
+    "trigger_aggregates_elements": ACCOUNT + "CREATE STREAM o (k VARCHAR);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid SELECT (SELECT MAX(q.w) FROM UNNEST(SPLIT(item, ' ')) AS q(w)) AS w;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid SELECT COUNT(*) AS n FROM UNNEST(SPLIT(item, ' ')) AS q(w) WHERE w > 'b';\n"
+    "CREATE TRIGGER v AFTER INSERT ON bid SELECT COUNT(*) AS n FROM UNNEST(SPLIT(item, ' ')) AS q;\n"
+    "CREATE TRIGGER w AFTER INSERT ON bid SELECT q.w FROM UNNEST(SPLIT(item, ' ')) AS q(w);",
+    "trigger_default_that_is_none": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT NOT NULL);\n"
+    "CREATE STREAM o (k BIGINT, n BIGINT NOT NULL);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET n = DEFAULT WHERE k = auction;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid INSERT INTO a VALUES (auction, DEFAULT) ON CONFLICT DO NOTHING;\n"
+    "CREATE TRIGGER v AFTER INSERT ON bid INSERT INTO o VALUES (auction, DEFAULT);",
+    "default_of_no_table": "SELECT * FROM (VALUES (1, DEFAULT)) AS t(a, b);",
+    "trigger_raises_as_sqlite": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid SELECT RAISE(ABORT, 'no price') WHERE new.price IS NULL;",
+    "trigger_with": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  WITH q AS (SELECT n FROM account WHERE card = item) SELECT new.ts, n FROM q;",
+    "trigger_limit": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT n FROM account WHERE card = item LIMIT 1;",
+    "trigger_outputs_of_two_widths": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "  SELECT new.item; SELECT new.item, new.price; END;",
+    "trigger_stars_of_one_name": BID + "CREATE TABLE a (auction BIGINT PRIMARY KEY, n BIGINT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid SELECT new.*, a.* FROM a WHERE a.auction = new.auction;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid SELECT new.item, n AS item FROM a WHERE a.auction = new.auction;",
+    "trigger_star_without_columns": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid SELECT a.* EXCLUDE (m) FROM account AS a WHERE card = item;\n"
+    "CREATE TRIGGER u AFTER INSERT ON bid SELECT * EXCLUDE (card, n) FROM account WHERE card = item;\n"
+    "CREATE TRIGGER v AFTER INSERT ON bid SELECT * REPLACE (1 AS n) FROM account WHERE card = item;",
+    "look_up_as_of_an_expression": ACCOUNT
+    + "SELECT bid.ts, n FROM bid JOIN account FOR SYSTEM_TIME AS OF bid.ts + INTERVAL '1' SECOND ON card = bid.item;",
 }

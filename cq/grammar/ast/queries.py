@@ -74,6 +74,11 @@ class NullLiteral(Node):
 
 
 @node
+class DefaultValue(Node):
+    """DEFAULT as a whole value in VALUES or SET: what the column has where an INSERT leaves it out."""
+
+
+@node
 class TypedLiteral(Node):
     """`DATE '2024-01-31'` and its like; the text between the quotes is not yet read."""
 
@@ -322,7 +327,7 @@ Literals: TypeAlias = (
 )
 Expr: TypeAlias = (
     Literals | Parameter | ColumnRef | Unary | Binary | Not | Logical | IsTest | Between | InList | InQuery | Like
-    | Exists | ScalarQuery | Cast | AtTimeZone | Case | Extract | Call | Subscript
+    | Exists | ScalarQuery | Cast | AtTimeZone | Case | Extract | Call | Subscript | DefaultValue
 )  # fmt: skip
 
 # -------------------------------------------------------------------------------------------------------- windows

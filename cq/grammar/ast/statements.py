@@ -32,7 +32,7 @@ class ColumnDef(Node):
     not_null: bool = False
     primary_key: bool = False
     default: Expr | None = None
-    checks: tuple[Expr, ...] = ()
+    checks: tuple[Check, ...] = ()
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
@@ -55,9 +55,10 @@ class PrimaryKey(Node):
 
 @node
 class Check(Node):
-    """`CHECK (condition)` as an element of its own."""
+    """`[CONSTRAINT name] CHECK (condition)`, of a column or as an element of its own."""
 
     condition: Expr
+    name: str | None = None
 
 
 TableElement: TypeAlias = ColumnDef | Watermark | PrimaryKey | Check

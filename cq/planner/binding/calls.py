@@ -299,7 +299,7 @@ class SelectCalls:
                 node.span,
                 help=(
                     *(["write the condition in QUALIFY"] if binder.clause.name in {"WHERE", "HAVING"} else []),
-                    "compute it in a derived table, and use its column outside",
+                    binder.clause.over,
                 ),
             )
         spec = self.spec(over, node)

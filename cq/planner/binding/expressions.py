@@ -58,11 +58,12 @@ TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # w
 @dataclass(frozen=True, slots=True)
 class Clause:
     """Where an expression stands, and what may stand there. advice, instead: ways out where an aggregate, and where a
-    sub-query, may not."""
+    sub-query, may not.  over: one where a call with OVER may not."""
 
     name: str
     aggregates: bool = False
     windows: bool = False
+    over: str = "compute it in a derived table, and use its column outside"
     advice: str = ""
     queries: bool = False
     instead: str = "make it a column of a derived table: FROM (SELECT …, (SELECT …) AS m FROM s)"
@@ -560,6 +561,9 @@ def bind_constant(node: ast.Expr) -> Literal:
             return bind_typed(node)
         case ast.IntervalLiteral():
             return bind_interval(node)
+        case ast.DefaultValue():
+            cause = "DEFAULT is only a value in VALUES and SET of a table"
+            raise compile_error("CQ0502", cause, node.span, help="write the value, or NULL")
         case _:
             raise refused(node)
 

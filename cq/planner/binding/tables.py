@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from cq.errors import NOWHERE, Span, amount, compile_error, did_you_mean, each
@@ -80,8 +81,7 @@ def bind_table(node: ast.CreateRelation, parameters: Parameters) -> DeclaredTabl
             )  # fmt: skip
     relation = table_relation(node.name, fields)
     binder = ExprBinder(relation, parameters, CHECK, SelectCalls({}))
-    checks = [c for e in node.elements for c in _checks(e)]
-    conditions = tuple(each(lambda c: Condition(folded(binder.condition(c, "a CHECK")), print_expr(c)), checks))
+    conditions = tuple(each(partial(_condition, binder), (c for e in node.elements for c in _checks(e))))
     table = KeyedTable(node.name, fields, key, conditions, span=node.name_span)
     return DeclaredTable(
         table, tuple(each(lambda pair: _default(*pair, parameters), zip(columns, fields, strict=True)))
@@ -116,9 +116,15 @@ def _key(node: ast.CreateRelation) -> tuple[int, ...]:
     return tuple(names.index(name) for name in key)
 
 
-def _checks(element: ast.TableElement) -> tuple[ast.Expr, ...]:
+def _condition(binder: ExprBinder, node: ast.Check) -> Condition:
+    """What a CHECK demands, called by its name, or without one by its condition."""
+    said = f"({print_expr(node.condition)})" if node.name is None else inline.name(node.name)
+    return Condition(folded(binder.condition(node.condition, "a CHECK")), said)
+
+
+def _checks(element: ast.TableElement) -> tuple[ast.Check, ...]:
     if isinstance(element, ast.Check):
-        return (element.condition,)
+        return (element,)
     return element.checks if isinstance(element, ast.ColumnDef) else ()
 
 
@@ -167,6 +173,23 @@ def stored(binder: ExprBinder, value: Expr, field: Field) -> Expr:
     )  # fmt: skip
 
 
+def default_of(declared: DeclaredTable, column: int, span: Span) -> Expr:
+    """DEFAULT as the value of a column. CQ0306 where that is NULL, but the column cannot be."""
+    value, field = declared.defaults[column], declared.table.fields[column]
+    if is_null(value) and not field.nullable:
+        what = f"{declared.table.name}.{field.name} has no DEFAULT, and cannot be NULL"
+        raise compile_error(
+            "CQ0306", f"this would reject every event that gets here: {what}", span, label="no default",
+            help=(f"write a {field.type}", f"or declare {inline.name(field.name)} {field.type} NOT NULL DEFAULT value"),
+        )  # fmt: skip
+    return replace(value, span=span)
+
+
+def or_null(node: ast.Expr) -> ast.Expr:
+    """The expression; NULL for DEFAULT, which binds only where its column is known."""
+    return ast.NullLiteral(span=node.span) if isinstance(node, ast.DefaultValue) else node
+
+
 def is_null(value: Expr) -> bool:
     """Whether it is NULL, whatever the row."""
     return isinstance(value, Literal) and value.value is None
@@ -182,7 +205,14 @@ def table_relation(name: str, fields: tuple[Field, ...]) -> Relation:
 def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) -> DeclaredTable:
     """The table with the rows of an INSERT of constants, which no event has caused."""
     table = declared.table
-    if node.conflict is not None or not isinstance(node.query.body, ast.Values):
+    if node.conflict is not None:
+        raise compile_error(
+            "CQ0501",
+            f'the initial rows of "{table.name}" cannot have ON CONFLICT',
+            node.conflict.span,
+            help="remove it, and write one row for each key",
+        )
+    if not isinstance(node.query.body, ast.Values):
         raise compile_error(
             "CQ0501",
             f'the initial rows of "{table.name}" must be VALUES',
@@ -200,7 +230,8 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
             )  # fmt: skip
         row: list[Any] = [d.value if isinstance(d, Literal) else None for d in declared.defaults]
         for column, value in zip(order, written.values, strict=True):
-            row[column] = constant_of(value, table.fields[column], parameters).value
+            if not isinstance(value, ast.DefaultValue):
+                row[column] = constant_of(value, table.fields[column], parameters).value
         reason = _refuses(table, row, taken)
         if reason:
             raise compile_error("CQ0306", f"the initial row is rejected: {reason}", written.span, help="change the row")

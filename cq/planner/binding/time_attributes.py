@@ -57,19 +57,25 @@ def time_attribute(node: ast.Node | None, relation: Relation, binder: ExprBinder
     return found
 
 
+def _shown(name: str) -> str:
+    return f'"{name}"' if name else "this expression"
+
+
 def no_event_time(relation: Relation, name: str, place: int | None, span: Span, what: str = "a window") -> CompileError:
     """Why a column is not the event time of its relation, and what to do.
 
-    place: where the relation's node has it; None for an expression, and where nothing is named.
+    name: empty for an expression.  place: where the relation's node has the column; None for an expression, and where
+    nothing is named.
     """
     times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]
     if times:
         return compile_error(
             "CQ0402",
-            f'"{name}" is not the event time of {relation.title}',
+            f"{_shown(name)} is not the event time of {relation.title}",
             span,
             help=f"its event time is {' or '.join(map(column_name, times))}",
         )
+    name = name or "ts"
     sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
     missing = next((s for s in sources if s.event_time is None), None)
     joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]

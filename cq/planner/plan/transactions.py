@@ -30,7 +30,10 @@ FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What holds for every row of a table unless it is NULL. expr: over the columns of the table."""
+    """What holds for every row of a table unless it is NULL. expr: over the columns of the table.
+
+    text: what reasons call it: the name of its constraint, or the condition in parentheses.
+    """
 
     expr: Expr
     text: str
@@ -67,7 +70,7 @@ class KeyedTable:
 
     def broken(self, condition: Condition) -> str:
         """The reason where a row would not meet a condition."""
-        return f"CHECK ({condition.text}) of {self.name}"
+        return f"CHECK {condition.text} of {self.name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Hole, Relation, Visible
 from cq.planner.binding.tables import DeclaredTable
-from cq.planner.binding.triggers.queries import ArraySource, given
+from cq.planner.binding.triggers.queries import BY_A_VIEW, ArraySource, given
 from cq.planner.binding.triggers.row_keys import Several, keyed, of_value
 from cq.planner.binding.triggers.several_keys import Among
 from cq.planner.plan.calls import AggregateCall
@@ -22,7 +22,7 @@ from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set,
 from cq.records import dataclass, replace
 
 ONE_ROW = "a SELECT over an array in a trigger gives one row: write SUM(x), COUNT(*), MIN(x) or MAX(x)"
-SEVERAL = Clause("a SELECT of a trigger", aggregates=True)
+SEVERAL = Clause("a SELECT of a trigger", aggregates=True, over=BY_A_VIEW)
 EXACT = decimal(30, 0)  # holds the sum of 2^31 BIGINTs
 
 
@@ -181,9 +181,18 @@ def compared(body: TriggerBody, among: Among, relation: Relation) -> tuple[Relat
 
 
 def gather(
-    body: TriggerBody, select: ast.Select, of: ArraySource, items: Sequence[ast.Expr], outer: Relation, span: Span
+    body: TriggerBody,
+    select: ast.Select,
+    of: ArraySource,
+    items: Sequence[ast.Expr],
+    outer: Relation,
+    span: Span,
+    instead: Sequence[str] = (),
 ) -> tuple[Expr, ...]:
-    """The values of a SELECT that aggregates the rows that elements name; the steps that gather them are pending."""
+    """The values of a SELECT that aggregates the rows that elements name; the steps that gather them are pending.
+
+    instead: ways out where it does not aggregate.
+    """
     found = elements(body, of.arrays, outer)
     table = body.table(of.table.name, of.table.name_span)
     resets: list[Step] = []
@@ -196,7 +205,7 @@ def gather(
         binder, aggregates = body.gathering(relation)
         bound = [settled(binder.bind(i)) for i in items]
         if not aggregates:
-            raise compile_error("CQ0502", "this SELECT returns a row for each element", span, help=ONE_ROW)
+            raise compile_error("CQ0502", "this SELECT returns a row for each element", span, help=(ONE_ROW, *instead))
         written = [w for w in (of.on, select.where) if w is not None]
         conditions = [body.binder(relation).condition(w, "the condition of WHERE") for w in written]
         met = conjunction(conditions) if conditions else None

@@ -28,7 +28,7 @@ from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import IN_A_TRIGGER, Relation, Visible, projection, visible_columns
-from cq.planner.binding.tables import DeclaredTable, is_null, places_of, stored
+from cq.planner.binding.tables import DeclaredTable, default_of, is_null, or_null, places_of, stored
 from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
 from cq.planner.binding.triggers.correlated import in_order
 from cq.planner.binding.triggers.inserts import insert
@@ -44,12 +44,17 @@ from cq.planner.binding.triggers.mistakes import (
 )
 from cq.planner.binding.triggers.outputs import Outputs, RowTarget
 from cq.planner.binding.triggers.queries import (
+    BY_A_VIEW,
     OF_A_VALUE,
     OF_ROWS,
+    ROW_BY_ROW,
+    SUM_OF_SEVERAL,
     ArraySource,
     given,
     no_members,
+    no_row,
     plain,
+    refuse_aggregates,
     source,
     there_of_array,
     written_out,
@@ -88,6 +93,7 @@ from cq.records import dataclass, field, replace
 
 BODY = Clause(
     "a trigger",
+    over=BY_A_VIEW,
     advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k; EXISTS (SELECT …) tests for a row",
 )
 
@@ -375,7 +381,7 @@ class BodyBinder:
         if len(ways) > 1:
             raise compile_error(
                 "CQ0502", "a scalar sub-query reads one row, but this one names several", node.span,
-                help="gather them: (SELECT SUM(x) FROM t, UNNEST(ARRAY[new.a, new.b]) AS u(k) WHERE t.key = u.k)",
+                help=f"gather them: ({SUM_OF_SEVERAL})",
             )  # fmt: skip
         row = self.row(table, alias, select.where, binder.relation, node.span, of_value, *items)
         (value,) = row.values
@@ -408,10 +414,7 @@ class BodyBinder:
         match select.relations:
             case (ast.TableRef(as_of=None, columns=()) as ref,):
                 return self.table(ref.name, ref.name_span), ref.alias
-        raise compile_error(
-            "CQ0502", "a query in a trigger reads one row of one table", span,
-            help="read another table in a sub-query of its own: (SELECT x FROM t WHERE t.key = …)",
-        )  # fmt: skip
+        raise no_row(select, span)
 
     # --------------------------------------------------------------------------------------------------- statements
 
@@ -503,7 +506,8 @@ class BodyBinder:
         return Delete(row.access, row.condition)
 
     def update_row(self, node: ast.Update, outer: Relation, table: str, where: ast.Expr | None) -> Step:
-        row = self.row(table, node.alias, where, outer, node.span, of_update, *(a.value for a in node.assignments))
+        written = (or_null(x.value) for x in node.assignments)
+        row = self.row(table, node.alias, where, outer, node.span, of_update, *written)
         columns, values = self.assigned(table, node.assignments, row.values)
         return Update(row.access, columns, values, row.condition)
 
@@ -511,7 +515,7 @@ class BodyBinder:
         self, table: str, assignments: Sequence[ast.Assignment], values: Sequence[Expr]
     ) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
         """The columns and their new values. CQ0502 for a column of the key."""
-        declared = self.declared[table].table
+        defaults, declared = self.declared[table], self.declared[table].table
         columns: list[int] = []
         binder = self.binder(self.event())
         made = []
@@ -526,6 +530,9 @@ class BodyBinder:
             if column in columns:
                 raise compile_error("CQ0202", f'"{a.column}" is set twice', span, help="leave one of them out")
             columns.append(column)
+            if isinstance(a.value, ast.DefaultValue):
+                made.append(default_of(defaults, column, a.value.span))
+                continue
             made.append(stored(binder, value, declared.fields[column]))
             if is_null(made[-1]) and not declared.fields[column].nullable:
                 raise always_null(table, declared.fields[column], a.value.span)
@@ -560,7 +567,7 @@ class BodyBinder:
         items = [i for i in select.items if isinstance(i, ast.SelectItem)]
         several = source(select)
         if several is not None:
-            values = gather(self, select, several, exprs, self.event(), node.span)
+            values = gather(self, select, several, exprs, self.event(), node.span, ROW_BY_ROW)
             return (Emit(self.outputs.row(self.node.name, values, items, node.span)),)
         if not select.relations:
             binder = self.binder(self.event())
@@ -568,8 +575,11 @@ class BodyBinder:
             condition = None if select.where is None else binder.condition(select.where, "the condition of WHERE")
             return (Emit(self.outputs.row(self.node.name, values, items, node.span), condition),)
         table, alias = self.read(select, node.span)
+        ways = self.ways(table, alias, select.where)
+        if len(ways) > 1:
+            refuse_aggregates(select)
         steps: list[Step] = []
-        for where in self.ways(table, alias, select.where):
+        for where in ways:
             row = self.row(table, alias, where, self.event(), node.span, of_select, *exprs)
             steps += [*self.taken(), Emit(self.outputs.row(self.node.name, row.values, items, node.span), row.there)]
         return tuple(steps)

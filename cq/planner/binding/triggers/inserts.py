@@ -12,11 +12,11 @@ from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, VARCHAR
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.scope import Relation, Visible, listing
-from cq.planner.binding.tables import is_null, places_of, stored
+from cq.planner.binding.tables import default_of, is_null, or_null, places_of, stored
 from cq.planner.binding.triggers.arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
 from cq.planner.binding.triggers.mistakes import always_null, left_out
 from cq.planner.binding.triggers.outputs import RowTarget
-from cq.planner.binding.triggers.queries import OF_ELEMENTS, given, source
+from cq.planner.binding.triggers.queries import OF_ELEMENTS, ROW_BY_ROW, given, refuse_aggregates, source
 from cq.planner.binding.triggers.row_keys import Several, of_select, of_value
 from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Set, Step, Update, every
 from cq.records import replace
@@ -131,6 +131,8 @@ def _rows_of_rows(body: Inserting, node: ast.Insert, table: str) -> tuple[Step, 
             "CQ0501", f'an INSERT of several rows of "{table}" cannot read them from the same table', node.query.span,
             help="write an INSERT for each row",
         )  # fmt: skip
+    if len(ways) > 1:
+        refuse_aggregates(select)
     steps: list[Step] = []
     for where in ways:
         row = body.row(other, alias, where, body.event(), node.query.span, of_select, *given(select))
@@ -165,8 +167,13 @@ def _values(
     body: Inserting, node: ast.Insert, table: str, written: Sequence[ast.Expr], outer: Relation
 ) -> Sequence[Expr]:
     """The values of all columns of a row: those that are written, and defaults."""
-    binder = body.binder(outer)
-    return _stored(body, node, table, [binder.bind(w) for w in written])
+    binder, declared = body.binder(outer), body.declared[table]
+    order = _order(node, declared.table.fields, f'table "{table}"', written)
+    given = [
+        default_of(declared, column, value.span) if isinstance(value, ast.DefaultValue) else binder.bind(value)
+        for column, value in zip(order, written, strict=True)
+    ]
+    return _stored(body, node, table, given)
 
 
 def _stored(body: Inserting, node: ast.Insert, table: str, given: Sequence[Expr]) -> Sequence[Expr]:
@@ -232,7 +239,7 @@ def _conflict(
     )  # fmt: skip
     before, body.pending = body.pending, []
     binder = body.binder(replace(row, columns=(*row.columns, *excluded)))
-    made = [settled(binder.bind(a.value)) for a in said.assignments]
+    made = [settled(binder.bind(or_null(a.value))) for a in said.assignments]
     columns, new = body.assigned(table, said.assignments, made)
     met = None if said.where is None else binder.condition(said.where, "the condition of WHERE")
     reads, body.pending = tuple(body.pending), before
@@ -257,7 +264,7 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
 
     def make(written: Sequence[ast.Expr], outer: Relation) -> tuple[Step, ...]:
         binder = body.binder(outer)
-        own = _row(body, node, target, [settled(binder.bind(w)) for w in written])
+        own = _row(body, node, target, [settled(binder.bind(or_null(w))) for w in written])
         return (*body.taken(), *own)
 
     way = f"remove it: group and order the rows where they are read, SELECT … FROM {inline.name(target.name)}"
@@ -267,12 +274,15 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
     select = body.selected(node.query, way)
     several = source(select)
     if several is not None:
-        values = gather(body, select, several, given(select), body.event(), node.query.span)
+        values = gather(body, select, several, given(select), body.event(), node.query.span, ROW_BY_ROW)
         own = _row(body, node, target, values)
         return (*body.taken(), *own)
     table, alias = body.read(select, node.query.span)
+    ways = body.ways(table, alias, select.where)
+    if len(ways) > 1:
+        refuse_aggregates(select)
     steps: list[Step] = []
-    for where in body.ways(table, alias, select.where):
+    for where in ways:
         row = body.row(table, alias, where, body.event(), node.query.span, of_select, *given(select))
         own = _row(body, node, target, row.values)
         steps += [*body.taken(), Choose(row.there, own)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.errors import Span, compile_error
-from cq.grammar import ast
+from cq.errors import Span, amount, compile_error
+from cq.grammar import ast, inline
 from cq.lang.expressions import Expr
 from cq.lang.schema import Field
 from cq.lang.types import INTEGER, NULL, common_type
@@ -37,16 +37,19 @@ class Outputs:
             self.fields = tuple(Field(n, unsettled(v), True) for n, v in zip(names, values, strict=True))
             twice = next((n for n in names if names.count(n) > 1), None)
             if twice is not None:
-                raise compile_error(
-                    "CQ0409", f'two columns of the trigger are named "{twice}"', span, help="give one of them an alias"
-                )
-        types = [common_type(f.type, unsettled(v)) for f, v in zip(self.fields, values, strict=False)]
-        if len(self.fields) != len(values) or None in types:
+                cause = f'two columns of the trigger are named "{twice}"'
+                raise compile_error("CQ0409", cause, span, help=_apart(twice, items, names))
+        if len(self.fields) != len(values):
+            cause = f"this SELECT gives {amount(len(values), 'column')}, but the first one of trigger {trigger} gives"
+            way = f"the first one gives {_listed(self.fields)}: give as many, NULL for one that is missing"
+            raise compile_error("CQ0307", f"{cause} {len(self.fields)}", span, help=way)
+        types = [common_type(f.type, unsettled(v)) for f, v in zip(self.fields, values, strict=True)]
+        if None in types:
             raise compile_error(
                 "CQ0307",
                 f"this SELECT gives other columns than the first one of trigger {trigger}",
                 span,
-                help=f"the first one gives {', '.join(str(f) for f in self.fields)}: CAST the values to these types",
+                help=f"the first one gives {_listed(self.fields)}: CAST the values to these types",
             )
         self.fields = tuple(replace(f, type=t) for f, t in zip(self.fields, types, strict=True) if t is not None)
         return tuple(values)
@@ -65,6 +68,19 @@ class Outputs:
             return step
 
         return rebuilt(steps, one)
+
+
+def _listed(fields: Sequence[Field]) -> str:
+    return ", ".join(map(str, fields))
+
+
+def _apart(name: str, items: Sequence[ast.SelectItem], names: Sequence[str]) -> str:
+    """How two columns of a name are told apart. Those of a star have its place."""
+    for item in (i for i, n in reversed([*zip(items, names, strict=True)]) if n == name):
+        if isinstance(item.expr, ast.ColumnRef) and sum(other.span == item.span for other in items) > 1:
+            star = "*" if item.expr.qualifier is None else f"{inline.name(item.expr.qualifier)}.*"
+            return f"leave one out: {star} EXCLUDE {inline.names([name])}"
+    return "give one of them an alias"
 
 
 def _name(item: ast.SelectItem, number: int) -> str:

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cq.errors import CompileError, Span, compile_error
+from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
+from cq.grammar.printer import print_expr
+from cq.lang.aggregates import lookup
+from cq.planner.binding.correlation import below
+from cq.planner.binding.scope import listing
 from cq.records import dataclass, replace
 
 OF_ROWS = "the rows of a trigger are a relation of its name: group and order them in a query of its own"
 OF_ELEMENTS = "remove it: each element inserts a row in its turn, with ON CONFLICT DO NOTHING the first of each key"
 OF_KEYS = "remove it: the row of each key that the query gives is deleted, in the order of the array"
 OF_A_VALUE = "remove it: the key in WHERE names one row; several are gathered, (SELECT SUM(x) FROM t, UNNEST …)"
+OF_WITH = "write a sub-query where its value is used: (SELECT x FROM t WHERE t.key = new.k)"
+OF_FIRST_ROWS = "remove it: the key in WHERE names one row, and IN (new.a, new.b) one for each value"
+SUM_OF_SEVERAL = "SELECT SUM(x) FROM t, UNNEST(ARRAY_DISTINCT(ARRAY[new.a, new.b])) AS u(k) WHERE t.key = u.k"
+BY_A_VIEW = "compute it in a view, whose rows fire the trigger: CREATE VIEW v AS SELECT … FROM s; AFTER INSERT ON v"
+ROW_BY_ROW = (
+    "or insert a row for each: INSERT INTO o SELECT u.k, (SELECT x FROM t WHERE key = u.k) FROM UNNEST(new.ks) AS u(k)",
+    "its x is NULL where t has no row; to insert none there, add WHERE EXISTS (SELECT 1 FROM t WHERE key = u.k)",
+)
+EACH_INTO_A_STREAM = "insert a row for each element into a stream: INSERT INTO o SELECT u.x FROM UNNEST(new.xs) AS u(x)"
+OF_ELEMENTS_OF_ARRAYS = {
+    "sum": "ARRAY_SUM",
+    "min": "ARRAY_MIN",
+    "max": "ARRAY_MAX",
+    "avg": "LIST_AVG",
+    "count": "LIST_COUNT",
+}
 
 
 def plain(query: ast.Query, way: str) -> ast.Select:
@@ -31,11 +51,17 @@ def plain(query: ast.Query, way: str) -> ast.Select:
         way = "write a SELECT for each, in a statement or sub-query of its own"
     for clause, node in more:
         if node is not None:
-            raise compile_error(
-                "CQ0502", "a query in a trigger can only have SELECT, FROM and WHERE", node.span, label=clause, help=way
-            )
+            cause = "a query in a trigger can only have SELECT, FROM and WHERE"
+            raise compile_error("CQ0502", cause, node.span, label=clause, help=_instead(clause, way))
     assert isinstance(select, ast.Select), "any other is refused"
     return select
+
+
+def _instead(clause: str, way: str) -> str:
+    """The way out of a clause. way: that of most clauses there."""
+    if clause == "WITH":
+        return OF_WITH
+    return OF_FIRST_ROWS if clause in {"LIMIT", "OFFSET"} and way == OF_ROWS else way
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +93,11 @@ def written_out(select: ast.Select, relations: Mapping[str, Sequence[str]]) -> a
 
     relations: the columns of each, by its name; those of a bare star by "", where there are any.
     """
-    return replace(select, items=tuple(own for item in select.items for own in _items(item, relations)))
+    items = tuple(own for item in select.items for own in _items(item, relations))
+    if not items:
+        cause = "EXCLUDE leaves no column of the star"
+        raise compile_error("CQ0203", cause, select.items[0].span, help="leave one column, or name the values you need")
+    return replace(select, items=items)
 
 
 def _items(item: ast.SelectItem | ast.Star, relations: Mapping[str, Sequence[str]]) -> Iterator[ast.SelectItem]:
@@ -75,11 +105,25 @@ def _items(item: ast.SelectItem | ast.Star, relations: Mapping[str, Sequence[str
         yield item
         return
     columns = relations.get(item.qualifier or "")
-    if columns is None or item.exclude or item.replace:
+    if columns is None or item.replace:
         raise _no_star(item)
+    without = {name for left_out in item.exclude for name in _left_out(left_out, columns)}
     for name in columns:
+        if name in without:
+            continue
         column = ast.ColumnRef(name, item.qualifier, span=item.span, name_span=item.span)
         yield ast.SelectItem(column, span=item.span)
+
+
+def _left_out(ref: ast.ColumnRef, columns: Sequence[str]) -> list[str]:
+    """The columns of a star that a name in its EXCLUDE means. CQ0203 where there are none."""
+    found = [c for c in columns if ref.name in ({c} if ref.quoted else {c, c.lower()})]
+    if not found:
+        raise compile_error(
+            "CQ0203", f'the star has no column "{ref.name}"', ref.span, label="no such column",
+            help=f"{did_you_mean(ref.name, columns)} columns: {listing(columns)}".strip(),
+        )  # fmt: skip
+    return found
 
 
 def given(select: ast.Select) -> tuple[ast.Expr, ...]:
@@ -95,6 +139,44 @@ def _no_star(item: ast.Star) -> CompileError:
         "CQ0502", "this * is not supported in a trigger", item.span,
         help=("name the columns: new.a, t.b", "new.* is supported, and so is t.* if t is the only table in FROM"),
     )  # fmt: skip
+
+
+def no_row(select: ast.Select, span: Span) -> CompileError:
+    """CQ0502 for a SELECT of a FROM that names no row of a table."""
+    ways = ["read another table in a sub-query of its own: (SELECT x FROM t WHERE t.key = …)"]
+    match select.relations:
+        case (ast.DerivedTable(),):
+            ways = [BY_A_VIEW, "or read a row of a table in a sub-query: (SELECT x FROM t WHERE t.key = …)"]
+        case (ast.Unnest() as arrays,):
+            ways = [_of_elements(select, arrays)]
+    return compile_error("CQ0502", "a query in a trigger reads one row of one table", span, help=ways)
+
+
+def _of_elements(select: ast.Select, arrays: ast.Unnest) -> str:
+    """How a SELECT over arrays alone is written in a trigger."""
+    calls = [n for item in select.items for n in below(item) if _is_aggregate(n)]
+    if not calls:
+        return EACH_INTO_A_STREAM
+    by_column = dict(zip(arrays.columns or (arrays.alias,), map(print_expr, arrays.arrays), strict=False))
+    match calls:
+        case [ast.Call("count", (), distinct=False, filter=None)] if select.where is None and len(arrays.arrays) == 1:
+            return f"write CARDINALITY({print_expr(arrays.arrays[0])})"
+        case [ast.Call(name, (ast.ColumnRef(column),), distinct=False, filter=None)] if select.where is None:
+            if name in OF_ELEMENTS_OF_ARRAYS and column in by_column:
+                return f"write {OF_ELEMENTS_OF_ARRAYS[name]}({by_column[column]})"
+    *functions, last = OF_ELEMENTS_OF_ARRAYS.values()
+    return f"aggregate whole arrays: {', '.join(functions)} or {last} of new.xs"
+
+
+def _is_aggregate(node: ast.Node) -> bool:
+    return isinstance(node, ast.Call) and node.over is None and lookup(node.name) is not None
+
+
+def refuse_aggregates(select: ast.Select) -> None:
+    """CQ0405 for an aggregate of the rows that several keys name."""
+    for call in (n for item in select.items for n in below(item) if _is_aggregate(n)):
+        cause = "a trigger aggregates rows that an array names"
+        raise compile_error("CQ0405", cause, call.span, label="an aggregate", help=f"write {SUM_OF_SEVERAL}")
 
 
 def there_of_array(span: Span) -> CompileError:

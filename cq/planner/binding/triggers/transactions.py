@@ -6,7 +6,7 @@ of arrival. No trigger may follow when a query has read one of its triggers or t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from cq.errors import CompileError, Diagnostic, Span, compile_error
@@ -187,12 +187,20 @@ class Transactions:
             if read:
                 raise self.stands_too_low(node, trigger, stream.title, read)
         except CompileError:
-            inserts = (n.target for n in ast.walk(node) if isinstance(n, ast.Insert))
-            self.catalog.broken.update((node.name, rejected, *(n for n in inserts if n in self.streams)))
+            self.catalog.broken.update((node.name, rejected, *self.written_by(node)))
             raise
         self.triggers.append(trigger)
         self.catalog.made[node.name] = lambda _: self._emitted(trigger)
         self.catalog.made[rejected] = lambda span: self._rejected(trigger, rejected, span)
+
+    def written_by(self, node: ast.CreateTrigger) -> Iterator[str]:
+        """The streams that a trigger fills, and those of the changes that it makes in tables."""
+        for inside in ast.walk(node):
+            match inside:
+                case ast.Insert(target=name) if name in self.streams:
+                    yield name
+                case ast.Insert(target=name) | ast.Update(table=name) | ast.Delete(table=name) if name in self.tables:
+                    yield f"{name}_changes"
 
     def stands_too_low(
         self, node: ast.CreateTrigger, trigger: BoundTrigger, title: str, read: Sequence[str]
