@@ -189,7 +189,7 @@ def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
         ("DELETE FROM t WHERE k > new.a;", "CQ0411"),
         ("DELETE FROM t;", "CQ0411"),
         ("DELETE FROM t USING UNNEST(new.d) AS u(k) WHERE t.n = u.k;", "CQ0411"),
-        ("INSERT INTO t SELECT k + 100, n FROM t;", "CQ0502"),
+        ("INSERT INTO t SELECT k + 100, n FROM t;", "CQ0411"),
         ("DELETE FROM t WHERE k IN (SELECT o.k FROM t AS o);", "CQ0501"),
         ("WHILE new.x > 0 DO UPDATE t SET n = 1 WHERE k = 1; END WHILE;", "CQ0501"),
     ],

@@ -106,13 +106,13 @@ class _Drawn:
             case "insert":
                 columns = "(k, l, n, m)" if self.two_keys[table] else "(k, n, m)"
                 keys = self.key_columns(table)
-                added = f"UPDATE SET n = {table}.n + excluded.n, y = TRUE"
-                on = self.r.choice(("", " DO NOTHING", f" DO {added}", f" DO UPDATE SET m = {table}.n / excluded.m"))
+                added = f" DO UPDATE SET n = {table}.n + excluded.n, y = TRUE"
+                fails = f" DO UPDATE SET m = {table}.n / excluded.m"  # where that is 0
+                on = self.r.choice(("", " DO NOTHING", added, fails if self.r.random() < 0.2 else added))
                 key = "k, l" if self.two_keys[table] else "k"
                 said = f"INSERT INTO {table} {columns} VALUES ({keys}, {self.value()}, {self.value()})"
-                if self.r.random() < 0.3:  # its values are those before the first row
-                    another = self.key_columns(table)
-                    said += f", ({another}, {self.value()}, {self.value()})"
+                if on and self.r.random() < 0.3:  # its values are those before the first row
+                    said += f", ({self.key_columns(table)}, {self.value()}, {self.value()})"
                 return said + (f" ON CONFLICT ({key}){on}" if on else "") + ";"
             case "show":
                 return (
