@@ -95,6 +95,7 @@ class Relation:
     span: Span = field(default=NOWHERE, compare=False)
     by_triggers: bool = False  # it is a stream that triggers fill
     within: str = "this FROM"  # what names its columns, for people
+    absent: tuple[tuple[str, str], ...] = ()  # relations that cannot be named there, and why, for people
 
     @property
     def qualifiers(self) -> set[str]:
@@ -108,7 +109,6 @@ class Relation:
         return self.node.schema.type_of(self.window.window.time)
 
 
-IN_A_TRIGGER = "this trigger"
 NO_COLUMNS = "there are no columns here: read them FROM a stream"
 NOTHING = Relation(Scan(SourceDef("nothing", ())), (), "a constant expression")
 """What constants are bound over: no columns."""
@@ -235,11 +235,12 @@ def one_named(columns: Iterable[Visible], name: str, span: Span) -> Visible | No
 
 
 def _unknown_qualifier(relation: Relation, ref: ast.ColumnRef, name: str) -> CompileError:
-    cause = f'there is no relation "{name}" in {relation.within}'
     known = f"relations: {listing(sorted(relation.qualifiers))}"
-    ways = (did_you_mean(name, relation.qualifiers), known)
-    if name == "old" and relation.within == IN_A_TRIGGER:
-        cause = 'AFTER INSERT has no row "old": only "new", the row of the event'
+    cause = dict(relation.absent).get(name)
+    if cause is None:
+        cause = f'there is no relation "{name}" in {relation.within}'
+        ways = (did_you_mean(name, relation.qualifiers), known)
+    else:
         meant = next((c.qualifier for c in relation.columns if c.name == ref.name and c.qualifier is not None), None)
         ways = ("", known if meant is None else f"write {inline.name(meant)}.{inline.name(ref.name)}")
     return compile_error("CQ0203", cause, ref.span, label="unknown qualifier", help=ways)

@@ -27,7 +27,7 @@ from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.scope import IN_A_TRIGGER, Relation, Visible, projection, visible_columns
+from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
 from cq.planner.binding.tables import DeclaredTable, default_of, is_null, or_null, places_of, stored
 from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
 from cq.planner.binding.triggers.correlated import in_order
@@ -91,6 +91,7 @@ from cq.planner.plan.transactions import (
 )
 from cq.records import dataclass, field, replace
 
+NO_OLD = ("old", 'AFTER INSERT has no row "old": only "new", the row of the event')
 BODY = Clause(
     "a trigger",
     over=BY_A_VIEW,
@@ -201,7 +202,7 @@ class BodyBinder:
             expr = replace(v.expr, nullable=True)
             columns += [replace(v, expr=expr, qualifier=n) for n in dict.fromkeys(names)]
         title = f'the event of "{self.node.relation}"'
-        return Relation(self.stream, tuple(columns), title, within=IN_A_TRIGGER)
+        return Relation(self.stream, tuple(columns), title, within="this trigger", absent=(NO_OLD,))
 
     def binder(self, relation: Relation) -> ExprBinder:
         return ExprBinder(relation, self.names.parameters, BODY, TriggerCalls({}, body=self))

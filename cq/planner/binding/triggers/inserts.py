@@ -97,6 +97,32 @@ def _where(body: Inserting, select: ast.Select, outer: Relation, make: MakeRow) 
     return (*before, *steps) if met is None else (*before, Choose(met, steps))
 
 
+def _row_by_row(
+    body: Inserting,
+    node: ast.Insert,
+    select: ast.Select,
+    make: Callable[[Sequence[Expr]], tuple[Step, ...]],
+    target: str | None = None,
+) -> tuple[Step, ...]:
+    """What is made of the values beside each row of a table that a SELECT names, where that is there.
+
+    CQ0501 for several rows of the target: the first one inserted could be the next one read.
+    """
+    table, alias = body.read(select, node.query.span)
+    ways = body.ways(table, alias, select.where)
+    if len(ways) > 1:
+        refuse_aggregates(select)
+        if table == target:
+            cause = f'an INSERT of several rows of "{table}" cannot read them from the same table'
+            raise compile_error("CQ0501", cause, node.query.span, help="write an INSERT for each row")
+    steps: list[Step] = []
+    for where in ways:
+        row = body.row(table, alias, where, body.event(), node.query.span, of_select, *given(select))
+        steps += body.taken()
+        steps.append(Choose(row.there, make(row.values)))
+    return tuple(steps)
+
+
 # ------------------------------------------------------------------------------------------------------------- tables
 
 
@@ -124,23 +150,13 @@ def _rows_of_rows(body: Inserting, node: ast.Insert, table: str) -> tuple[Step, 
             "CQ0502", "INSERT INTO a table cannot join rows of a table with arrays", node.query.span,
             help="read the rows in sub-queries: SELECT u.k, (SELECT x FROM t WHERE t.key = u.k) FROM UNNEST(…) AS u(k)",
         )  # fmt: skip
-    other, alias = body.read(select, node.query.span)
-    ways = body.ways(other, alias, select.where)
-    if other == table and len(ways) > 1:
-        raise compile_error(
-            "CQ0501", f'an INSERT of several rows of "{table}" cannot read them from the same table', node.query.span,
-            help="write an INSERT for each row",
-        )  # fmt: skip
-    if len(ways) > 1:
-        refuse_aggregates(select)
-    steps: list[Step] = []
-    for where in ways:
-        row = body.row(other, alias, where, body.event(), node.query.span, of_select, *given(select))
-        before = body.taken()
-        values = _stored(body, node, table, row.values)
-        own = _table_row(body, node, table, values)
-        steps += [*before, Choose(row.there, (*body.taken(), own))]
-    return tuple(steps)
+
+    def make(values: Sequence[Expr]) -> tuple[Step, ...]:
+        order = _order(node, body.declared[table].table.fields, f'table "{table}"', values)
+        own = _table_row(body, node, table, _stored(body, node, table, order, values))
+        return (*body.taken(), own)
+
+    return _row_by_row(body, node, select, make, table)
 
 
 def _reads(body: Inserting, table: str, steps: Sequence[Step]) -> bool:
@@ -173,15 +189,15 @@ def _values(
         default_of(declared, column, value.span) if isinstance(value, ast.DefaultValue) else binder.bind(value)
         for column, value in zip(order, written, strict=True)
     ]
-    return _stored(body, node, table, given)
+    return _stored(body, node, table, order, given)
 
 
-def _stored(body: Inserting, node: ast.Insert, table: str, given: Sequence[Expr]) -> Sequence[Expr]:
-    """The same of values that are bound."""
-    declared = body.declared[table]
+def _stored(
+    body: Inserting, node: ast.Insert, table: str, order: Sequence[int], given: Sequence[Expr]
+) -> Sequence[Expr]:
+    """The same of values that are bound. order: their columns."""
+    declared, binder = body.declared[table], body.binder(body.event())
     fields = declared.table.fields
-    order = _order(node, fields, f'table "{table}"', given)
-    binder = body.binder(body.event())
     values: list[Expr] = list(declared.defaults)
     for column, value in zip(order, given, strict=True):
         values[column] = stored(binder, value, fields[column])
@@ -277,16 +293,7 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
         values = gather(body, select, several, given(select), body.event(), node.query.span, ROW_BY_ROW)
         own = _row(body, node, target, values)
         return (*body.taken(), *own)
-    table, alias = body.read(select, node.query.span)
-    ways = body.ways(table, alias, select.where)
-    if len(ways) > 1:
-        refuse_aggregates(select)
-    steps: list[Step] = []
-    for where in ways:
-        row = body.row(table, alias, where, body.event(), node.query.span, of_select, *given(select))
-        own = _row(body, node, target, row.values)
-        steps += [*body.taken(), Choose(row.there, own)]
-    return tuple(steps)
+    return _row_by_row(body, node, select, lambda values: _row(body, node, target, values))
 
 
 def _row(body: Inserting, node: ast.Insert, target: RowTarget, given: Sequence[Expr]) -> tuple[Step, ...]:
