@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,20 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write golden files anew instead of comparing with them")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of one case of tests/slt follow each other, so that its query is bound once."""
+    places = [n for n, item in enumerate(items) if _case_of(item) is not None]
+    by_case = sorted((items[n] for n in places), key=_case_of)
+    for n, item in zip(places, by_case, strict=True):
+        items[n] = item
+
+
+def _case_of(item: pytest.Item) -> Any:
+    """Which case of tests/slt a test is of; None of most."""
+    called = getattr(item, "callspec", None)
+    return called.params.get("case_id") if called else None
 
 
 def pytest_collection_finish() -> None:

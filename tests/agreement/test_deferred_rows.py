@@ -15,7 +15,7 @@ from cases import WAYS, Prepared, Way, watched
 from test_shared_joins import CASES, STREAMS, given
 from test_shared_joins import test_shared_probes_that_are_paused_go_on as go_on_when_paused
 from test_slt import CASES as SLT
-from test_slt import CUTS, RUNNING, give, prepared
+from test_slt import CUTS, RUNNING, give, on_the_reference, prepared
 
 from cq.planner.operators import Join, SemiJoin
 from cq.runtime.containers import multimap_saving
@@ -56,8 +56,7 @@ def joins(case_id: int) -> bool:
 
 
 def means_the_same(case_id: int, ways: Iterable[Way]) -> None:
-    made = prepared(case_id)
-    wanted = made.reference()
+    made, wanted = prepared(case_id), on_the_reference(case_id)
     for number, way in enumerate(ways, case_id):
         give(made, SLT[case_id], CUTS[way.batch_rows])
         with watched(f"{SLT[case_id].name}, {way}"), from_rows(FROM[number % 2]):

@@ -14,9 +14,9 @@ def test_a_condition_parts_the_rows_of_a_view(first: int) -> None:
 
 
 def test_the_first_rows_give_the_first_results() -> None:
-    found = [prefixed(seed) for seed in range(150)]
+    found = [prefixed(seed) for seed in range(100)]
     assert not [said for said in found if said]
-    assert sum(said is not None for said in found) > 30
+    assert sum(said is not None for said in found) > 20
 
 
 def test_rows_in_another_order_within_the_delay_give_the_same_by_time() -> None:
@@ -24,6 +24,6 @@ def test_rows_in_another_order_within_the_delay_give_the_same_by_time() -> None:
 
 
 def test_rows_that_are_moved_or_come_as_two_streams_give_the_same() -> None:
-    found = [in_other_ways(seed) for seed in range(60)]
+    found = [in_other_ways(seed) for seed in range(40)]
     assert not [said for said in found if said]
-    assert sum(said is not None for said in found) > 50
+    assert sum(said is not None for said in found) > 33

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(3_600)  # a chunk takes a minute, and longer th
 
 COMPILED = [Chunk("compiled", 1_000_000 + 20 * n, 10, 14) for n in range(3)]  # 30 plans, 420 cases
 INTERPRETED = [Chunk("interpreted", 130 * n, 55, 1) for n in range(3)]  # 165 plans
-SPARK_PLANS = 30
+SPARK_PLANS = 20
 
 
 def counts_of(chunk: Chunk) -> dict[str, Any]:

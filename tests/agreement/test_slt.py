@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
+from typing import Any
 
 import pytest
 from cases import WAYS, Outcome, Prepared, Way, watched
@@ -33,22 +34,34 @@ def in_turn(cases: Iterable[int], most: int) -> set[int]:
     return {n for i, here in enumerate(by_file.values()) for n in here[i % min(most, len(here)) :: most]}
 
 
-# What the gate compiles and gives to Spark: one of 16 corners, and every other case of the other files.
-GATE = in_turn((n for n in RUNNING if n in CORNERS), 16) | in_turn((n for n in RUNNING if n not in CORNERS), 2)
-LONG = {*RUNNING} - GATE
-OPTIMISED = in_turn(GATE, 4)
-MARKS = {n: [pytest.mark.long] * (n in LONG) + [pytest.mark.optimised] * (n in OPTIMISED) for n in RUNNING}
-COMPILED = [pytest.param(n, marks=MARKS[n]) for n in RUNNING if CASES[n].file not in FORMS]
+def in_the_gate(most: int) -> set[int]:
+    """One of 16 corners, and one in `most` of the cases of the other files."""
+    return in_turn((n for n in RUNNING if n in CORNERS), 16) | in_turn((n for n in RUNNING if n not in CORNERS), most)
+
+
+def long_unless(gate: set[int], optimised: Iterable[int] = ()) -> list[Any]:
+    marks = {n: [pytest.mark.long] * (n not in gate) + [pytest.mark.optimised] * (n in optimised) for n in RUNNING}
+    return [pytest.param(n, marks=marks[n]) for n in RUNNING if CASES[n].file not in FORMS]
+
+
+TO_COMPILE = in_the_gate(3)
+COMPILED = long_unless(TO_COMPILE, in_turn(TO_COMPILE, 4))
+ON_SPARK = long_unless(in_the_gate(4))
 
 CUTS = {1: (1,), 3: (2, 1), 4096: ()}  # batch rows -> sizes of the record batches that are handed in
 
 
-@cache
+@lru_cache(maxsize=4)  # the tests of one case follow each other (conftest.py)
 def prepared(case_id: int) -> Prepared:
-    case = CASES[case_id]
-    made = Prepared(case.text)
-    give(made, case)
-    return made
+    return Prepared(CASES[case_id].text)
+
+
+@lru_cache(maxsize=4)
+def on_the_reference(case_id: int) -> Outcome:
+    made = prepared(case_id)
+    give(made, CASES[case_id])
+    with held_to_their_word():
+        return made.reference()
 
 
 def give(made: Prepared, case: SltCase, cuts: tuple[int, ...] = ()) -> None:
@@ -80,9 +93,7 @@ def test_the_reference_gives_the_expected_rows(case_id: int) -> None:
             Prepared(case.text)
         assert case.error in {d.code for d in caught.value.diagnostics}
         return
-    made = prepared(case_id)
-    with held_to_their_word():
-        outcome = made.reference()
+    made, outcome = prepared(case_id), on_the_reference(case_id)
     assert shown(outcome, made) == expected(case, made), outcome.message
     assert outcome.error.startswith(case.error) if case.error else not outcome.error, outcome.message
     assert case.error or outcome.late in {None, case.late}
@@ -107,8 +118,7 @@ def ways(case_id: int, interpreted: bool) -> list[Way]:
 
 
 def agree(case_id: int, ways: list[Way]) -> None:
-    made = prepared(case_id)
-    wanted = made.reference()
+    made, wanted = prepared(case_id), on_the_reference(case_id)
     for way in ways:
         give(made, CASES[case_id], CUTS[way.batch_rows])
         with watched(f"{IDS[case_id]}, {way}"):
@@ -118,7 +128,7 @@ def agree(case_id: int, ways: list[Way]) -> None:
 
 def test_there_are_cases_enough_and_sixty_of_every_operator() -> None:
     assert len(CASES) >= 1500
-    plans = [prepared(n).compiled.plan for n in RUNNING]
+    plans = [Prepared(CASES[n].text).compiled.plan for n in RUNNING]
     assert not {name: count for name, count in cases_of_operators(plans).items() if count < 60}
 
 
@@ -136,7 +146,7 @@ def test_of_failing_runs_only_what_the_failing_event_leaves_may_differ() -> None
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("case_id", COMPILED, ids=lambda n: IDS[n])
+@pytest.mark.parametrize("case_id", ON_SPARK, ids=lambda n: IDS[n])
 def test_spark_gives_the_same_rows(case_id: int) -> None:
     """As a multiset, DOUBLE within 1e-9; of a run that fails the code."""
     if CASES[case_id].no_spark:
