@@ -169,6 +169,20 @@ OF_TRIGGERS = {
     "trigger_of_many_rows_at_once": BID + "CREATE TABLE a (x BIGINT, y BIGINT, PRIMARY KEY (x, y));\n"
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a\n"
     "WHERE x IN (auction, 1, 2, 3, 4, 5) AND y IN (auction, 1, 2, 3, 4, 5);",
+    "trigger_with_many_more_rows": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
+    + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(36))
+    + "END;",
+    "trigger_with_a_mistake_in_each_statement": ACCOUNT + "CREATE TABLE wrong (k VARCHAR PRIMARY KEY, n BIGNT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid WHEN (new.prise > 1) BEGIN\n"
+    "  SELECT new.prize, auction;\n"
+    "  UPDATE account SET m = 1 WHERE card = item;\n"
+    "  INSERT INTO wrong VALUES (item, 1);\n"
+    "  DELETE FROM account WHERE card = (SELECT k FROM wrong WHERE k = item);\n"
+    "  IF new.prce > 1 THEN DELETE FROM acount WHERE card = item;\n"
+    "  ELSEIF auction > 2 THEN RAISE new.itm;\n"
+    "  ELSE RAISE new.iten; END IF;\n"
+    "  SELECT auction; SELECT new.item, 'x', 1; END;\nSELECT * FROM t;",
     "trigger_writes_a_view": ACCOUNT
     + PER_MIN
     + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO per_min VALUES (new.ts, new.ts, 1, 2);",

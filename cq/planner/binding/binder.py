@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from cq.connectors.registry import BY_NAME
-from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
+from cq.errors import NOWHERE, TOLD, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast, inline
 from cq.lang.casts import castable
 from cq.lang.schema import Unheld
@@ -19,7 +19,7 @@ from cq.lang.types import NULL, DataType, common_type
 from cq.lang.zones import NO_ZONE, session_zone
 from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.arrival import in_order_of_arrival
-from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
+from cq.planner.binding.catalog import Catalog, Environment, SinkDecl, broken
 from cq.planner.binding.conversion import unsettled
 from cq.planner.binding.file_names import names_file, stream_name
 from cq.planner.binding.foreign_sources import as_sink
@@ -100,13 +100,13 @@ def _bound(script: ast.Script, binding: Binding) -> BoundScript:
     for take in (*takes, binding.fill_sinks):
         try:
             take()
-        except Silent:
-            binding.failed = True
         except CompileError as error:
             findings.add(error)
+    failed = bool(findings.diagnostics)
+    findings.diagnostics = [d for d in findings.diagnostics if d.severity != TOLD]
     findings.raise_if_any()
     binding.catalog.check_given()
-    assert not binding.failed, "a statement failed without a report"
+    assert not failed, "a statement failed without a report"
     plan = binding.settled(LogicalPlan(tuple(binding.outputs)))
     demand_plain_keys(plan)
     return BoundScript(
@@ -128,7 +128,6 @@ class Binding:
     settings: dict[str, Setting] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
     views: dict[str, tuple[LogicalNode, Span]] = field(default_factory=dict)
-    failed: bool = False
     renames: list[Diagnostic] = field(default_factory=list)
     transactions: Transactions = field(init=False)
 
@@ -236,7 +235,7 @@ class Binding:
 
     def no_sink(self, name: str, place: Span) -> CompileError:
         if name in self.catalog.broken:
-            return Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', place))
+            return broken(name, place)
         if name in self.catalog.relations:
             return compile_error(
                 "CQ0501",
