@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from cq.errors import NOWHERE, CompileError, Span, both, compile_error
+from cq.errors import NOWHERE, CompileError, Diagnostic, Span, both, compile_error
 from cq.errors import each as each_of
 from cq.grammar import ast
 from cq.lang.expressions import Case, Coalesce, Column, Expr, Literal, Or, columns_of
@@ -96,7 +96,7 @@ class BoundTrigger:
     """A trigger over a frame of its own. tables: by name, those it uses; accesses count them.
 
     outputs of the program: none where the body selects nothing; then the events it accepts are its rows.
-    targets: the streams and sinks that it inserts rows into.
+    targets: the streams and sinks that it inserts rows into.  warnings: of its statements.
     """
 
     program: Program
@@ -106,6 +106,7 @@ class BoundTrigger:
     relation: str
     span: Span
     targets: tuple[RowTarget, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: TriggerNames) -> BoundTrigger:
@@ -115,7 +116,8 @@ def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: TriggerNames)
     body = BodyBinder(node, rows, names)
     program = body.program()
     used, targets = tuple(body.used), tuple(body.targets.values())
-    return BoundTrigger(program, tuple(body.accesses), used, rows, node.relation, node.name_span, targets)
+    warnings = tuple(dict.fromkeys(body.warnings))  # a statement that names several rows is bound for each
+    return BoundTrigger(program, tuple(body.accesses), used, rows, node.relation, node.name_span, targets, warnings)
 
 
 @dataclass(slots=True)
@@ -142,6 +144,7 @@ class BodyBinder:
     pending: list[Step] = field(default_factory=list)
     outputs: Outputs = field(default_factory=Outputs)
     targets: dict[str, RowTarget] = field(default_factory=dict)
+    warnings: list[Diagnostic] = field(default_factory=list)
     end: int = 0
 
     @property
@@ -518,7 +521,7 @@ class BodyBinder:
             if isinstance(a.value, ast.DefaultValue):
                 made.append(default_of(defaults, column, a.value.span))
                 continue
-            made.append(stored(binder, value, declared.fields[column]))
+            made.append(stored(binder, value, declared.fields[column], self.warnings))
             if is_null(made[-1]) and not declared.fields[column].nullable:
                 raise always_null(table, declared.fields[column], a.value.span)
         return tuple(columns), tuple(made)
