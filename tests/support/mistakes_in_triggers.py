@@ -144,6 +144,11 @@ OF_TRIGGERS = {
     "check_of_a_query": ACCOUNT + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT CHECK (n < (SELECT 1)));\n"
     "CREATE TRIGGER t AFTER INSERT ON bid BEGIN UPDATE a SET n = 1 WHERE k = auction; END;",
     "default_of_a_query": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT DEFAULT (SELECT 1));",
+    "default_in_an_expression": ACCOUNT + "INSERT INTO account VALUES ('x', DEFAULT + 1);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "  UPDATE account SET n = DEFAULT + 1 WHERE card = item;\n"
+    "  INSERT INTO account VALUES (item, COALESCE(DEFAULT, 1));\n"
+    "  SELECT DEFAULT; END;\nSELECT DEFAULT FROM bid;",
     "trigger_inserts_distinct": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "INSERT INTO account (card) SELECT DISTINCT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k);",
     "trigger_inserts_union": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
