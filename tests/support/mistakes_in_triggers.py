@@ -301,6 +301,8 @@ OF_TRIGGERS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid SELECT q.n FROM (SELECT LENGTH(new.item) AS n) AS q;",
     "initial_rows_by_conflict": ACCOUNT
     + "INSERT INTO account VALUES ('a', 1), ('b', 2) ON CONFLICT DO NOTHING;\nSELECT * FROM account;",
+    "initial_rows_of_a_file_by_conflict": ACCOUNT
+    + "INSERT INTO account SELECT item, price FROM bid ON CONFLICT (card) DO NOTHING;\nSELECT * FROM account;",
     "initial_rows_of_a_query": ACCOUNT + "INSERT INTO account SELECT 'a', 1;\nSELECT * FROM account;",
     "trigger_fills_by_rows_of_an_array": ACCOUNT + "CREATE STREAM o (k VARCHAR, n BIGINT);\n"
     "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o\n"

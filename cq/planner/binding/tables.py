@@ -209,19 +209,20 @@ def table_relation(name: str, fields: tuple[Field, ...]) -> Relation:
 def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) -> DeclaredTable:
     """The table with the rows of an INSERT of constants, which no event has caused."""
     table = declared.table
+    if not isinstance(node.query.body, ast.Values):
+        loading = LOADING.format(inline.name(table.name))
+        raise compile_error(
+            "CQ0501",
+            f'the initial rows of "{table.name}" must be VALUES',
+            node.span,
+            help=f"insert the rows of a stream with a trigger: {loading}{' ON CONFLICT …' if node.conflict else ''}",
+        )
     if node.conflict is not None:
         raise compile_error(
             "CQ0501",
             f'the initial rows of "{table.name}" cannot have ON CONFLICT',
             node.conflict.span,
             help="remove it, and write one row for each key",
-        )
-    if not isinstance(node.query.body, ast.Values):
-        raise compile_error(
-            "CQ0501",
-            f'the initial rows of "{table.name}" must be VALUES',
-            node.span,
-            help=f"insert the rows of a stream with a trigger: {LOADING.format(inline.name(table.name))}",
         )
     rows, warnings = list(table.rows), [*declared.warnings]
     taken = {tuple(row[c] for c in table.key) for row in rows}

@@ -26,6 +26,7 @@ from cq.planner.binding.triggers.inserts import insert
 from cq.planner.binding.triggers.mistakes import (
     MOST_ROWS,
     always_null,
+    key_changed,
     no_keyed_table,
     not_to_be_filled,
     of_text_keys,
@@ -511,10 +512,7 @@ class BodyBinder:
             span = a.column_span if a.column_span != NOWHERE else a.span
             (column,) = places_of(declared.fields, f'table "{table}"', (a.column,), (span,))
             if column in declared.key:
-                raise compile_error(
-                    "CQ0502", f"{a.column} is part of the key, which cannot change", span,
-                    help="DELETE the row, and INSERT another one",
-                )  # fmt: skip
+                raise key_changed(table, a.column, span)
             if column in columns:
                 raise compile_error("CQ0202", f'"{a.column}" is set twice', span, help="leave one of them out")
             columns.append(column)

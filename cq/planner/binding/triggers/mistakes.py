@@ -125,6 +125,13 @@ def left_out(node: ast.Insert, name: str, field: Field) -> CompileError:
     return compile_error("CQ0306", cause, place, label=f"no value for {field.name}", help=ways)
 
 
+def key_changed(table: str, column: str, span: Span) -> CompileError:
+    """CQ0502 for SET of a column of the key."""
+    own = inline.name(table)
+    way = f"insert the row under its new key, INSERT INTO {own} SELECT … FROM {own} WHERE …, then DELETE the old one"
+    return compile_error("CQ0502", f"{column} is part of the key, which cannot change", span, help=way)
+
+
 def two_reasons(trigger: str, stream: str, span: Span) -> CompileError:
     """CQ0409 for the rejections of a trigger whose events have a column of the name that is added to them."""
     cause = f'rejections of "{trigger}" add a column {REASON}, but its events already have one'
