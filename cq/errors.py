@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from cq.records import dataclass, field, replace
 
@@ -44,7 +44,7 @@ CODES: dict[str, str] = {
     "CQ0306": "a constant expression cannot be computed",
     "CQ0307": "the inputs of a set operation, or of INSERT, do not match",
     "CQ0308": "a condition is the same for every row",
-    "CQ0309": "a cast rounds decimal places away",
+    "CQ0309": "a conversion drops decimal places",
     "CQ0310": "the length of a VARCHAR has no effect",
     # 04xx: time, windows, aggregates
     "CQ0401": "a window or time-ordered operator needs a watermark",
@@ -92,7 +92,8 @@ CODES: dict[str, str] = {
     "CQ0999": "internal error (a bug in cq)",
 }
 
-Severity = Literal["error", "warning", "data error"]
+Severity = Literal["error", "warning", "data error", "told"]
+TOLD: Final = "told"  # an error that follows from another, which is shown instead
 
 PICTURE_COLUMNS = 160  # longest source line drawn whole; longer ones are cut around the caret
 
@@ -307,6 +308,15 @@ def each(step: Callable[[S], T], of: Iterable[S]) -> list[T]:
                 break
     findings.raise_if_any()
     return results
+
+
+def both(first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:
+    """What these two give; where both fail, one `CompileError` with the mistakes of both."""
+    firsts: list[S] = []
+    seconds: list[T] = []
+    takes: list[Callable[[], None]] = [lambda: firsts.append(first()), lambda: seconds.append(second())]
+    each(lambda n: takes[n](), range(2))
+    return firsts[0], seconds[0]
 
 
 LONGEST_MEANT = 100  # characters of a name: comparing two costs their product

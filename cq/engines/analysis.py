@@ -38,7 +38,7 @@ def analyze(compiled: Compiled, threads: int | None = None, progress: Progress |
     done = run_query(counting, sinks, "native", options, progress)
     over = not (done.interrupted or done.limited)
     rows_in, rows_out = sum(done.rows_in.values()), sum(done.rows_out.values())
-    run = RunMeasures(done.seconds, rows_in, rows_out, done.rejected_events, over, stages)
+    run = RunMeasures(done.seconds, workers, rows_in, rows_out, done.rejected_events, over, stages)
     parts = counting.for_workers(workers).after("place")
     return measured_facts(parts[: len(stages)], run)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from cq.errors import printable
+from cq.errors import amount, printable
 from cq.lang.value_text import size_text
 from cq.planner.facts import Facts, staged_facts, title
 from cq.planner.physical.stage_input import StageInput
@@ -37,12 +37,15 @@ class StageMeasures:
 
 @dataclass(frozen=True, slots=True)
 class RunMeasures:
-    """A whole run. stages: those of each part, in order.  over: whether it came to its end.
+    """A whole run. threads: how many workers it could use; 0 where it runs in the thread that feeds it.
+
+    stages: those of each part, in order.  over: whether it came to its end.
 
     rejected_events: by trigger, of those that rejected any; None where they are not counted.
     """
 
     seconds: float
+    threads: int
     rows_in: int
     rows_out: int
     rejected_events: Mapping[str, int] | None
@@ -59,6 +62,7 @@ def measured_facts(parts: Sequence[PhysicalPlan], run: RunMeasures) -> Facts:
     facts = staged_facts(parts)
     facts["run"] = {
         "seconds": run.seconds,
+        "threads": run.threads,
         "rows_in": run.rows_in,
         "rows_out": run.rows_out,
         "late_rows": sum(late for part in run.stages for s in part for _, late in s.operators),
@@ -88,10 +92,11 @@ def measured_facts(parts: Sequence[PhysicalPlan], run: RunMeasures) -> Facts:
 
 def draw_measured(facts: Facts) -> str:
     """The run in a line, then each stage with its time and, a line each, its operators with their numbers."""
-    run, workers = facts["run"], max(facts["workers"])
+    run, fewer = facts["run"], max(facts["workers"]) < facts["run"]["threads"]
     end = "" if run["over"] else ", stopped before its end"
     lines = [
-        f"{run['seconds']:.2f} s with {workers} worker{'s' if workers > 1 else ''}{end}: read {run['rows_in']:,} rows, "
+        f"{run['seconds']:.2f} s {_workers_text(max(facts['workers']), run['threads'])}{end}: "
+        f"read {run['rows_in']:,} rows, "
         f"wrote {run['rows_out']:,}, dropped {run['late_rows']:,} late"
         + (f", {rejected_text(run['rejected_events'])}" if run["rejected_events"] else "")
     ]
@@ -100,7 +105,7 @@ def draw_measured(facts: Facts) -> str:
     head = "  ".join(text.rjust(width) for text, width in zip(COLUMNS, widths, strict=True))
     for stage in facts["stages"]:
         lines += ["", f"{printable(stage['name'])}: {stage['runs']} · busy {stage['busy_ns'] / 1e9:.2f} s"]
-        if any(facts["nodes"][n]["operator"] == "trigger" for n in stage["nodes"]):
+        if fewer or any(facts["nodes"][n]["operator"] == "trigger" for n in stage["nodes"]):
             lines.append(f"  {stage['reason']}")
         if "punctuations" in stage:
             of = stage["punctuations"]
@@ -115,6 +120,14 @@ def draw_measured(facts: Facts) -> str:
             inputs = " ".join(f"#{i}" for i in node["inputs"])
             lines.append(f"  {numbers}  {title(node)}{f'  ({inputs})' if inputs else ''}")
     return "\n".join([*lines, "", ONE_LOOP])
+
+
+def _workers_text(used: int, threads: int) -> str:
+    """How many workers a run used, of how many it could."""
+    if not threads:
+        return "in one thread"
+    count = amount(threads, "worker")
+    return f"with {count}" if used == threads else f"with {used} of {count}"
 
 
 def rejected_text(events: Mapping[str, int]) -> str:

@@ -85,11 +85,58 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
 def test_check_warns_of_what_was_probably_not_meant(
     capfd: pytest.CaptureFixture[str], text: str, code: str, marked: str
 ) -> None:
+    assert_warned(capfd, text, code, marked)
+
+
+def assert_warned(capfd: pytest.CaptureFixture[str], text: str, code: str, marked: str) -> None:
     done, _, err = cq(capfd, "check", "-c", text)
     assert done == 0 and err.startswith(f"warning[{code}]") and err.count("warning[") == 1, err
     line, carets = err.splitlines()[3:5]
     assert line[carets.index("^") : carets.rindex("^") + 1] == marked
     assert cq(capfd, "check", "--strict", "-c", text)[0] == 1
+
+
+SEEN = "CREATE TABLE seen (k BIGINT PRIMARY KEY, n BIGINT);\n"
+FILLED = "CREATE STREAM seen (k BIGINT, n INT);\n"
+WRITTEN = "CREATE SINK seen (k BIGINT, n SMALLINT) WITH (path = 'seen.csv');\n"
+FIRED = "CREATE TRIGGER t AFTER INSERT ON bid "
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        (SEEN + FIRED + "INSERT INTO seen VALUES (id, price * 1.7); SELECT * FROM seen", "price * 1.7"),
+        (SEEN + FIRED + "UPDATE seen SET n = 1.7 WHERE k IN (id, 3); SELECT * FROM seen", "1.7"),
+        (
+            SEEN + FIRED + "INSERT INTO seen VALUES (id, 1) ON CONFLICT (k) DO UPDATE SET n = seen.n / 2.0;\n"
+            "SELECT * FROM seen",
+            "seen.n / 2.0",
+        ),
+        (FILLED + FIRED + "INSERT INTO seen VALUES (id, new.price); SELECT * FROM seen", "new.price"),
+        (WRITTEN + FIRED + "INSERT INTO seen VALUES (price, 1)", "price"),
+        (WRITTEN + "INSERT INTO seen SELECT AVG(price), COUNT(*) FROM bid", "AVG(price)"),
+        (SEEN + "INSERT INTO seen VALUES (1, -2.5); SELECT * FROM seen", "-2.5"),
+        ("CREATE TABLE seen (k BIGINT PRIMARY KEY, n BIGINT DEFAULT 0.5);\nSELECT * FROM seen", "0.5"),
+    ],
+)
+def test_check_warns_of_decimal_places_that_a_column_does_not_hold(
+    capfd: pytest.CaptureFixture[str], text: str, marked: str
+) -> None:
+    streams = BIDS if "bid" in text else ""
+    assert_warned(capfd, streams + text, "CQ0309", marked)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2.0", "-3.0 * 2", "ROUND(price)", "CASE WHEN id > 1 THEN FLOOR(price) ELSE TRUNC(price) END", "NULL",
+     "CAST(price AS BIGINT)", "COALESCE(ROUND(price), 0)"],
+)  # fmt: skip
+def test_check_has_nothing_against_whole_numbers_in_columns_of_them(
+    capfd: pytest.CaptureFixture[str], value: str
+) -> None:
+    row = f"INSERT INTO seen VALUES (id, {value}) ON CONFLICT (k) DO UPDATE SET n = {value};"
+    for text in (SEEN + FIRED + row + "SELECT * FROM seen", WRITTEN + f"INSERT INTO seen SELECT id, {value} FROM bid"):
+        assert cq(capfd, "check", "--strict", "-c", BIDS + text)[0::2] == (0, "")
 
 
 def test_a_table_that_a_trigger_writes_is_used_and_one_with_rows_alone_is_not(

@@ -55,7 +55,22 @@ def test_rows_of_each_operator_are_those_that_it_gave_however_it_runs(threads: i
     assert {o: given[o] for o in GIVEN} == GIVEN
     assert {o: n for o, n in late.items() if n} == LATE
     counts = {"rows_in": 6, "rows_out": 8, "late_rows": 2, "rejected_events": {}}
-    assert facts["run"] | {"seconds": 0} == {"seconds": 0, **counts, "over": True}
+    assert facts["run"] | {"seconds": 0} == {"seconds": 0, "threads": threads, **counts, "over": True}
+
+
+@pytest.mark.parametrize(
+    ("threads", "said"),
+    [(0, "in one thread"), (1, "with 1 worker"), (2, "with 1 of 2 workers"), (4, "with 1 of 4 workers")],
+)
+def test_a_loop_that_runs_with_fewer_workers_than_asked_for_says_why(threads: int, said: str) -> None:
+    text = (
+        f"{STREAM}CREATE TABLE seen (k BIGINT PRIMARY KEY, n BIGINT);"
+        "CREATE TRIGGER t AFTER INSERT ON s INSERT INTO seen VALUES (k, 1) ON CONFLICT (k) DO UPDATE SET n = n + 1;"
+        "SELECT k FROM t;"
+    )
+    first, _, _, reason, *_ = drawn(analyzed(text, threads)).splitlines()
+    assert first.split(" s ")[1].startswith(f"{said}: read 6 rows")
+    assert ("pays from 8 workers" in reason) == (threads > 1), reason
 
 
 def test_what_comes_in_is_what_those_below_gave() -> None:

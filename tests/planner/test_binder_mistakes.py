@@ -450,6 +450,8 @@ SEVERAL = {
     + "SELECT auctoin, lenght(item)\nFROM bid\nWHERE price > 'x';\nSELECT * FROM nowhere;\nSET speed = 3;",
     "each_condition": BID + "SELECT auction FROM bid WHERE prise > 1 AND (item = 3 OR lower(itm) = upper(5)) AND 1;",
     "each_key_once": BID + "SELECT nothing AS n, COUNT(*) FROM bid GROUP BY n, nowhere, 5;",
+    "one_mistake_is_told_once_in_sub_queries": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\n"
+    "SELECT prize, (SELECT nothing FROM v) FROM bid;\nSELECT price FROM bid WHERE auction IN (SELECT nothing FROM v);",
     "one_mistake_is_told_once": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\nSELECT * FROM v;",
 }
 

@@ -144,6 +144,11 @@ OF_TRIGGERS = {
     "check_of_a_query": ACCOUNT + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT CHECK (n < (SELECT 1)));\n"
     "CREATE TRIGGER t AFTER INSERT ON bid BEGIN UPDATE a SET n = 1 WHERE k = auction; END;",
     "default_of_a_query": BID + "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT DEFAULT (SELECT 1));",
+    "default_in_an_expression": ACCOUNT + "INSERT INTO account VALUES ('x', DEFAULT + 1);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "  UPDATE account SET n = DEFAULT + 1 WHERE card = item;\n"
+    "  INSERT INTO account VALUES (item, COALESCE(DEFAULT, 1));\n"
+    "  SELECT DEFAULT; END;\nSELECT DEFAULT FROM bid;",
     "trigger_inserts_distinct": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "INSERT INTO account (card) SELECT DISTINCT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k);",
     "trigger_inserts_union": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
@@ -169,6 +174,20 @@ OF_TRIGGERS = {
     "trigger_of_many_rows_at_once": BID + "CREATE TABLE a (x BIGINT, y BIGINT, PRIMARY KEY (x, y));\n"
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a\n"
     "WHERE x IN (auction, 1, 2, 3, 4, 5) AND y IN (auction, 1, 2, 3, 4, 5);",
+    "trigger_with_many_more_rows": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
+    + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(36))
+    + "END;",
+    "trigger_with_a_mistake_in_each_statement": ACCOUNT + "CREATE TABLE wrong (k VARCHAR PRIMARY KEY, n BIGNT);\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid WHEN (new.prise > 1) BEGIN\n"
+    "  SELECT new.prize, auction;\n"
+    "  UPDATE account SET m = 1 WHERE card = item;\n"
+    "  INSERT INTO wrong VALUES (item, 1);\n"
+    "  DELETE FROM account WHERE card = (SELECT k FROM wrong WHERE k = item);\n"
+    "  IF new.prce > 1 THEN DELETE FROM acount WHERE card = item;\n"
+    "  ELSEIF auction > 2 THEN RAISE new.itm;\n"
+    "  ELSE RAISE new.iten; END IF;\n"
+    "  SELECT auction; SELECT new.item, 'x', 1; END;\nSELECT * FROM t;",
     "trigger_writes_a_view": ACCOUNT
     + PER_MIN
     + "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO per_min VALUES (new.ts, new.ts, 1, 2);",
@@ -282,6 +301,8 @@ OF_TRIGGERS = {
     + "CREATE TRIGGER t AFTER INSERT ON bid SELECT q.n FROM (SELECT LENGTH(new.item) AS n) AS q;",
     "initial_rows_by_conflict": ACCOUNT
     + "INSERT INTO account VALUES ('a', 1), ('b', 2) ON CONFLICT DO NOTHING;\nSELECT * FROM account;",
+    "initial_rows_of_a_file_by_conflict": ACCOUNT
+    + "INSERT INTO account SELECT item, price FROM bid ON CONFLICT (card) DO NOTHING;\nSELECT * FROM account;",
     "initial_rows_of_a_query": ACCOUNT + "INSERT INTO account SELECT 'a', 1;\nSELECT * FROM account;",
     "trigger_fills_by_rows_of_an_array": ACCOUNT + "CREATE STREAM o (k VARCHAR, n BIGINT);\n"
     "CREATE TRIGGER t AFTER INSERT ON bid INSERT INTO o\n"

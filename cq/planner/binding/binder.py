@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from cq.connectors.registry import BY_NAME
-from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
+from cq.errors import NOWHERE, TOLD, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast, inline
 from cq.lang.casts import castable
+from cq.lang.expressions import Column
 from cq.lang.schema import Unheld
 from cq.lang.types import NULL, DataType, common_type
 from cq.lang.zones import NO_ZONE, session_zone
 from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.arrival import in_order_of_arrival
-from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
+from cq.planner.binding.catalog import Catalog, Environment, SinkDecl, broken
 from cq.planner.binding.conversion import unsettled
 from cq.planner.binding.file_names import names_file, stream_name
 from cq.planner.binding.foreign_sources import as_sink
@@ -44,7 +45,7 @@ from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.triggers.filled_streams import filled_streams
 from cq.planner.binding.triggers.mistakes import second_insert
 from cq.planner.binding.triggers.transactions import Transactions
-from cq.planner.binding.whole_numbers import rounded_casts
+from cq.planner.binding.whole_numbers import places_cut_off, rounded_casts
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
 from cq.planner.plan.logical import LogicalPlan, Output
@@ -100,13 +101,13 @@ def _bound(script: ast.Script, binding: Binding) -> BoundScript:
     for take in (*takes, binding.fill_sinks):
         try:
             take()
-        except Silent:
-            binding.failed = True
         except CompileError as error:
             findings.add(error)
+    failed = bool(findings.diagnostics)
+    findings.diagnostics = [d for d in findings.diagnostics if d.severity != TOLD]
     findings.raise_if_any()
     binding.catalog.check_given()
-    assert not binding.failed, "a statement failed without a report"
+    assert not failed, "a statement failed without a report"
     plan = binding.settled(LogicalPlan(tuple(binding.outputs)))
     demand_plain_keys(plan)
     return BoundScript(
@@ -128,8 +129,7 @@ class Binding:
     settings: dict[str, Setting] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
     views: dict[str, tuple[LogicalNode, Span]] = field(default_factory=dict)
-    failed: bool = False
-    renames: list[Diagnostic] = field(default_factory=list)
+    noted: list[Diagnostic] = field(default_factory=list)
     transactions: Transactions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -209,7 +209,7 @@ class Binding:
             if old != new:
                 text = f'two columns of the result are named "{old}": this one becomes "{new}"'
                 help = ("give one of them an alias",)
-                self.renames.append(Diagnostic("CQ0409", text, span, severity="warning", help=help))
+                self.noted.append(Diagnostic("CQ0409", text, span, severity="warning", help=help))
         return Output(name, rows, None, bound.limit, span=node.span)
 
     def insert(self, node: ast.Insert) -> Output:
@@ -236,7 +236,7 @@ class Binding:
 
     def no_sink(self, name: str, place: Span) -> CompileError:
         if name in self.catalog.broken:
-            return Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', place))
+            return broken(name, place)
         if name in self.catalog.relations:
             return compile_error(
                 "CQ0501",
@@ -287,6 +287,8 @@ class Binding:
                     else f"no {given.type} is a {wanted.type}: select another column, "
                     f"or declare {inline.name(wanted.name)} {given.type}",
                 )
+            value = rows.exprs[n] if isinstance(rows, Project) else Column(given.type, True, n)
+            self.noted += places_cut_off(replace(value, span=_place(node.query, n)), wanted)
         rows = _renamed(as_types(rows, [by_name[n].type for n in names]), names, node.span)
         order = [names.index(f.name) for f in fields]
         if order == list(range(len(order))):
@@ -306,7 +308,7 @@ class Binding:
         if name not in SETTINGS and is_foreign(node.name):
             text = f'"{node.name}" is a setting of another system and has no effect'
             way = f"remove it: {NO_CHECKPOINTS}" if is_of_checkpoints(name) else "remove it"
-            self.renames.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=(way,)))
+            self.noted.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=(way,)))
             return
         if name not in SETTINGS:
             cause, way = unknown_setting(node.name)
@@ -353,7 +355,7 @@ class Binding:
         plans = [LogicalPlan(tuple(self.outputs)), *(e.plan for e in self.explains)]
         used = {id(n): n for p in plans for n in p.nodes()}
         unused = [(name, span) for name, (node, span) in self.views.items() if id(node) not in used]
-        return [*self.renames, *rounded_casts(script, used.values()), *self.transactions.unread()] + [
+        return [*self.noted, *rounded_casts(script, used.values()), *self.transactions.warnings()] + [
             Diagnostic(
                 "CQ0201", f'view "{name}" is never used', span, severity="warning", help=("use it, or remove it",)
             )
@@ -387,6 +389,13 @@ def _why_left_out(columns: Sequence[Unheld]) -> Iterator[str]:
 def _assignable(given: DataType, wanted: DataType) -> bool:
     """Whether INSERT converts although there is no common type: between numbers, as a cast would."""
     return given.is_numeric and wanted.is_numeric and castable(given, wanted)
+
+
+def _place(query: ast.Query, column: int) -> Span:
+    """Where a column of a query is written; the whole query where that is not one item of a select list."""
+    items = query.body.items if isinstance(query.body, ast.Select) else ()
+    written = [i.expr.span for i in items if isinstance(i, ast.SelectItem)]
+    return written[column] if len(written) == len(items) > column else query.span
 
 
 def _renamed(node: LogicalNode, names: tuple[str, ...], span: Span) -> LogicalNode:

@@ -8,6 +8,7 @@ from typing import Any
 from cq.connectors.registry import SINKS, SOURCES
 from cq.errors import (
     NOWHERE,
+    TOLD,
     CompileError,
     CqError,
     Diagnostic,
@@ -103,8 +104,9 @@ class SinkDecl:
     fields: tuple[Field, ...] = ()
 
 
-class Silent(CompileError):
+def broken(name: str, span: Span) -> CompileError:
     """A statement uses a name whose own statement failed: that mistake is reported, this one is no other."""
+    return CompileError(Diagnostic("CQ0201", f'"{name}" could not be bound', span, severity=TOLD))
 
 
 @dataclass(slots=True)
@@ -149,7 +151,7 @@ class Catalog:
     def lookup(self, name: str, span: Span) -> Relation:
         """The stream or view of that name. CQ0201 when there is none."""
         if name in self.broken:
-            raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
+            raise broken(name, span)
         if name in self.made and name not in self.relations:
             self.relations[name] = self.made[name](span)
         found = self.relations.get(name)

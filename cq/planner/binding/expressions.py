@@ -36,7 +36,7 @@ from cq.planner.binding.literals import (
     bind_typed,
 )
 from cq.planner.binding.parameters import ParameterValue, Untyped, bind_beside, bind_parameter, demand_equal
-from cq.planner.binding.scope import Relation, finds
+from cq.planner.binding.scope import Relation, finds, misplaced_default
 from cq.planner.binding.scope import resolve as resolve_column
 from cq.planner.binding.traits import check_size
 from cq.planner.binding.type_errors import (
@@ -562,8 +562,7 @@ def bind_constant(node: ast.Expr) -> Literal:
         case ast.IntervalLiteral():
             return bind_interval(node)
         case ast.DefaultValue():
-            cause = "DEFAULT is only a value in VALUES and SET of a table"
-            raise compile_error("CQ0502", cause, node.span, help="write the value, or NULL")
+            raise misplaced_default(node.span)
         case _:
             raise refused(node)
 

@@ -254,6 +254,8 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
     if ref.qualifier is not None and ref.qualifier not in relation.qualifiers:
         return _unknown_qualifier(relation, ref, ref.qualifier)
     span = ref.name_span if ref.name_span != NOWHERE else ref.span
+    if ref.name == "default" and ref.qualifier is None and not ref.quoted:
+        return misplaced_default(span)
     unheld = next((f for f in _unheld(relation) if ref.name in {f.name, f.name.lower()}), None)
     if unheld is not None and unheld.file:
         cause = f'column "{unheld.name}" of {relation.title} is in {unheld.file}, and not in the first file'
@@ -273,6 +275,12 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
             BOUNDS_WAY if ref.name == "window" else "",
         ),
     )
+
+
+def misplaced_default(span: Span) -> CompileError:
+    """CQ0502 for DEFAULT as a part of an expression, or where no table has a column for it."""
+    cause = "DEFAULT stands alone as a value, in VALUES or SET of a table"
+    return compile_error("CQ0502", cause, span, help="write the value that it stands for, or NULL")
 
 
 def _searched(relation: Relation, ref: ast.ColumnRef) -> str:

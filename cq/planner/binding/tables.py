@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cq.errors import NOWHERE, Span, amount, compile_error, did_you_mean, each
+from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error, did_you_mean, each
 from cq.grammar import ast, inline
 from cq.grammar.printer import print_expr
 from cq.lang.expressions import Column, Expr, Literal, substitute
@@ -20,6 +20,7 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import TIME_FORMS
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, listing
+from cq.planner.binding.whole_numbers import places_cut_off
 from cq.planner.plan.fold import constant, folded
 from cq.planner.plan.transactions import Condition, KeyedTable
 from cq.records import dataclass, replace
@@ -56,10 +57,11 @@ def as_stream(node: ast.CreateRelation) -> ast.CreateRelation:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTable:
-    """A table and the values of its columns that INSERT leaves out."""
+    """A table and the values of its columns that INSERT leaves out. warnings: of these, and of its initial rows."""
 
     table: KeyedTable
     defaults: tuple[Expr, ...]
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def bind_table(node: ast.CreateRelation, parameters: Parameters) -> DeclaredTable:
@@ -83,9 +85,9 @@ def bind_table(node: ast.CreateRelation, parameters: Parameters) -> DeclaredTabl
     binder = ExprBinder(relation, parameters, CHECK, SelectCalls({}))
     conditions = tuple(each(partial(_condition, binder), (c for e in node.elements for c in _checks(e))))
     table = KeyedTable(node.name, fields, key, conditions, span=node.name_span)
-    return DeclaredTable(
-        table, tuple(each(lambda pair: _default(*pair, parameters), zip(columns, fields, strict=True)))
-    )
+    warnings: list[Diagnostic] = []
+    defaults = each(lambda pair: _default(*pair, parameters, warnings), zip(columns, fields, strict=True))
+    return DeclaredTable(table, tuple(defaults), tuple(warnings))
 
 
 def _fields(columns: tuple[ast.ColumnDef, ...]) -> tuple[Field, ...]:
@@ -128,16 +130,16 @@ def _checks(element: ast.TableElement) -> tuple[ast.Check, ...]:
     return element.checks if isinstance(element, ast.ColumnDef) else ()
 
 
-def _default(column: ast.ColumnDef, field: Field, parameters: Parameters) -> Expr:
+def _default(column: ast.ColumnDef, field: Field, parameters: Parameters, warnings: list[Diagnostic]) -> Expr:
     if column.default is None:
         return Literal(field.type, True, None, span=column.span)
-    return constant_of(column.default, field, parameters)
+    return constant_of(column.default, field, parameters, warnings)
 
 
-def constant_of(node: ast.Expr, field: Field, parameters: Parameters) -> Literal:
-    """The value of a constant expression in a column. CQ0306 where it has none."""
+def constant_of(node: ast.Expr, field: Field, parameters: Parameters, warnings: list[Diagnostic]) -> Literal:
+    """The value of a constant expression in a column. CQ0306 where it has none. warnings: takes those of it."""
     binder = ExprBinder(NOTHING, parameters, CONSTANT, SelectCalls({}))
-    return _computed(stored(binder, binder.bind(node), field), field, node.span)
+    return _computed(stored(binder, binder.bind(node), field, warnings), field, node.span)
 
 
 def _computed(expr: Expr, field: Field, span: Span) -> Literal:
@@ -156,10 +158,12 @@ def _written(field: Field) -> str:
     return f"write a {field.type}, which column {inline.name(field.name)} holds"
 
 
-def stored(binder: ExprBinder, value: Expr, field: Field) -> Expr:
-    """The value as the column holds it. CQ0307 where it cannot, and CQ0306 for a constant that it cannot hold."""
+def stored(binder: ExprBinder, value: Expr, field: Field, warnings: list[Diagnostic]) -> Expr:
+    """The value as the column holds it. CQ0307 where it cannot, and CQ0306 for a constant that it cannot hold.
+    warnings: takes that of decimal places that the column does not hold."""
     if value.type == field.type:
         return value
+    warnings += places_cut_off(value, field)
     if unsettled(value) == NULL:
         return convert(value, field.type)
     both_texts = (value.type.kind is Kind.VARCHAR) == (field.type.kind is Kind.VARCHAR)
@@ -205,6 +209,14 @@ def table_relation(name: str, fields: tuple[Field, ...]) -> Relation:
 def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) -> DeclaredTable:
     """The table with the rows of an INSERT of constants, which no event has caused."""
     table = declared.table
+    if not isinstance(node.query.body, ast.Values):
+        loading = LOADING.format(inline.name(table.name))
+        raise compile_error(
+            "CQ0501",
+            f'the initial rows of "{table.name}" must be VALUES',
+            node.span,
+            help=f"insert the rows of a stream with a trigger: {loading}{' ON CONFLICT …' if node.conflict else ''}",
+        )
     if node.conflict is not None:
         raise compile_error(
             "CQ0501",
@@ -212,14 +224,7 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
             node.conflict.span,
             help="remove it, and write one row for each key",
         )
-    if not isinstance(node.query.body, ast.Values):
-        raise compile_error(
-            "CQ0501",
-            f'the initial rows of "{table.name}" must be VALUES',
-            node.span,
-            help=f"insert the rows of a stream with a trigger: {LOADING.format(inline.name(table.name))}",
-        )
-    rows = list(table.rows)
+    rows, warnings = list(table.rows), [*declared.warnings]
     taken = {tuple(row[c] for c in table.key) for row in rows}
     order = places_of(table.fields, f'table "{table.name}"', node.columns, node.column_places())
     for written in node.query.body.rows:
@@ -231,13 +236,13 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
         row: list[Any] = [d.value if isinstance(d, Literal) else None for d in declared.defaults]
         for column, value in zip(order, written.values, strict=True):
             if not isinstance(value, ast.DefaultValue):
-                row[column] = constant_of(value, table.fields[column], parameters).value
+                row[column] = constant_of(value, table.fields[column], parameters, warnings).value
         reason = _refuses(table, row, taken)
         if reason:
             raise compile_error("CQ0306", f"the initial row is rejected: {reason}", written.span, help="change the row")
         taken.add(tuple(row[c] for c in table.key))
         rows.append(tuple(row))
-    return replace(declared, table=replace(table, rows=tuple(rows)))
+    return replace(declared, table=replace(table, rows=tuple(rows)), warnings=tuple(warnings))
 
 
 def places_of(fields: Sequence[Field], title: str, names: Sequence[str], spans: Sequence[Span]) -> list[int]:

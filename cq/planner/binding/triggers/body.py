@@ -8,25 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
-from cq.errors import NOWHERE, CompileError, Diagnostic, Span, compile_error
+from cq.errors import NOWHERE, CompileError, Diagnostic, Span, both, compile_error
+from cq.errors import each as each_of
 from cq.grammar import ast
-from cq.lang.expressions import (
-    Case,
-    Coalesce,
-    Column,
-    Expr,
-    Literal,
-    Or,
-    columns_of,
-)
+from cq.lang.expressions import Case, Coalesce, Column, Expr, Literal, Or, columns_of
 from cq.lang.types import BOOLEAN, VARCHAR, DataType
 from cq.planner.binding.calls import SelectCalls
-from cq.planner.binding.catalog import Silent
+from cq.planner.binding.catalog import broken
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
 from cq.planner.binding.tables import DeclaredTable, default_of, is_null, or_null, places_of, stored
 from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
@@ -35,6 +26,7 @@ from cq.planner.binding.triggers.inserts import insert
 from cq.planner.binding.triggers.mistakes import (
     MOST_ROWS,
     always_null,
+    key_changed,
     no_keyed_table,
     not_to_be_filled,
     of_text_keys,
@@ -42,6 +34,7 @@ from cq.planner.binding.triggers.mistakes import (
     too_many,
     without_a_key,
 )
+from cq.planner.binding.triggers.names import TriggerNames
 from cq.planner.binding.triggers.outputs import Outputs, RowTarget
 from cq.planner.binding.triggers.queries import (
     BY_A_VIEW,
@@ -104,7 +97,7 @@ class BoundTrigger:
     """A trigger over a frame of its own. tables: by name, those it uses; accesses count them.
 
     outputs of the program: none where the body selects nothing; then the events it accepts are its rows.
-    targets: the streams and sinks that it inserts rows into.
+    targets: the streams and sinks that it inserts rows into.  warnings: of its statements.
     """
 
     program: Program
@@ -114,26 +107,7 @@ class BoundTrigger:
     relation: str
     span: Span
     targets: tuple[RowTarget, ...] = ()
-
-
-class TriggerNames(Protocol):
-    """What a trigger may name beside its event."""
-
-    @property
-    def parameters(self) -> Mapping[str, ParameterValue]: ...
-
-    @property
-    def tables(self) -> Mapping[str, DeclaredTable]: ...
-
-    def target(self, name: str, span: Span, node: ast.CreateTrigger, stream: LogicalNode) -> RowTarget | None: ...
-
-    def is_broken(self, table: str) -> bool: ...
-
-    def is_sink(self, name: str) -> bool: ...
-
-    def is_relation(self, name: str) -> bool: ...
-
-    def is_made(self, name: str) -> bool: ...
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: TriggerNames) -> BoundTrigger:
@@ -143,7 +117,8 @@ def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: TriggerNames)
     body = BodyBinder(node, rows, names)
     program = body.program()
     used, targets = tuple(body.used), tuple(body.targets.values())
-    return BoundTrigger(program, tuple(body.accesses), used, rows, node.relation, node.name_span, targets)
+    warnings = tuple(dict.fromkeys(body.warnings))  # a statement that names several rows is bound for each
+    return BoundTrigger(program, tuple(body.accesses), used, rows, node.relation, node.name_span, targets, warnings)
 
 
 @dataclass(slots=True)
@@ -170,6 +145,7 @@ class BodyBinder:
     pending: list[Step] = field(default_factory=list)
     outputs: Outputs = field(default_factory=Outputs)
     targets: dict[str, RowTarget] = field(default_factory=dict)
+    warnings: list[Diagnostic] = field(default_factory=list)
     end: int = 0
 
     @property
@@ -178,18 +154,22 @@ class BodyBinder:
 
     def program(self) -> Program:
         self.end = len(self.stream.schema)
-        when = None
-        if self.node.when is not None:
-            when = self.binder(self.event()).condition(self.node.when, "the condition of WHEN")
-            if self.pending:
-                raise compile_error(
-                    "CQ0502", "WHEN sees the event, not tables", self.node.when.span,
-                    help="test it in the body: IF condition THEN … END IF",
-                )  # fmt: skip
-        steps = self.steps(self.node.body)
+        when, steps = both(self.when, partial(self.steps, self.node.body))
         if self.outputs.fields is None:
             steps = (*steps, Emit(()))
         return Program(self.node.name, when, self.outputs.aligned(steps), self.outputs.settled())
+
+    def when(self) -> Expr | None:
+        """The condition of WHEN, if there is one."""
+        if self.node.when is None:
+            return None
+        condition = self.binder(self.event()).condition(self.node.when, "the condition of WHEN")
+        if self.taken():
+            raise compile_error(
+                "CQ0502", "WHEN sees the event, not tables", self.node.when.span,
+                help="test it in the body: IF condition THEN … END IF",
+            )  # fmt: skip
+        return condition
 
     # ------------------------------------------------------------------------------------------------------- scopes
 
@@ -225,7 +205,7 @@ class BodyBinder:
 
     def table(self, name: str, span: Span, changed: bool = False) -> str:
         if self.names.is_broken(name):
-            raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
+            raise broken(name, span)
         if name in self.declared:
             return name
         if self.names.is_sink(name):
@@ -296,8 +276,9 @@ class BodyBinder:
                     self.end = start
                     self.pending.append(Read(n))
                     return PlacedAccess(n, at, start)
-        if sum(isinstance(a, Access) and a.table == access.table for a in self.accesses) > MOST_ROWS:
-            raise too_many(f'this is row {MOST_ROWS + 1} of "{table}"', span)
+        named = sum(isinstance(a, Access) and a.table == access.table for a in self.accesses)
+        if named > MOST_ROWS:
+            raise too_many(f'this is row {MOST_ROWS + 1} of "{table}"', span, told=named > MOST_ROWS + 1)
         self.accesses[number] = access
         before, behind, late = in_order(self.pending, self.place(number), self.key_of, self.place)
         if late & columns_of(*key):
@@ -420,11 +401,18 @@ class BodyBinder:
     # --------------------------------------------------------------------------------------------------- statements
 
     def steps(self, body: Sequence[ast.TriggerStatement]) -> tuple[Step, ...]:
-        made: list[Step] = []
-        for statement in body:
+        """The steps of all statements; where some are wrong, the mistakes of each."""
+        return tuple(step for own in each_of(self.line, body) for step in own)
+
+    def line(self, statement: ast.TriggerStatement) -> tuple[Step, ...]:
+        """The steps of a statement, with its line and the reads that it needs."""
+        self.pending = []
+        try:
             own = self.statement(statement)
-            made += of_line((*self.taken(), *own), statement.span.line)
-        return tuple(made)
+        except CompileError:
+            self.outputs.unknown |= isinstance(statement, ast.Query) and self.outputs.fields is None
+            raise
+        return of_line((*self.taken(), *own), statement.span.line)
 
     def taken(self) -> tuple[Step, ...]:
         """The reads that what was bound needs."""
@@ -524,33 +512,35 @@ class BodyBinder:
             span = a.column_span if a.column_span != NOWHERE else a.span
             (column,) = places_of(declared.fields, f'table "{table}"', (a.column,), (span,))
             if column in declared.key:
-                raise compile_error(
-                    "CQ0502", f"{a.column} is part of the key, which cannot change", span,
-                    help="DELETE the row, and INSERT another one",
-                )  # fmt: skip
+                raise key_changed(table, a.column, span)
             if column in columns:
                 raise compile_error("CQ0202", f'"{a.column}" is set twice', span, help="leave one of them out")
             columns.append(column)
             if isinstance(a.value, ast.DefaultValue):
                 made.append(default_of(defaults, column, a.value.span))
                 continue
-            made.append(stored(binder, value, declared.fields[column]))
+            made.append(stored(binder, value, declared.fields[column], self.warnings))
             if is_null(made[-1]) and not declared.fields[column].nullable:
                 raise always_null(table, declared.fields[column], a.value.span)
         return tuple(columns), tuple(made)
 
     def choose(self, branches: Sequence[ast.IfBranch], otherwise: Sequence[ast.TriggerStatement]) -> Step:
         first, *more = branches
-        condition = self.binder(self.event()).condition(first.condition, "the condition of IF")
-        before, self.pending = self.pending, []
-        then = self.steps(first.body)
-        if more:
+
+        def tested() -> tuple[Expr, list[Step]]:
+            condition = self.binder(self.event()).condition(first.condition, "the condition of IF")
+            return condition, self.pending
+
+        def other() -> tuple[Step, ...]:
+            if not more:
+                return self.steps(otherwise)
+            self.pending = []
             inner = self.choose(more, otherwise)
-            other: tuple[Step, ...] = (*self.taken(), inner)
-        else:
-            other = self.steps(otherwise)
-        self.pending = before
-        return Choose(condition, then, other)
+            return (*self.taken(), inner)
+
+        (condition, reads), (then, last) = both(tested, lambda: both(partial(self.steps, first.body), other))
+        self.pending = reads
+        return Choose(condition, then, last)
 
     def signal(self, node: ast.Signal) -> Step:
         """The message, or where there is none or it is NULL the state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from cq.errors import NOWHERE, Span, amount, compile_error
+from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import Expr, IsNull, Literal
 from cq.lang.schema import Field
@@ -27,6 +27,8 @@ MakeRow: TypeAlias = Callable[[Sequence[ast.Expr], Relation], tuple[Step, ...]]
 
 class Inserting(TriggerBody, Protocol):
     """What binds a body with INSERTs."""
+
+    warnings: list[Diagnostic]
 
     def target(self, name: str, span: Span) -> RowTarget | None: ...
 
@@ -200,7 +202,7 @@ def _stored(
     fields = declared.table.fields
     values: list[Expr] = list(declared.defaults)
     for column, value in zip(order, given, strict=True):
-        values[column] = stored(binder, value, fields[column])
+        values[column] = stored(binder, value, fields[column], body.warnings)
     _demand_values(node, table, fields, values, order)
     return values
 
@@ -302,7 +304,7 @@ def _row(body: Inserting, node: ast.Insert, target: RowTarget, given: Sequence[E
     binder = body.binder(body.event())
     values: list[Expr] = [Literal(f.type, True, None) for f in target.fields]
     for column, value in zip(order, given, strict=True):
-        values[column] = stored(binder, value, target.fields[column])
+        values[column] = stored(binder, value, target.fields[column], body.warnings)
     _demand_values(node, target.name, target.fields, values, order)
     steps: list[Step] = []
     for field, value in zip(target.fields, values, strict=True):

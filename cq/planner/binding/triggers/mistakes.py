@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
+from cq.errors import NOWHERE, TOLD, CompileError, Diagnostic, Span, compile_error, did_you_mean
 from cq.grammar import ast, inline
 from cq.grammar.printer import print_expr
 from cq.lang.casts import castable
@@ -96,11 +96,11 @@ def without_a_key(name: str, span: Span, node: ast.CreateTrigger, is_made: bool,
     return compile_error("CQ0502", cause, span, label="no keyed table", help=ways)
 
 
-def too_many(but: str, span: Span) -> CompileError:
-    """CQ0103: a trigger names more rows of a table than it may. but: how many these are."""
+def too_many(but: str, span: Span, told: bool = False) -> CompileError:
+    """CQ0103: a trigger names more rows of a table than it may. but: how many these are.  told: of an earlier row."""
     cause = f"a trigger can name at most {MOST_ROWS} rows of a table, but {but}"
     way = "give every key an event of its own: a stream with a row for each"
-    return compile_error("CQ0103", cause, span, help=way)
+    return CompileError(Diagnostic("CQ0103", cause, span, help=(way,), severity=TOLD if told else "error"))
 
 
 def of_text_keys(error: CompileError, key: Key, table: KeyedTable, where: ast.Expr, binder: ExprBinder) -> CompileError:
@@ -123,6 +123,13 @@ def left_out(node: ast.Insert, name: str, field: Field) -> CompileError:
     cause = f"this INSERT would reject every event that gets here: {what}"
     place = node.target_span if node.target_span != NOWHERE else node.span
     return compile_error("CQ0306", cause, place, label=f"no value for {field.name}", help=ways)
+
+
+def key_changed(table: str, column: str, span: Span) -> CompileError:
+    """CQ0502 for SET of a column of the key."""
+    own = inline.name(table)
+    way = f"insert the row under its new key, INSERT INTO {own} SELECT … FROM {own} WHERE …, then DELETE the old one"
+    return compile_error("CQ0502", f"{column} is part of the key, which cannot change", span, help=way)
 
 
 def two_reasons(trigger: str, stream: str, span: Span) -> CompileError:

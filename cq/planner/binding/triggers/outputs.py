@@ -24,14 +24,17 @@ class RowTarget:
 
 @dataclass(slots=True)
 class Outputs:
-    """The columns so far; None before the first SELECT."""
+    """The columns so far; None before the first SELECT. unknown: that one is wrong, so no other is compared with it."""
 
     fields: tuple[Field, ...] | None = None
+    unknown: bool = False
 
     def row(
         self, trigger: str, values: Sequence[Expr], items: Sequence[ast.SelectItem], span: Span
     ) -> tuple[Expr, ...]:
         """The values as the trigger's columns: the first SELECT says their names, all of them their types."""
+        if self.unknown:
+            return tuple(values)
         if self.fields is None:
             names = [_name(item, n) for n, item in enumerate(items, 1)]
             self.fields = tuple(Field(n, unsettled(v), True) for n, v in zip(names, values, strict=True))

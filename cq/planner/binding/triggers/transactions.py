@@ -253,9 +253,10 @@ class Transactions:
             if self.filling(name)
         ]
 
-    def unread(self) -> list[Diagnostic]:
-        """Triggers that nothing reads, so that they do not run."""
-        return [
+    def warnings(self) -> list[Diagnostic]:
+        """Decimal places that columns do not hold, and triggers that nothing reads, so that they do not run."""
+        lost = [w for t in self.tables.values() for w in t.warnings] + [w for t in self.triggers for w in t.warnings]
+        return lost + [
             Diagnostic(
                 "CQ0201",
                 f'trigger "{t.program.name}" does not run: no query reads {_rows_of(t)}',
