@@ -14,12 +14,12 @@ from typing import assert_never
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StageDraft
-from cq.codegen.made import WORDS_A_VALUE
+from cq.codegen.lane_keys import needs_no_state
 from cq.codegen.ports import Position
 from cq.codegen.scan import source_row
 from cq.codegen.state.hash_tables import string_words
 from cq.codegen.state.keyed_rows import KeyedLayout
-from cq.codegen.telling import needs_no_state
+from cq.codegen.transaction_outputs import WORDS_A_VALUE
 from cq.codegen.values import Row, Scope, Val, any_null, is_true, null_of, value_words
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE

@@ -179,7 +179,7 @@ def demand_output(plan: LogicalPlan) -> None:
 
 def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     demand_output(plan)
-    from cq.codegen.telling import decides_lane, needs_no_python, needs_no_state
+    from cq.codegen.lane_keys import decides_lane, needs_no_python, needs_no_state
     from cq.planner.physical.choose import choose
     from cq.planner.physical.stages import verify
     from cq.planner.physical.transactions import Natively

@@ -16,14 +16,18 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import tee
 
-from cq.codegen.accessed import Accessed, for_leaf, hand_over, moving, passing, take_over, undone
-from cq.codegen.elements import Arrays
+from cq.codegen.accessed_rows import Accessed, for_leaf, hand_over, moving, passing, take_over, undone
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.fetching import fetch_ahead
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
 from cq.codegen.keyed_tables import prepare, tables_of
-from cq.codegen.made import (
+from cq.codegen.matching import assign_all, where_not_null
+from cq.codegen.state.entry_moves import Held, entries, holds
+from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
+from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
+from cq.codegen.state.undo import Undo
+from cq.codegen.transaction_outputs import (
     ACCEPTED,
     REJECTED,
     Emitted,
@@ -37,13 +41,9 @@ from cq.codegen.made import (
     relations_read,
     rows_of_steps,
 )
-from cq.codegen.matching import assign_all, where_not_null
-from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
-from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
-from cq.codegen.state.moving import Held, entries, holds
-from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
 from cq.codegen.writer import expr
+from cq.codegen.zipped_arrays import Arrays
 from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, VARCHAR, Physical

@@ -22,10 +22,10 @@ from cq.codegen.flow import (
 )
 from cq.codegen.prefetch import prefetch, prefetch_ends
 from cq.codegen.state.accumulators import Accumulator, Entry
+from cq.codegen.state.entry_moves import Held, holds
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.list_accumulators import OrderedArguments
-from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
 from cq.lang.types import BIGINT, Physical
