@@ -1,8 +1,8 @@
 """Moving state to another plan: generated functions that put what a slot holds into a slot of another state.
 
 A snapshot of one plan is restored into any other plan of the same query: its containers are filled as they were, and
-from them the containers of the new plan, entry by entry (cq/runtime/engine/moving.py). What runs in lanes takes the
-entries of its own lane, and only generated code knows how to tell that from an entry.
+from them the containers of the new plan, entry by entry (cq/runtime/engine/state_moves.py). What runs in lanes takes
+the entries of its own lane, and only generated code knows how to tell that from an entry.
 
 Operators say what their slots hold (cq/codegen/state/entry_moves.py). These functions are a module of their own,
 compiled when needed.

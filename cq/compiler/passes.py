@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.allowance import usable_cpus
 from cq.collector import collector_paused
-from cq.compiler.kept import KeptPlans
+from cq.compiler.kept_plans import KeptPlans
 from cq.connectors.access import FileAccess, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean

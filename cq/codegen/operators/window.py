@@ -32,9 +32,8 @@ from cq.lang.types import BIGINT, Physical
 from cq.planner.operators import Aggregate, Window, WindowAggregate, WindowKind
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
-from cq.runtime.containers import apart as apart_words
+from cq.runtime.containers import disjoint_panes, slides, sliding
 from cq.runtime.containers import pane_words as panes
-from cq.runtime.containers import slides, sliding
 from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT
 from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Grid, Slot
@@ -385,12 +384,12 @@ def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool)
         with writer.if_(expr("A == 0", A=found)):
             writer.set(entry, births.entry(group))
         with writer.otherwise():
-            writer.code("if G & (ROUND - 1) == 0:\n    panes_round(P)", G=group, ROUND=apart_words.ROUND, P=state)
+            writer.code("if G & (ROUND - 1) == 0:\n    panes_round(P)", G=group, ROUND=disjoint_panes.ROUND, P=state)
             for name, which in (
-                (entry, apart_words.ROUNDS_ORDER),
-                (owner, beside(apart_words.ROUNDS_ORDER, 1, "OWNER")),
+                (entry, disjoint_panes.ROUNDS_ORDER),
+                (owner, beside(disjoint_panes.ROUNDS_ORDER, 1, "OWNER")),
             ):
-                place = expr("R + (G & (ROUND - 1)) * 16", R=rounds, G=group, ROUND=apart_words.ROUND)
+                place = expr("R + (G & (ROUND - 1)) * 16", R=rounds, G=group, ROUND=disjoint_panes.ROUND)
                 writer.set(name, expr("ld_i64(AT, W)", AT=place, W=which))
         return Entry(ast.Name(entry, ast.Load()), ast.Name(owner, ast.Load()))
 

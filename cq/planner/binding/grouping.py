@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.grammar import inline
 from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
+from cq.planner.binding.built_expressions import aggregate_call, column, compared, integer
 from cq.planner.binding.calls import OverCall, Rank, SelectCalls
 from cq.planner.binding.count_windows import in_count_window
-from cq.planner.binding.made import aggregate_call, column, compared, integer
 from cq.planner.binding.scope import CountWindow, Hole, Relation, Room, SessionWindow, holes_of
 from cq.planner.binding.traits import origin, window_bound, with_bounds
 from cq.planner.operators import (

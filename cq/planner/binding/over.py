@@ -14,9 +14,9 @@ from cq.lang.error_places import MISSING
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, Or, transform
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, Kind, Physical
+from cq.planner.binding.built_expressions import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.calls import OverCall, Rank
 from cq.planner.binding.frames import RUNNING_FRAME, WrittenFrame, is_ranged, walks
-from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.scope import Hole, Room, holes_of
 from cq.planner.binding.sorting import closing_times, sorted_within
 from cq.planner.operators import Aggregate, Frame, Frames, Join, Lag, OrderKey, Over, Unit

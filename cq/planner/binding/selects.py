@@ -10,13 +10,13 @@ from cq.errors import CompileError, Findings, Span, amount, compile_error, did_y
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal, columns_of, transform
 from cq.planner.binding.aliases import Aliases, aliases_of
+from cq.planner.binding.built_expressions import aggregate_call, columns
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlation import Queries, all_of, parts_of
 from cq.planner.binding.expressions import Clause, ExprBinder, Meant
 from cq.planner.binding.grouping import BoundGroups
 from cq.planner.binding.grouping_sets import group_by_sets, sets_of
-from cq.planner.binding.made import aggregate_call, columns
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (

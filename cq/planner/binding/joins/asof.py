@@ -15,12 +15,12 @@ from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjuncts, remap, walk
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BOOLEAN, Kind
+from cq.planner.binding.built_expressions import negated
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.joins.mistakes import condition_span, excluding_bounds, time_name
 from cq.planner.binding.joins.temporal import condition, joined_relation, keyed, named_by_using, side_by_side
 from cq.planner.binding.joins.times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of
-from cq.planner.binding.made import negated
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.binding.time_attributes import first_time, no_event_time

@@ -12,7 +12,7 @@ from cq.errors import NOWHERE
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, VARCHAR
-from cq.planner.binding.made import negated
+from cq.planner.binding.built_expressions import negated
 from cq.planner.binding.triggers.body import BoundTrigger
 from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.plan.transactions import (

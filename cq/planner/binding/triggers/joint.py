@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from cq.errors import NOWHERE
 from cq.lang.expressions import Coalesce, Column, Expr, IsNull, Literal, Or, columns_of, conjunction, remap
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP
-from cq.planner.binding.made import column, compared, integer
+from cq.planner.binding.built_expressions import column, compared, integer
 from cq.planner.binding.triggers.body import BoundTrigger
 from cq.planner.binding.triggers.changes import TIME
 from cq.planner.binding.triggers.mistakes import REASON

@@ -86,7 +86,7 @@ from cq.runtime.engine.stage import (
 )
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, loop_idle, step
 from cq.runtime.engine.ways.pace import pace_note
-from cq.runtime.engine.ways.places import homes_of, shares_of
+from cq.runtime.engine.ways.placement import homes_of, shares_of
 from cq.runtime.engine.ways.protocol import Making, Native, Runner, register
 from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_held_bytes, order_release
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND

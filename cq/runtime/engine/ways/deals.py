@@ -45,7 +45,7 @@ from cq.runtime.base.ops import (
     st_i64,
     st_u8,
 )
-from cq.runtime.containers.apart import APART
+from cq.runtime.containers.disjoint_panes import APART
 from cq.runtime.containers.pane_words import PANES_OPENS
 from cq.runtime.engine.stage import (
     NO_MEMORY,

@@ -3,7 +3,7 @@
     take    anybody: a ticket, and a split to hold it; rows are hashed and sorted by lane     (in any order)
     spread  one at a time, in ticket order: the split's lanes are added to the hybrid queue
     serve   whoever claims a lane: the kernel on the lane's rows of one ticket after the other
-    merge   who finishes the last lane of a ticket: its output by position (cq/runtime/flow/gather.py)
+    merge   who finishes the last lane of a ticket: its output by position (cq/runtime/flow/merged_lanes.py)
     send    one at a time, in ticket order
 
 A key's hash has a virtual partition, its low bits; a table says which lane has the partition. Events (CLOSE, END) go to
@@ -71,7 +71,7 @@ from cq.runtime.engine.ways.any_worker import any_idle
 from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow import split_words as x
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
-from cq.runtime.flow.gather import merge_split
+from cq.runtime.flow.merged_lanes import merge_split
 from cq.runtime.flow.split import split_item
 from cq.runtime.flow.split_words import (
     LANES_COUNT,

@@ -11,8 +11,8 @@ and is collected when somebody looks next. What is collected is moved, so the wo
 
 Merging a group costs as much as a few rows. Where there are not rows enough for each group, parts are filled by key,
 each with rows that no other has groups of (deals.py): panes of such parts are not merged, unless their time was filled
-in another way as well (cq/runtime/containers/apart.py). Where groups are few, one part is filled. Which it is to be is
-decided anew at a close (`_spread_or_not`) and while panes are open (`parts_balance`).
+in another way as well (cq/runtime/containers/disjoint_panes.py). Where groups are few, one part is filled. Which it is
+to be is decided anew at a close (`_spread_or_not`) and while panes are open (`parts_balance`).
 
 Roles     each worker fills its own part; one collects (the holder of the second stage's STAGE_BUSY).
 Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's
