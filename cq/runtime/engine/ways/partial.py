@@ -29,11 +29,10 @@ from cq.runtime.engine.ways.any_worker import any_idle, drain_tickets, put_ticke
 from cq.runtime.engine.ways.deals import DEAL_WORDS, MOST_PARTS, deal_ticket, open_panes, take_share
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, serve_single
 from cq.runtime.engine.ways.parts import (
-    BY_KEY,
     PART_STATE,
-    PARTIALS_SPREAD,
     PARTIALS_TAKING,
     is_behind,
+    is_filled_by_key,
     part_behind,
     part_filled,
     part_give,
@@ -127,7 +126,7 @@ def _fill(stage: int, part: int) -> int:
 @native("i64(i64, i64, i64)")
 def _is_to_be_dealt(stage: int, part: int, task: int) -> int:
     """1 when parts are filled by key and there is a ticket with rows to fill them with."""
-    if task == 0 or part == 0 or at_load(ld_i64(stage, STAGE_PARTIALS) + PARTIALS_SPREAD * 8) != BY_KEY:
+    if task == 0 or part == 0 or is_filled_by_key(ld_i64(stage, STAGE_PARTIALS)) == 0:
         return 0
     return 1 if ticket_lives(stage, task) == 1 and ld_i64(ld_i64(task, TASK_ITEM), BATCH_ROWS) > 0 else 0
 
@@ -142,10 +141,11 @@ def _build(making: Making) -> None:
     partials = _build_parts(making, states)
     if spec.by_key and 1 < len(states) <= MOST_PARTS:
         _build_deals(making, partials, states, tasks)
+    plant.host.function("filling_begin")(partials)
 
 
 def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Sequence[int]) -> None:
-    """What parts by key take, beside what all parts have: they are filled so first, as later they would be mixed."""
+    """What parts by key take, beside what all parts have."""
     plant, host = making.plant, making.plant.host
     slots = power_of_two(len(tasks))
     deals = [plant.block(DEAL_WORDS) for _ in tasks]
@@ -162,7 +162,6 @@ def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Se
         (q.PARTIALS_RING, host.place(bytes(8 * slots))),
         (q.PARTIALS_MASK, slots - 1),
         (q.PARTIALS_DEALS, host.place(words([*deals, *[0] * (slots - len(deals))]))),
-        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else q.BY_KEY),
     ):
         host.set_word(partials, index, value)
     plant.when_closed(lambda: host.function("partials_drop")(partials))
@@ -183,7 +182,6 @@ def _build_parts(making: Making, states: Sequence[int]) -> int:
         (q.PARTIALS_SLOT_COUNT, len(slots)),
         (q.PARTIALS_ROWS_A_GROUP, ROWS_A_GROUP),
         (q.PARTIALS_MANY, MANY_GROUPS),
-        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else q.ONE),
     ):
         host.set_word(partials, index, value)
     for place, state in enumerate(states):
