@@ -49,8 +49,8 @@ from cq.runtime.engine.stage import (
     STAGE_ENGINE,
     STAGE_FAILED,
     STAGE_INPUT,
-    STAGE_LANES,
     STAGE_NEXT,
+    STAGE_OWN,
     STAGE_PORTS,
     TASK_FIRST,
     TASK_STATE,
@@ -305,7 +305,7 @@ def _send(stage: int, lanes: int) -> int:
 @native("i64(i64, i64)", export=True)
 def serve_lanes(stage: int, worker: int) -> int:
     """`Runner.serve`: how much was done: what is merged is sent, then a lane is served, else a ticket is split."""
-    lanes = ld_i64(stage, STAGE_LANES)
+    lanes = ld_i64(stage, STAGE_OWN)
     done = _send(stage, lanes)
     _spread(stage, lanes)
     served = _serve_claim(stage, lanes)
@@ -348,7 +348,7 @@ def _build(making: Making) -> None:
         (x.LANES_CHAINED, int(chained)),
     ):
         host.set_word(lanes, index, value)
-    host.set_word(stage, s.STAGE_LANES, lanes)
+    host.set_word(stage, s.STAGE_OWN, lanes)
     host.set_word(stage, s.STAGE_TASK, idle)
     host.set_word(stage, s.STAGE_TASKS, splits)
 
@@ -375,7 +375,7 @@ def _drop_split(host: Host, split: int) -> None:
 
 
 def _describe(host: Host, stage: int) -> str:
-    return f"{host.word(host.word(stage, s.STAGE_LANES), x.LANES_COUNT)} {Way.LANES.value}"
+    return f"{host.word(host.word(stage, s.STAGE_OWN), x.LANES_COUNT)} {Way.LANES.value}"
 
 
 register(

@@ -23,7 +23,7 @@ from cq.runtime.containers.protocol import container_of
 from cq.runtime.containers.state import made, native_name, words
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import idle_tasks, new_states, power_of_two
-from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_PARTIALS, TASK_ITEM, TASK_STATE, TASK_STATUS
+from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_OWN, TASK_ITEM, TASK_STATE, TASK_STATUS
 from cq.runtime.engine.ways import parts as q
 from cq.runtime.engine.ways.any_worker import any_idle, drain_tickets, put_ticket, run_ticket, take_ticket, ticket_lives
 from cq.runtime.engine.ways.deals import DEAL_WORDS, MOST_PARTS, deal_ticket, open_panes, take_share
@@ -64,7 +64,7 @@ def serve_partial(stage: int, worker: int) -> int:
     is in the cache. With tickets waiting before the collector, windows shorter than those filled pane after fresh pane,
     and segment statistics took five times as long.
     """
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     done = drain_tickets(stage)
     done += _serve_part(stage, part_take(partials, worker))
     if done == 0:
@@ -84,7 +84,7 @@ def _serve_part(stage: int, part: int) -> int:
         done += 1 + drain_tickets(stage)
         serve_single(ld_i64(stage, STAGE_NEXT), part)
         if part != 0:
-            parts_balance(ld_i64(stage, STAGE_PARTIALS), part)
+            parts_balance(ld_i64(stage, STAGE_OWN), part)
         if part != 0 and part_marked(part) == 1:
             break
     if part != 0:
@@ -96,7 +96,7 @@ def _serve_part(stage: int, part: int) -> int:
 def _fill(stage: int, part: int) -> int:
     """1 and the part has its rows of a ticket that was dealt, or a ticket is dealt, or in the reorder buffer, run on
     the part's state unless the stage has failed. 0 when there is no ticket, or another worker is taking one."""
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     if part != 0 and is_behind(partials, part) == 1:
         take_share(stage, part)
         return 1
@@ -126,7 +126,7 @@ def _fill(stage: int, part: int) -> int:
 @native("i64(i64, i64, i64)")
 def _is_to_be_dealt(stage: int, part: int, task: int) -> int:
     """1 when parts are filled by key and there is a ticket with rows to fill them with."""
-    if task == 0 or part == 0 or is_filled_by_key(ld_i64(stage, STAGE_PARTIALS)) == 0:
+    if task == 0 or part == 0 or is_filled_by_key(ld_i64(stage, STAGE_OWN)) == 0:
         return 0
     return 1 if ticket_lives(stage, task) == 1 and ld_i64(ld_i64(task, TASK_ITEM), BATCH_ROWS) > 0 else 0
 
@@ -186,7 +186,7 @@ def _build_parts(making: Making, states: Sequence[int]) -> int:
         host.set_word(partials, index, value)
     for place, state in enumerate(states):
         host.set_word(partials, q.PARTIALS_PARTS + place * q.PART_WORDS + q.PART_STATE, state)
-    host.set_word(stage, s.STAGE_PARTIALS, partials)
+    host.set_word(stage, s.STAGE_OWN, partials)
     return partials
 
 
