@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cq.compiler.kept import OF_PROCESS, KeptPlans
+from cq.compiler.kept_plans import OF_PROCESS, KeptPlans
 from cq.compiler.passes import EXPLAINED, Compiled, compile, read_text
 from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs, is_path

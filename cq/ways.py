@@ -111,7 +111,7 @@ is said in `cq.runtime.engine.schedule`."""
 
 PLACEMENTS = ("stealing", "shared_nothing", "shared_everything", "per_socket")
 """Which transactions of those that are run together a worker takes; the first unless the query sets another. See
-`cq.runtime.engine.ways.places`."""
+`cq.runtime.engine.ways.placement`."""
 
 EVENTS_TOGETHER = 500  # whose transactions are run together, unless the query sets another number: as in TStream
 

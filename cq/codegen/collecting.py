@@ -14,12 +14,12 @@ from typing import assert_never
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StageDraft
-from cq.codegen.made import WORDS_A_VALUE
+from cq.codegen.lane_keys import needs_no_state
 from cq.codegen.ports import Position
 from cq.codegen.scan import source_row
 from cq.codegen.state.hash_tables import string_words
 from cq.codegen.state.keyed_rows import KeyedLayout
-from cq.codegen.telling import needs_no_state
+from cq.codegen.transaction_outputs import WORDS_A_VALUE
 from cq.codegen.values import Row, Scope, Val, any_null, is_true, null_of, value_words
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
@@ -44,7 +44,7 @@ from cq.planner.plan.transactions import (
     Update,
     emits_for_elements,
     every,
-    places,
+    frame_starts,
     turns_of_emits,
 )
 from cq.records import dataclass, field
@@ -334,16 +334,16 @@ class _Collecting:
         arrays, counts, most = self.elements(step)
         turn = writer.fresh("p")
         with writer.for_(turn, 0, most), scope.block():
-            place = ast.Name(turn, ast.Load())
+            index = ast.Name(turn, ast.Load())
             values: dict[int, Val] = {}
             for number, (array, count) in enumerate(zip(arrays, counts, strict=True), step.local):
                 local = self.place.node.accesses[number]
                 assert isinstance(local, Local)
                 values[number] = scope.variables(local.type, True, "local")
-                with scope.when(expr("P < C", P=place, C=count)):
-                    scope.assign(values[number], element(scope, array, count, place))
+                with scope.when(expr("P < C", P=index, C=count)):
+                    scope.assign(values[number], element(scope, array, count, index))
             if step.numbered:
-                values[step.local + len(arrays)] = Val(BIGINT, (expr("P + 1", P=place),))
+                values[step.local + len(arrays)] = Val(BIGINT, (expr("P + 1", P=index),))
             frame = self.frame(values)
             for number in sorted(mine, key=lambda n: mine[n].turn):
                 self.name(number, frame)
@@ -351,7 +351,7 @@ class _Collecting:
     def frame(self, values: dict[int, Val]) -> Row:
         """The event with the values of these locals; nothing else is read."""
         node = self.place.node
-        starts = places(node.width, node.tables, node.accesses)
+        starts = frame_starts(node.width, node.tables, node.accesses)
         made: list[Val] = [null_of(f.type) for f in node.frame[node.width :]]
         for number, value in values.items():
             made[starts[number] - node.width] = value

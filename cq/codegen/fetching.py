@@ -9,7 +9,7 @@ from cq.codegen.prefetch import prefetch, prefetch_array, prefetch_elements
 from cq.codegen.state.hash_tables import Keys, TableLocals
 from cq.lang.expressions import Column, Expr, columns_of
 from cq.planner.operators import Trigger
-from cq.planner.plan.transactions import Access, Each, Read, every, places
+from cq.planner.plan.transactions import Access, Each, Read, every, frame_starts
 
 Tables = Sequence[tuple[Keys, TableLocals]]
 
@@ -30,7 +30,7 @@ def fetch_ahead(flow: Flow, node: Trigger, tables: Tables) -> None:
 def _keys(node: Trigger, each: Each) -> Iterator[tuple[int, tuple[Expr, ...], tuple[bool, ...]]]:
     """The tables and keys of accesses that take an element of these arrays, with or without columns of the event: the
     arrays stand for their elements, and which they are is said beside the key."""
-    first = places(node.width, node.tables, node.accesses)[each.local]
+    first = frame_starts(node.width, node.tables, node.accesses)[each.local]
     arrays = dict(enumerate(each.arrays, first))
     for number in sorted({s.access for s in every(each.steps) if isinstance(s, Read)}):
         access = node.access(number)

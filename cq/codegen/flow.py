@@ -65,7 +65,7 @@ class StageDraft:
     order: dict[int, int] = field(init=False)  # of operators in the plan, by id
     readers: dict[int, list[tuple[LogicalNode, int]]] = field(default_factory=dict)
     outputs: dict[int, list[int]] = field(default_factory=dict)
-    gathered: dict[int, LogicalNode] = field(init=False)  # cq/codegen/gather.py; by id, plan order
+    gathered: dict[int, LogicalNode] = field(init=False)  # cq/codegen/input_order.py; by id, plan order
     chained: frozenset[int] = field(init=False)  # ids of operators whose transactions are evaluated before the kernel
     sees: dict[int, frozenset[int]] = field(init=False)  # where there are branches: whose rows a node sees
     turns: dict[int, int] = field(init=False)  # and how often a row of a node comes to operators of branches
@@ -188,7 +188,7 @@ FINISHER_ARGUMENTS = ("state", "out", "constants", "serial")
 class Closer:
     """A function of the stage that serves closing times: `next_end` computes the next one from the state.
 
-    gathers: it takes what came in this event, and has the arguments of cq/codegen/gather.py.
+    gathers: it takes what came in this event, and has the arguments of cq/codegen/input_order.py.
     """
 
     function: str

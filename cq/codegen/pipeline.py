@@ -82,15 +82,15 @@ def source_spec(source: SourceDef, port: int, written: WrittenStage, timed: bool
     timed: event times decide what the query gives. Where they do not, the column is not read for them if every value is
     an event time: whoever reads the source still sees to it that there are no NULLs.
     """
-    places = written.columns.setdefault(port, {})
+    indices = written.columns.setdefault(port, {})
     time = None
     if source.event_time is not None:
         column = column_time(source.event_time)
         if column is None:
-            time = EventTime(places[COMPUTED_TIME], entry=times_name(port))
+            time = EventTime(indices[COMPUTED_TIME], entry=times_name(port))
         elif timed or column.unit_us > 1:
-            time = EventTime(places.setdefault(column.column, len(places)), column.unit_us)
-    fields = [source.fields[i] for i in places if i != COMPUTED_TIME]
+            time = EventTime(indices.setdefault(column.column, len(indices)), column.unit_us)
+    fields = [source.fields[i] for i in indices if i != COMPUTED_TIME]
     demand_narrow(len(fields), f'what is read of stream "{source.name}"', source.span)
     columns = tuple(ColumnSpec(f.name, storage(f.type), f.nullable) for f in fields)
     if time is not None and time.entry is not None:

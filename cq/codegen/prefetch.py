@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
-from cq.codegen.keeping import KeptSide, Side
+from cq.codegen.join_sides import KeptSide, Side
 from cq.codegen.state.hash_tables import LINE_BYTES, Keys, TableLocals
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flow, StageDraft, function
-from cq.codegen.gather import take_gathered
+from cq.codegen.input_order import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.values import Coded, Row, Scope, Val
-from cq.codegen.waiting import due_word, slot_of, waiting_ports
+from cq.codegen.waiting_rows import due_word, slot_of, waiting_ports
 from cq.codegen.writer import Writer, expr, word_at
 from cq.lang.event_time import is_computed
 from cq.lang.expressions import Expr, walk
@@ -168,10 +168,10 @@ def _lateness(node: LogicalNode) -> ast.expr:
 
 def _given_row(flow: Flow, node: LogicalNode, schema: Schema, port: int) -> Row:
     """Row `i` of a port's batch, with its computed event time."""
-    places = flow.stage.columns.setdefault(port, {})
+    indices = flow.stage.columns.setdefault(port, {})
     number = ast.Name("i", ast.Load())
-    row = source_row(flow.scope, schema, places, port, number)
-    row.given = _computed_time(flow.scope, node, places, port, number)
+    row = source_row(flow.scope, schema, indices, port, number)
+    row.given = _computed_time(flow.scope, node, indices, port, number)
     return row
 
 
@@ -326,7 +326,7 @@ LIST_SLOT_ROWS = Word(2, "LIST_SLOT_ROWS")
 LIST_ENTRY_ROWS = Word(1, "LIST_ENTRY_ROWS")
 
 
-def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, turns: int) -> Row:
+def _row_ahead(flow: Flow, schema: Schema, indices: dict[int, int], port: int, turns: int) -> Row:
     """The row so many turns later: of its port, whose rows go on behind those of the call, or the last there is.
 
     Where a selection says which rows a lane takes, the last one of the call; in a share of several ports the row so
@@ -353,33 +353,33 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
 
     def loader(index: int, column: Field) -> Callable[[], Val]:
         def load() -> Val:
-            place = places.setdefault(index, len(places))
-            return _load(flow.scope, place, column, port, later(place))
+            number = indices.setdefault(index, len(indices))
+            return _load(flow.scope, number, column, port, later(number))
 
         return load
 
     return Row(flow.scope, [loader(i, f) for i, f in enumerate(schema.fields)])
 
 
-# in StageDraft.columns: the event time that is computed, in the first place, so that the function that computes it
+# in StageDraft.columns: the event time that is computed, at index 0, so that the function that computes it
 # finds the other columns where the kernel does
 COMPUTED_TIME = -1
 
 
 def computed_times(stage: StageDraft, inputs: tuple[LogicalNode, ...]) -> dict[int, SourceDef]:
-    """Return the sources, by port, whose event time is computed, its place in their batches set.
+    """Return the sources, by port, whose event time is computed, its index in their batches set.
 
-    To be called before anything else gives columns their places.
+    To be called before anything else gives columns their indices.
     """
     found = {p: n.source for p, n in enumerate(inputs) if n.source is not None and is_computed(n.source.event_time)}
     for port in found:
-        assert port not in stage.columns, "columns of a source have places already"
+        assert port not in stage.columns, "columns of a source have indices already"
         stage.columns[port] = {COMPUTED_TIME: 0}
     return found
 
 
 def _computed_time(
-    scope: Scope, node: LogicalNode, places: dict[int, int], port: int, number: ast.expr
+    scope: Scope, node: LogicalNode, indices: dict[int, int], port: int, number: ast.expr
 ) -> dict[Expr, Callable[[], Val]]:
     """The event time of a source as an expression whose value is at hand, if no column had it: it is a column now.
 
@@ -390,7 +390,7 @@ def _computed_time(
         return {}
 
     def load() -> Val:
-        return _load(scope, places[COMPUTED_TIME], Field("event time", time.type, nullable=False), port, number)
+        return _load(scope, indices[COMPUTED_TIME], Field("event time", time.type, nullable=False), port, number)
 
     return {replace(e, nullable=n): load for e in (time, folded(time)) for n in (False, True)}
 
@@ -432,14 +432,14 @@ def write_times(stage: StageDraft, source: SourceDef, port: int) -> str:
     return name
 
 
-def source_row(scope: Scope, schema: Schema, places: dict[int, int], port: int, number: ast.expr) -> Row:
+def source_row(scope: Scope, schema: Schema, indices: dict[int, int], port: int, number: ast.expr) -> Row:
     """Row `number` of a port's batch: a column is loaded where it is first needed, its buffers found once a call.
 
-    places: where columns of the schema lie in the port's batch; one that is first needed now gets the next place.
+    indices: of columns of the schema in the port's batch; one that is first needed now gets the next one.
     """
 
     def loader(index: int, column: Field) -> Callable[[], Val]:
-        return lambda: _load(scope, places.setdefault(index, len(places)), column, port, number)
+        return lambda: _load(scope, indices.setdefault(index, len(indices)), column, port, number)
 
     return Row(scope, [loader(i, f) for i, f in enumerate(schema.fields)])
 

@@ -11,11 +11,12 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from cq.codegen import gather, operators
-from cq.codegen.ended import ended_mask
+from cq.codegen import input_order, operators
+from cq.codegen.ended_inputs import ended_mask
 from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StageDraft
-from cq.codegen.moving import write_moving
+from cq.codegen.lane_keys import write_lanes
+from cq.codegen.move_functions import write_moving
 from cq.codegen.operators.chains import write_chains
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import (
@@ -26,8 +27,7 @@ from cq.codegen.scan import (
     write_shared_rows,
     write_times,
 )
-from cq.codegen.state.gathered import gathers
-from cq.codegen.telling import write_lanes
+from cq.codegen.state.array_aggregates import gathers
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk
 from cq.planner.physical.branches import Branch
@@ -161,7 +161,7 @@ def _port(output: Output) -> PortSpec:
 def _write_closers(stage: StageDraft) -> None:
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
-            gather.close_gather(stage, node)
+            input_order.close_gather(stage, node)
         if node.operator in CLOSE:
             CLOSE[node.operator](stage, node)
 
@@ -202,7 +202,7 @@ def _write_finishers(stage: StageDraft) -> list[str]:
     calls = []
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
-            name = gather.gather_name(stage, node)
+            name = input_order.gather_name(stage, node)
             calls.append(f"status = {name}(state, out, constants, NEVER, serial, 0, 0, -1)")
         if node.emits_at_end:
             FINISH[node.operator](stage, node)

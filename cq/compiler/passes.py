@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.allowance import usable_cpus
 from cq.collector import collector_paused
-from cq.compiler.kept import KeptPlans
+from cq.compiler.kept_plans import KeptPlans
 from cq.connectors.access import FileAccess, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
@@ -179,7 +179,7 @@ def demand_output(plan: LogicalPlan) -> None:
 
 def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     demand_output(plan)
-    from cq.codegen.telling import decides_lane, needs_no_python, needs_no_state
+    from cq.codegen.lane_keys import decides_lane, needs_no_python, needs_no_state
     from cq.planner.physical.choose import choose
     from cq.planner.physical.stages import verify
     from cq.planner.physical.transactions import Natively

@@ -24,9 +24,9 @@ from cq.connectors.readings.protocol import TextReading, reading_of
 from cq.connectors.registry import SOURCES, option
 from cq.connectors.schemas import Columns, columns_of
 from cq.connectors.several import FileColumns, of_all, of_first, unites
+from cq.connectors.slow_inputs import LOOK_BYTES, WaitingNotice, end_of_rows
 from cq.connectors.stdin import NAME as STDIN_NAME
 from cq.connectors.stdin import standard_input
-from cq.connectors.waiting import LOOK_BYTES, WaitingNotice, end_of_rows
 from cq.errors import CqError, Diagnostic, UsageError
 from cq.faces import face
 

@@ -20,19 +20,19 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """A stream with some of its columns. places: where they stand among the columns of the whole stream."""
+    """A stream with some of its columns. indices: of these among the columns of the whole stream."""
 
     name: str
     fields: tuple[Field, ...]
     options: tuple[tuple[str, str], ...]
     event_time: Expr | None
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     inferred: bool = True
     rows: None = None
 
     def wanted(self, wanted: Sequence[int]) -> tuple[int, ...]:
-        """Those of the columns `wanted` of the whole stream that it has, by their places here."""
-        return tuple(self.places.index(column) for column in wanted if column in self.places)
+        """Those of the columns `wanted` of the whole stream that it has, by their indices here."""
+        return tuple(self.indices.index(column) for column in wanted if column in self.indices)
 
 
 def narrowed(stream: DeclaredStream, used: AbstractSet[int]) -> Narrowed | None:
@@ -44,10 +44,10 @@ def narrowed(stream: DeclaredStream, used: AbstractSet[int]) -> Narrowed | None:
         return None
     if option(options, "header") == "false" or len({f.name.lower() for f in stream.fields}) < len(stream.fields):
         return None
-    places = tuple(sorted(used))
+    indices = tuple(sorted(used))
     time = stream.event_time
-    moved = None if time is None else remap(time, {old: new for new, old in enumerate(places)})
-    return Narrowed(stream.name, tuple(stream.fields[i] for i in places), stream.options, moved, places)
+    moved = None if time is None else remap(time, {old: new for new, old in enumerate(indices)})
+    return Narrowed(stream.name, tuple(stream.fields[i] for i in indices), stream.options, moved, indices)
 
 
 def spread(

@@ -45,7 +45,7 @@ def open_source(
     if narrow is not None:
         asked = range(len(stream.fields)) if wanted is None else wanted
         source = open_source(narrow, inputs, narrow.wanted(asked), reserved, natives)
-        source.widen_by(partial(spread, fields=stream.fields, wanted=asked, read=narrow.places))
+        source.widen_by(partial(spread, fields=stream.fields, wanted=asked, read=narrow.indices))
         return source
     options = dict(stream.options)
     rules = Rules.of(stream, wanted, natives.codes)

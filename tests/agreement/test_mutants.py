@@ -16,8 +16,8 @@ def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) 
     return Mutant(f"cq.{module}", old, new, ("test_slt.py",), f"interpreted and {file}:", more)
 
 
-WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
-WINDOWED = "codegen.windowed"
+WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting_rows"
+WINDOW_JOINS = "codegen.window_joins"
 JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log", "codegen.matching"
 BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
@@ -395,7 +395,10 @@ MUTANTS = {
         "writer.set(reference, 0)",
     ),
     "a side has ended when another one has": seen_by(
-        "joins", "codegen.ended", '"pick(ld_i64(batch, W) & MASK == MASK, 1, 0)"', '"pick(ld_i64(batch, W) != 0, 1, 0)"'
+        "joins",
+        "codegen.ended_inputs",
+        '"pick(ld_i64(batch, W) & MASK == MASK, 1, 0)"',
+        '"pick(ld_i64(batch, W) != 0, 1, 0)"',
     ),
     "rows without a match are not kept for the end": seen_by("joins", BY_KEY, '"E == 0 or M == 0"', '"E == 0"'),
     "rows of the two sides that wait for the end are numbered apart": seen_by(
@@ -405,19 +408,19 @@ MUTANTS = {
         "joins", LOG, "return log if serial < after else other", "return log if serial > after else other"
     ),
     "a window of a join begins where another one is at hand": seen_by(
-        "window_join", WINDOWED, '"D != ld_i64(R, W)"', '"D < ld_i64(R, W)"'
+        "window_join", WINDOW_JOINS, '"D != ld_i64(R, W)"', '"D < ld_i64(R, W)"'
     ),
     "a row that is met in its window leaves alone as well": seen_by(
-        "window_join", WINDOWED, '"st_i64(P, W, 1)"', '"st_i64(P, W, 0)"'
+        "window_join", WINDOW_JOINS, '"st_i64(P, W, 1)"', '"st_i64(P, W, 0)"'
     ),
     "a row of a window that has met another one waits": seen_by(
-        "window_join", WINDOWED, '"st_i64(P, W, M)"', '"st_i64(P, W, 0 * M)"', ('"M == 0"', '"M >= 0"')
+        "window_join", WINDOW_JOINS, '"st_i64(P, W, M)"', '"st_i64(P, W, 0 * M)"', ('"M == 0"', '"M >= 0"')
     ),
     "a key of doubles says which zero the row has": seen_by(
-        "window_join", WINDOWED, "not e.type.is_float", "e.type is not None"
+        "window_join", WINDOW_JOINS, "not e.type.is_float", "e.type is not None"
     ),
     "the last row of a run is not met": seen_by(
-        "window_join", WINDOWED, '"A + ROWS * SIZE"', '"A + max(ROWS - 1, 0) * SIZE"'
+        "window_join", WINDOW_JOINS, '"A + ROWS * SIZE"', '"A + max(ROWS - 1, 0) * SIZE"'
     ),
     "windows are one that are not over together": seen_by(
         "window_join",
@@ -523,10 +526,10 @@ MUTANTS = {
         'return Event(serial, position, expr("-1"), expr("i + 1"),',
     ),
     "two accesses of one row do not meet": seen_by(
-        "triggers", "codegen.accessed", 'expr("L == 1", L=other.live)', 'expr("L == 2", L=other.live)'
+        "triggers", "codegen.accessed_rows", 'expr("L == 1", L=other.live)', 'expr("L == 2", L=other.live)'
     ),
     "a row taken over is written twice": seen_by(
-        "triggers", "codegen.accessed", "writer.set(other.dirty, 0)", "writer.set(other.dirty, 1)"
+        "triggers", "codegen.accessed_rows", "writer.set(other.dirty, 0)", "writer.set(other.dirty, 1)"
     ),
     "what a table demands is not asked of an update": seen_by(
         "triggers", TRIGGER, "self.demand(at, new, step.columns, at.table.conditions_on(step.columns))", "pass"
@@ -538,16 +541,16 @@ MUTANTS = {
         "if columns_of(c.expr) <= changed)",
     ),
     "what comes behind a loop over arrays cannot reject": seen_by(
-        "triggers", "codegen.accessed", "found[each.local] = behind or whole", "found[each.local] = whole"
+        "triggers", "codegen.accessed_rows", "found[each.local] = behind or whole", "found[each.local] = whole"
     ),
     "what an INSERT does where it finds its key cannot reject": seen_by(
         "triggers",
-        "codegen.accessed",
+        "codegen.accessed_rows",
         "behind = behind or any(inside) or node.may_reject(step)",
         "behind = behind or any(inside) * (not isinstance(step, Insert)) or node.may_reject(step)",
     ),
     "an array with a NULL is whole": seen_by(
-        "triggers", "codegen.elements", 'expr("N or A", N=nulls', 'expr("N", N=nulls'
+        "triggers", "codegen.zipped_arrays", 'expr("N or A", N=nulls', 'expr("N", N=nulls'
     ),
     "of what a loop changes the last column is not put back": seen_by(
         "triggers",

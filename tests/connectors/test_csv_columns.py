@@ -49,7 +49,7 @@ def column_map_of(types: list[T.DataType], options: CsvOptions, rng: random.Rand
 def drawn(rng: random.Random, column_map: ColumnMap) -> bytes:
     """Rows of which most are right."""
     delimiter, quote = column_map.options.dialect.delimiter.decode(), column_map.options.dialect.quote.decode()
-    at = dict(zip(column_map.places, column_map.rules.fields, strict=True))
+    at = dict(zip(column_map.indices, column_map.rules.fields, strict=True))
     rows = []
     for _ in range(rng.choice([1, 1, 2, 3])):
         cells = [mutated(rng) if rng.random() < 0.1 else written(rng, at.get(p)) for p in range(column_map.width)]

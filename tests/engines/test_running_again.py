@@ -13,7 +13,7 @@ import pytest
 import cq
 from cq import api
 from cq.compiler import passes
-from cq.compiler.kept import MOST_KEPT, KeptPlans
+from cq.compiler.kept_plans import MOST_KEPT, KeptPlans
 from cq.records import replace
 
 TEXT = "SELECT x + 1 AS y FROM t"

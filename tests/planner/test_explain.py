@@ -9,7 +9,7 @@ import pytest
 from paths import QUERIES, SHIPPED
 from planner_fixture import bound, infer, plan_of
 
-from cq.codegen.telling import decides_lane
+from cq.codegen.lane_keys import decides_lane
 from cq.errors import SourceText
 from cq.grammar.parser import parse
 from cq.planner.binding.binder import bind

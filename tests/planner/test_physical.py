@@ -9,8 +9,8 @@ import pytest
 from paths import QUERIES, SHIPPED
 from planner_fixture import infer, plan_of
 
+from cq.codegen.lane_keys import decides_lane, needs_no_python, needs_no_state
 from cq.codegen.pipeline import write_pipeline
-from cq.codegen.telling import decides_lane, needs_no_python, needs_no_state
 from cq.errors import SourceText
 from cq.grammar.parser import parse
 from cq.lang.expressions import format_expr

@@ -22,7 +22,7 @@ from cq.codegen import flow
 from cq.codegen import operators as _of_kernels  # noqa: F401  they register themselves
 from cq.codegen.expressions import emit, forms
 from cq.codegen.state import aggregates as recipes
-from cq.codegen.state import gathered, moving
+from cq.codegen.state import array_aggregates, entry_moves
 from cq.connectors import formats
 from cq.connectors.access import FileAccess
 from cq.connectors.generator import _OURS
@@ -149,9 +149,11 @@ REFUSED: dict[str, Callable[[], object]] = {
         "kernel forms", emit.unmatched({*forms.FORMS, *forms.PURE, "probe"})
     ),
     "recipes: there is no recipe sum, which aggregate sum names": listed(
-        "recipes", gathered.unmatched(recipes.RECIPES.keys() - {"sum"})
+        "recipes", array_aggregates.unmatched(recipes.RECIPES.keys() - {"sum"})
     ),
-    "recipes: no aggregate names recipe probe": listed("recipes", gathered.unmatched({*recipes.RECIPES, "probe"})),
+    "recipes: no aggregate names recipe probe": listed(
+        "recipes", array_aggregates.unmatched({*recipes.RECIPES, "probe"})
+    ),
     "rule limit_into_sort: its docstring states no law; there is another": lambda: rules.plan_rule(
         rules.Phase.PRUNE, type("", (), {"__name__": "limit_into_sort", "__doc__": None})()
     ),
@@ -162,7 +164,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "operator of Spark filter: there is another": decorated(spark.lowers("filter")),
     "@consumes filter: there is another": decorated(flow.consumes("filter", copies_text=False)),
     "@closes session: there is another": decorated(flow.closes("session")),
-    "@holds session: there is another": decorated(moving.holds("session")),
+    "@holds session: there is another": decorated(entry_moves.holds("session")),
     "container probe: drop is no native function that is exported": container(drop=lambda table: 0),
     "container probe: save is called with 2 arguments and takes 1": container(save=TABLE.drop),
     "container probe: settle is called with 1 arguments and takes 2": container(settle=TABLE.save),

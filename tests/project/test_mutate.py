@@ -6,7 +6,7 @@ import pytest
 from mutate import Mutant
 from paths import SUPPORT
 
-PLACES, OLD = "cq.runtime.engine.ways.places", "            return tuple(own)\n"
+PLACES, OLD = "cq.runtime.engine.ways.placement", "            return tuple(own)\n"
 AS_GOOD, BUG = "            return (*own,)\n", "            return tuple(own[1:])\n"
 
 

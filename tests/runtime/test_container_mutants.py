@@ -75,12 +75,12 @@ MUTANTS = {
     "the order has old numbers when the table has new ones": in_intervals("    order_rebuild(table)\n", ""),
     "intervals of keys with one hash are in one order": in_order("number) == 1:", "number) >= 0:"),
     "names that begin alike are one": in_order(
-        "string_address(other, b, word)) == 0:", "string_address(other, b, word)) < 0:", "alike"
+        "string_address(other, b, word)) == 0:", "string_address(other, b, word)) < 0:", "equal_keys"
     ),
     "a name is another one where its bytes lie elsewhere": in_order(
         "            strings = shr_u(strings, 1)  # where its bytes are says nothing\n            word += 1\n",
         "",
-        "alike",
+        "equal_keys",
     ),
     "the order forgets what is behind one that closes": in_order("    root = _link(entry, AFTER)", "    root = 0"),
     "the order forgets what is behind one that is absorbed": in_order("_link(following, AFTER))", "0)"),
@@ -253,7 +253,7 @@ MUTANTS = {
     "rows handed over meet those of any key": in_ranks(
         "if shr_u(item, 32) == hash32 and same_words(table, found, other, entry, ENTRY_KEYS, end) == 1:",
         "if hash32 != 0:",
-        "alike",
+        "equal_keys",
     ),
     "of one partition each part has its own": in_ranks(
         "    if made == 0:\n        made = table_take", "    if made != -1:\n        made = table_take", "ranks_saving"

@@ -33,15 +33,15 @@ MUTANTS = {
     ),
     "tickets are shared before their turn is known": Mutant(
         SHARED,
-        "    reorder_begin(ld_i64(stage, STAGE_REORDER), ticket)\n    at_store_rel(stage + STAGE_SHARED * 8, 1)\n",
-        "    at_store_rel(stage + STAGE_SHARED * 8, 1)\n    reorder_begin(ld_i64(stage, STAGE_REORDER), ticket)\n",
+        "    reorder_begin(ld_i64(stage, STAGE_REORDER), ticket)\n    at_store_rel(shared + SHARED_BEGUN * 8, 1)\n",
+        "    at_store_rel(shared + SHARED_BEGUN * 8, 1)\n    reorder_begin(ld_i64(stage, STAGE_REORDER), ticket)\n",
         MOVES,
         PROBES,
     ),
     "that tickets are shared is told before the last rows are kept": Mutant(
         SHARED,
-        "    at_store_rel(stage + STAGE_SHARED * 8, 1)\n",
-        "    st_i64(stage, STAGE_SHARED, 1)\n",
+        "    at_store_rel(shared + SHARED_BEGUN * 8, 1)\n",
+        "    st_i64(shared, SHARED_BEGUN, 1)\n",
         MOVES,
         PROBES,
     ),
@@ -318,7 +318,7 @@ MUTANTS = {
         "no_more",
     ),
     "rows of one arrival number are moved as they lie": Mutant(
-        "cq.runtime.engine.moving",
+        "cq.runtime.engine.state_moves",
         "np.lexsort((listed[:, ARRIVAL_TIE], listed[:, ARRIVAL_NUMBER]))",
         "np.lexsort((listed[:, ARRIVAL_NUMBER],))",
         ("test_snapshot.py",),
@@ -461,7 +461,7 @@ MUTANTS = {
         SAFE,
     ),
     "what comes of the end is put in the order of serials alone": Mutant(
-        "cq.runtime.flow.gather",
+        "cq.runtime.flow.merged_lanes",
         " or high >= ld_i64(item, BATCH_FIRST) + ld_i64(item, BATCH_ROWS)\n",
         "\n",
         ENGINE,
@@ -471,14 +471,14 @@ MUTANTS = {
         "cq.runtime.flow.split", "share = 1 if events > 0 or", "share = 1 if events > 1000 or", ENGINE, SAFE
     ),
     "lanes are merged by their number": Mutant(
-        "cq.runtime.flow.gather",
+        "cq.runtime.flow.merged_lanes",
         "                if best < 0 or position_before(at, best_at) == 1:",
         "                if best < 0:",
         ENGINE,
         SAFE,
     ),
     "rows of other lanes behind a failure are sent": Mutant(
-        "cq.runtime.flow.gather", "        _cut(lanes, split, failed, scratch)\n", "        pass\n", ENGINE, SAFE
+        "cq.runtime.flow.merged_lanes", "        _cut(lanes, split, failed, scratch)\n", "        pass\n", ENGINE, SAFE
     ),
     "a parcel is used again with the bits of its last rows": Mutant(
         "cq.runtime.flow.parcel",

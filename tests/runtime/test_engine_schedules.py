@@ -90,9 +90,9 @@ class Run:
 
 def locks_of_parts(host, plant):
     """The lock of each part that workers fill apart."""
-    for address in plant.stages:
-        partials = host.word(address, s.STAGE_PARTIALS)
-        for number in range(host.word(partials, q.PARTIALS_COUNT) if partials else 0):
+    for spec, address in zip(plant.pipeline.stages, plant.stages, strict=True):
+        partials = host.word(address, s.STAGE_OWN)
+        for number in range(host.word(partials, q.PARTIALS_COUNT) if spec.way.traits.hands_over else 0):
             yield host.word(partials, q.PARTIALS_PARTS + number * q.PART_WORDS + q.PART_LOCK)
 
 

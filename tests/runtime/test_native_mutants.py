@@ -117,7 +117,7 @@ MUTANTS = {
         "cq.runtime.containers.saving", "rank - count", "count - rank", "over"
     ),
     "every lane takes all entries of another plan": moved(
-        "cq.codegen.state.moving", "R == ld_i64(routing, L)", "R >= 0", "session"
+        "cq.codegen.state.entry_moves", "R == ld_i64(routing, L)", "R >= 0", "session"
     ),
     "sets keep the numbers their groups had in another plan": moved(
         "cq.codegen.state.groups", "[renumbered, value]", "[number, value]", "sets"

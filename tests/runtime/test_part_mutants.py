@@ -8,7 +8,7 @@ from mutate import Mutant
 PARTIALS = ("test_partials.py",)
 PORTS = ("test_lanes_of_ports.py",)
 DEALS, PARTIAL = "cq.runtime.engine.ways.deals", "cq.runtime.engine.ways.partial"
-APART = "cq.runtime.containers.apart"
+APART = "cq.runtime.containers.disjoint_panes"
 
 BY_KEY = "by_key_give and tumble"
 CHANGING = "may_change and tumble"

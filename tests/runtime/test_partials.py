@@ -350,20 +350,22 @@ def test_panes_of_workers_that_never_end_outlive_a_pause(at):
 
 
 @pytest.mark.parametrize(
-    ("spread", "rows", "groups", "then"),
+    ("filling", "rows", "groups", "then"),
     [
-        (q.ONE, 159, 10, q.ONE), (q.ONE, 160, 10, 2), (2, 40, 10, 2), (2, 39, 10, q.ONE), (q.ONE, 5, 0, q.ONE),
-        (q.BY_KEY, 159, 10, q.BY_KEY), (q.BY_KEY, 160, 10, 2), (2, 79, 20, q.BY_KEY), (q.BY_KEY, 5, 0, q.BY_KEY),
+        (q.ONE, 159, 10, q.ONE), (q.ONE, 160, 10, q.ALL), (q.ALL, 40, 10, q.ALL), (q.ALL, 39, 10, q.ONE),
+        (q.ONE, 5, 0, q.ONE),
+        (q.BY_KEY, 159, 10, q.BY_KEY), (q.BY_KEY, 160, 10, q.ALL), (q.ALL, 79, 20, q.BY_KEY),
+        (q.BY_KEY, 5, 0, q.BY_KEY),
     ],
     ids=[
         "too few", "enough", "fewer, still", "far too few", "nothing yet",
         "by key, too few", "by key, enough", "far too few, many groups", "by key, nothing yet",
     ],
 )  # fmt: skip
-def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, groups, then):
+def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(filling, rows, groups, then):
     """Two parts, one of which has had so many rows, while all others wait.
 
-    8 rows a group in each are enough, and half of them for what is spread to stay so.
+    8 rows a group in each are enough, and half of them for all to be filled still.
     """
     with Memory() as memory:
         words = lambda *values: memory.place(struct.pack(f"<{len(values)}q", *values), True)  # noqa: E731
@@ -375,14 +377,26 @@ def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, g
         partials = words(*[0] * (q.PARTIALS_PARTS + 2 * q.PART_WORDS))
         for word, value in (
             (q.PARTIALS_COUNT, 2), (q.PARTIALS_ROWS_IN, words(1000)), (q.PARTIALS_SLOTS, slots),
-            (q.PARTIALS_SLOT_COUNT, 1), (q.PARTIALS_ROWS_A_GROUP, 8), (q.PARTIALS_SPREAD, spread),
+            (q.PARTIALS_SLOT_COUNT, 1), (q.PARTIALS_ROWS_A_GROUP, 8), (q.PARTIALS_FILLING, filling),
             (q.PARTIALS_MANY, 20), (q.PARTIALS_ENTRY, 1),
             (q.PARTIALS_PARTS + q.PART_STATE, state), (q.PARTIALS_PARTS + q.PART_ROWS, rows),
         ):  # fmt: skip
             st_i64(partials, word, value)
         q.parts_balance(partials, partials + q.PARTIALS_PARTS * 8)
-        assert ld_i64(partials, q.PARTIALS_SPREAD) == then
+        assert ld_i64(partials, q.PARTIALS_FILLING) == then
         panes_drop(panes)
+
+
+@pytest.mark.parametrize(
+    ("rows_a_group", "entry", "filling"), [(8, 1, q.BY_KEY), (8, 0, q.ONE), (0, 1, q.ALL), (0, 0, q.ALL)]
+)
+def test_parts_are_filled_by_key_from_the_beginning_where_they_can_be(rows_a_group, entry, filling):
+    with Memory() as memory:
+        partials = memory.place(bytes(8 * q.PARTIALS_PARTS), True)
+        for word, value in ((q.PARTIALS_ROWS_A_GROUP, rows_a_group), (q.PARTIALS_MANY, 20), (q.PARTIALS_ENTRY, entry)):
+            st_i64(partials, word, value)
+        q.filling_begin(partials)
+        assert ld_i64(partials, q.PARTIALS_FILLING) == filling
 
 
 # -- the first rows of each partition ---------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ from cq.runtime.engine.stage import (
     ENGINE_WORKERS,
     STAGE_CONSTANTS,
     STAGE_ENGINE,
-    STAGE_PARTIALS,
-    STAGE_SHARED,
+    STAGE_OWN,
     STAGE_WORDS,
     TASK_DEAL,
     TASK_WORDS,
@@ -107,20 +106,22 @@ def a_share_of_another_worker_has_moved(_):
 
 def tickets_are_shared(stand_in):
     engine, stage = staged()
+    begun = words(shared.SHARED_WORDS) + shared.SHARED_BEGUN * 8
+    st_i64(stage, STAGE_OWN, begun - shared.SHARED_BEGUN * 8)
 
-    def hand_over(stage):
-        at_store(stage + STAGE_SHARED * 8, 1)
+    def hand_over(_):
+        at_store(begun, 1)
         return 1, 7
 
     stand_in(shared, "_serve_alone", hand_over)
     stand_in(shared, "serve_ticket", lambda *_: 0)
-    return engine, lambda: shared.serve_shared(stage, 0), lambda: at_load(stage + STAGE_SHARED * 8)
+    return engine, lambda: shared.serve_shared(stage, 0), lambda: at_load(begun)
 
 
 def a_ticket_is_dealt(stand_in):
     engine, stage = staged()
     partials = words(parts.PARTIALS_PARTS, (parts.PARTIALS_COUNT, 2), (parts.PARTIALS_RING, words(1)))
-    st_i64(stage, STAGE_PARTIALS, partials)
+    st_i64(stage, STAGE_OWN, partials)
     task = words(TASK_WORDS, (TASK_DEAL, words(deals.DEAL_WORDS)))
     stand_in(deals, "_note_parts", lambda *_: 1)
     return engine, lambda: deals.deal_ticket(stage, task), lambda: at_load(partials + parts.PARTIALS_DEALT * 8)
@@ -129,7 +130,7 @@ def a_ticket_is_dealt(stand_in):
 def parts_are_collected(stand_in):
     engine, stage = staged()
     empty = zalloc(8)
-    st_i64(stage, STAGE_PARTIALS, empty)
+    st_i64(stage, STAGE_OWN, empty)
 
     def collect(*_):
         at_store(empty, 1)

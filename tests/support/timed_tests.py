@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cq.runtime.engine.ways.places import shares_of
+from cq.runtime.engine.ways.placement import shares_of
 
 
 def found() -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Iterator
 
 from cq.codegen.flow import CHAINED, CLOSE, CONSUME, DUE_BY_DATA, DUE_ON_GRID, FINISH
-from cq.codegen.state.moving import HOLDS
+from cq.codegen.state.entry_moves import HOLDS
 from cq.entries import BadEntry
 from cq.planner import __name__ as _PLANNER
 from cq.planner.plan.node import OPERATORS, Leaf, LogicalNode, Stateless

@@ -8,9 +8,9 @@ from cq.codegen.arrivals import arrival_of
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
 from cq.codegen.operators.window import add_row, fold, groups_in_order, may_share_groups
 from cq.codegen.state.aggregates import nothing
+from cq.codegen.state.entry_moves import Held, holds
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups
 from cq.codegen.state.hash_tables import TableLocals, load_fields
-from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.planner.operators import Aggregate

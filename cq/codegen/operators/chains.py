@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from cq.codegen.accessed import Accessed, undone
+from cq.codegen.accessed_rows import Accessed, undone
 from cq.codegen.collecting import (
     CollectedEvent,
     PlacedProgram,
@@ -27,7 +27,11 @@ from cq.codegen.collecting import (
 )
 from cq.codegen.flow import CHAINED, Flow, StageDraft, consumes
 from cq.codegen.keyed_tables import prepare, tables_of
-from cq.codegen.made import (
+from cq.codegen.matching import assign_all
+from cq.codegen.operators.trigger import TransactionWriter
+from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
+from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
+from cq.codegen.transaction_outputs import (
     ACCEPTED,
     REJECTED,
     Emitted,
@@ -40,10 +44,6 @@ from cq.codegen.made import (
     made_of_records,
     relations_read,
 )
-from cq.codegen.matching import assign_all
-from cq.codegen.operators.trigger import TransactionWriter
-from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
-from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
 from cq.codegen.values import Row, Val, kept_parts
 from cq.codegen.writer import expr
 from cq.lang.types import VARCHAR, Physical

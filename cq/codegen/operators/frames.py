@@ -1,5 +1,5 @@
 """frames: the rows of each partition around a row, as two stacks in their records and in the partition's entry, or
-gone through one by one (cq/codegen/walking.py)."""
+gone through one by one (cq/codegen/frame_walks.py)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cq.codegen.flow import (
     function,
     row_of,
 )
-from cq.codegen.framed import (
+from cq.codegen.frame_state import (
     Framed,
     PartitionPlace,
     bound_of,
@@ -36,12 +36,12 @@ from cq.codegen.framed import (
     time_of,
     word_of,
 )
+from cq.codegen.frame_walks import held_sets, walked
 from cq.codegen.state.accumulators import Entry
+from cq.codegen.state.entry_moves import Held, frame_rows, holds
 from cq.codegen.state.hash_tables import Births, as_words, load_fields, store_field, store_nulls
-from cq.codegen.state.moving import Held, frame_rows, holds
 from cq.codegen.values import Row
-from cq.codegen.waiting import close_buffer, due_word, keep_record, slot_of, waiting_rows, when_due
-from cq.codegen.walking import held_sets, walked
+from cq.codegen.waiting_rows import close_buffer, due_word, keep_record, slot_of, waiting_rows, when_due
 from cq.codegen.writer import expr
 from cq.planner.operators import Frames, Unit
 from cq.planner.plan.node import LogicalNode

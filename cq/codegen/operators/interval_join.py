@@ -1,6 +1,6 @@
 """interval_join: each side's rows in a log by key; a row meets those of the other log, then joins its own.
 
-Where rows match within windows alone, they stand in runs instead (cq/codegen/windowed.py).
+Where rows match within windows alone, they stand in runs instead (cq/codegen/window_joins.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cq.codegen import windowed
+from cq.codegen import window_joins
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
@@ -23,12 +23,12 @@ from cq.codegen.flow import (
     due_by_data,
     function,
 )
-from cq.codegen.keeping import KeptTime, Side, alone, leave_unmatched
+from cq.codegen.join_sides import KeptTime, Side, alone, leave_unmatched
 from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, meet, meet_or_leave, where_not_null
 from cq.codegen.prefetch import prefetch_last, prefetch_records
-from cq.codegen.state.moving import Held, holds, log_entries
+from cq.codegen.state.entry_moves import Held, holds, log_entries
 from cq.codegen.values import Row, Val
-from cq.codegen.waiting import over, over_next
+from cq.codegen.waiting_rows import over, over_next
 from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
 from cq.planner.operators import IntervalJoin
@@ -83,7 +83,7 @@ def held_interval_join(node: LogicalNode) -> tuple[Held, ...]:
     """The kept rows of both sides."""
     assert isinstance(node, IntervalJoin)
     if node.in_windows:
-        return windowed.held_windows(node)
+        return window_joins.held_windows(node)
     return tuple(log_entries(side.name, side.keys) for side in _sides(node))
 
 
@@ -92,7 +92,7 @@ def due_words(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
     """Rows expire, and left rows may leave, as the watermark advances."""
     assert isinstance(node, IntervalJoin)
     if node.in_windows:
-        return (windowed.due_window(stage, node),)
+        return (window_joins.due_window(stage, node),)
     return tuple(DueWord(side.slot(stage, node), words.LOG_NEXT) for side in _sides(node))
 
 
@@ -100,7 +100,7 @@ def due_words(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
 def consume_interval_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """The row beside each match in the other log, in order of arrival; then it is kept while others may match it."""
     assert isinstance(node, IntervalJoin)
-    take = windowed.take if node.in_windows else _take
+    take = window_joins.take if node.in_windows else _take
     with flow.on_time(node):
         take(flow, node, port, row)
 
@@ -183,7 +183,7 @@ def close_interval_join(stage: StageDraft, node: LogicalNode) -> None:
     """A function that emits the rows now known to have no match, by arrival, then frees the rows nothing can match."""
     assert isinstance(node, IntervalJoin)
     if node.in_windows:
-        windowed.close(stage, node)
+        window_joins.close(stage, node)
         return
     sides = _sides(node)
     name = f"expire_{sides[LEFT].slot(stage, node).offset}"

@@ -11,13 +11,13 @@ import ast
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from cq.codegen.ended import has_ended
+from cq.codegen.ended_inputs import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StageDraft, consumes, finishes, row_of
-from cq.codegen.keeping import KeptSide, LastingSide, Side, alone, write_unmatched
+from cq.codegen.join_sides import KeptSide, LastingSide, Side, alone, write_unmatched
 from cq.codegen.matching import LEFT, RIGHT, assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
-from cq.codegen.state.moving import Held, holds, log_entries, multimap_entries
+from cq.codegen.state.entry_moves import Held, holds, log_entries, multimap_entries
 from cq.codegen.values import Row, Val, null_of
 from cq.codegen.writer import expr
 from cq.planner.operators import Join

@@ -10,6 +10,7 @@ from cq.codegen.flow import Flow, StageDraft, closes, consumes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.aggregates import Accumulators
+from cq.codegen.state.entry_moves import Held, entries, holds
 from cq.codegen.state.hash_tables import (
     EntryField,
     Keys,
@@ -20,9 +21,8 @@ from cq.codegen.state.hash_tables import (
     string_words,
     words_of,
 )
-from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row, Val
-from cq.codegen.waiting import close_buffer, when_due
+from cq.codegen.waiting_rows import close_buffer, when_due
 from cq.codegen.writer import Fill, expr
 from cq.lang.expressions import Column
 from cq.lang.types import Physical

@@ -122,8 +122,8 @@ def consume_union(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 def consume_rows_of(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """A row of this operator goes on as it was. Columns of it that cannot be NULL may be so in other rows."""
     assert isinstance(node, RowsOf)
-    places = dict(zip(range(len(node.schema)), node.places, strict=True))
+    indices = dict(zip(range(len(node.schema)), node.indices, strict=True))
     own = {i for i, f in enumerate(node.schema.fields) if not f.nullable}
-    moved = Row(flow.scope, [partial(row.column, places[i]) for i in places])
+    moved = Row(flow.scope, [partial(row.column, indices[i]) for i in indices])
     with flow.scope.when(is_true(emit(flow.scope, row, node.condition))):
-        flow.deliver(node, _without_nulls(flow.scope, moved, len(places), own))
+        flow.deliver(node, _without_nulls(flow.scope, moved, len(indices), own))

@@ -6,8 +6,8 @@ from cq.codegen.flow import DueWord, Flow, StageDraft, closes, consumes, due_by_
 from cq.codegen.sessions import Sessions, close_sessions, session_due_words, session_keys
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.aggregates import Accumulators
+from cq.codegen.state.entry_moves import Held, holds, interval_entries
 from cq.codegen.state.hash_tables import Keys, load_fields, string_words
-from cq.codegen.state.moving import Held, holds, interval_entries
 from cq.codegen.values import Row
 from cq.planner.operators import SessionAggregate
 from cq.planner.plan.node import LogicalNode

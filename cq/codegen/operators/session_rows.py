@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from cq.codegen.flow import DueWord, Flow, StageDraft, closes, consumes, due_by_data, row_of
 from cq.codegen.sessions import Sessions, close_sessions, session_due_words, session_keys
 from cq.codegen.state.accumulators import Entry
+from cq.codegen.state.entry_moves import Held, holds, interval_entries
 from cq.codegen.state.hash_tables import (
     EntryField,
     Keys,
@@ -22,7 +23,6 @@ from cq.codegen.state.hash_tables import (
     store_words,
     string_words,
 )
-from cq.codegen.state.moving import Held, holds, interval_entries
 from cq.codegen.values import Row, Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.types import Physical

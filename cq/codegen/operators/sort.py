@@ -23,6 +23,7 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.prefetch import prefetch
+from cq.codegen.state.entry_moves import Held, holds, ranked_rows
 from cq.codegen.state.hash_tables import (
     EntryField,
     Keys,
@@ -34,7 +35,6 @@ from cq.codegen.state.hash_tables import (
     store_nulls,
     string_words,
 )
-from cq.codegen.state.moving import Held, holds, ranked_rows
 from cq.codegen.values import Row, Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column

@@ -6,10 +6,10 @@ from functools import partial
 
 from cq.codegen.flow import Flow, StageDraft, closes, consumes
 from cq.codegen.matching import where_passes
-from cq.codegen.state.moving import Held, entries, holds
+from cq.codegen.row_versions import layout_of, look_up_version, replace_version
+from cq.codegen.state.entry_moves import Held, entries, holds
 from cq.codegen.values import Row
-from cq.codegen.versions import layout_of, look_up_version, replace_version
-from cq.codegen.waiting import close_buffer, when_due
+from cq.codegen.waiting_rows import close_buffer, when_due
 from cq.planner.operators import TemporalJoin
 from cq.planner.plan.node import LogicalNode
 

@@ -16,14 +16,18 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import tee
 
-from cq.codegen.accessed import Accessed, for_leaf, hand_over, moving, passing, take_over, undone
-from cq.codegen.elements import Arrays
+from cq.codegen.accessed_rows import Accessed, for_leaf, hand_over, moving, passing, take_over, undone
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.fetching import fetch_ahead
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
 from cq.codegen.keyed_tables import prepare, tables_of
-from cq.codegen.made import (
+from cq.codegen.matching import assign_all, where_not_null
+from cq.codegen.state.entry_moves import Held, entries, holds
+from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
+from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
+from cq.codegen.state.undo import Undo
+from cq.codegen.transaction_outputs import (
     ACCEPTED,
     REJECTED,
     Emitted,
@@ -37,13 +41,9 @@ from cq.codegen.made import (
     relations_read,
     rows_of_steps,
 )
-from cq.codegen.matching import assign_all, where_not_null
-from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
-from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
-from cq.codegen.state.moving import Held, entries, holds
-from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
 from cq.codegen.writer import expr
+from cq.codegen.zipped_arrays import Arrays
 from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, VARCHAR, Physical
@@ -124,7 +124,7 @@ class TransactionWriter:
     undos: dict[tuple[int, int], Undo] = field(default_factory=dict)  # by the loop's first local, and the table
     undoing: dict[int, Undo] = field(default_factory=dict)  # by the table, of the loop at hand
     repeated: Each | None = None  # the loop at hand
-    element: ast.expr | None = None  # the place of the one at hand, from 0
+    element: ast.expr | None = None  # the index of the one at hand
     passing: frozenset[int] = frozenset()
     moving: frozenset[int] = frozenset()  # tables whose entries move before the end
     reason: Val = field(default_factory=lambda: null_of(VARCHAR))
@@ -160,7 +160,7 @@ class TransactionWriter:
         self.passing = passing(self.node, self.program.steps)
         self.moving = moving(self.node, self.program.steps)
         self.note_changes()
-        emits = self.places_of_rows(number)
+        emits = self.emitted_rows(number)
         with writer.while_(True), scope.block(), self.rejecting():
             if self.program.when is not None:
                 fires = is_true(emit(scope, self.frame(), self.program.when))
@@ -169,7 +169,7 @@ class TransactionWriter:
             writer.set(self.outcome, ACCEPTED)
             writer.code("break")
 
-    def places_of_rows(self, number: int) -> Iterator[Emitted]:
+    def emitted_rows(self, number: int) -> Iterator[Emitted]:
         """Where the rows that the steps emit are going to be, one after the other; none where there are records."""
         if emits_for_elements(self.program.steps):
             self.records = Records.none(self.scope)
@@ -287,10 +287,10 @@ class TransactionWriter:
                     else:
                         self.emit_at(next(emits), made)
 
-    def emit_at(self, place: Emitted, values: Sequence[Val]) -> None:
-        assign_all(self.flow, place.values, as_held(place, values))
-        assert isinstance(place.there, ast.Name)
-        self.flow.writer.set(place.there.id, True)
+    def emit_at(self, row: Emitted, values: Sequence[Val]) -> None:
+        assign_all(self.flow, row.values, as_held(row, values))
+        assert isinstance(row.there, ast.Name)
+        self.flow.writer.set(row.there.id, True)
 
     @contextmanager
     def where(self, condition: Expr | None) -> Iterator[None]:
@@ -340,7 +340,7 @@ class TransactionWriter:
             self.locals[number] = self.scope.variables(local.type, True, "local")
 
     def each(self, step: Each, emits: Iterator[Emitted]) -> None:
-        """The steps for each place of the arrays.
+        """The steps for each element of the arrays.
 
         They are written twice: elements of whole arrays are there and not NULL, which leaves little to ask.
         """
@@ -349,15 +349,15 @@ class TransactionWriter:
         arrays = Arrays.measured(scope, [emit(scope, frame, a) for a in step.arrays])
         emits, again = tee(emits)
         with scope.when(arrays.whole):
-            self.each_place(step, arrays, True, emits)
+            self.each_element(step, arrays, True, emits)
         self.met = met
         with scope.otherwise():
-            self.each_place(step, arrays, False, again)
+            self.each_element(step, arrays, False, again)
         with scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
             self.flow.writer.code("break")
 
-    def each_place(self, step: Each, arrays: Arrays, whole: bool, emits: Iterator[Emitted]) -> None:
-        """The steps for each place of arrays that are known to be whole, or may not be."""
+    def each_element(self, step: Each, arrays: Arrays, whole: bool, emits: Iterator[Emitted]) -> None:
+        """The steps for each element of arrays that are known to be whole, or may not be."""
         scope, writer = self.scope, self.flow.writer
         behind = undone(self.node, self.program).get(step.local)  # whether a whole array's change may be put back
         undos = {t: u for (local, t), u in self.undos.items() if local == step.local and (behind or not whole)}
@@ -365,11 +365,11 @@ class TransactionWriter:
             undo.begin(arrays.most)
         turn = writer.fresh("p")
         with writer.for_(turn, 0, arrays.most), scope.block():
-            place = self.element = ast.Name(turn, ast.Load())
-            arrays.take(scope, [self.locals[n] for n in step.locals], place, whole)
+            index = self.element = ast.Name(turn, ast.Load())
+            arrays.take(scope, [self.locals[n] for n in step.locals], index, whole)
             if step.numbered:
                 number = self.locals[step.local + len(step.arrays)]
-                scope.assign(number, Val(BIGINT, (expr("P + 1", P=place),)))
+                scope.assign(number, Val(BIGINT, (expr("P + 1", P=index),)))
             self.meet_again(step)
             self.steps(step.steps, emits)
             self.undoing, self.repeated = undos, step

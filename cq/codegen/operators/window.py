@@ -22,19 +22,18 @@ from cq.codegen.flow import (
 )
 from cq.codegen.prefetch import prefetch, prefetch_ends
 from cq.codegen.state.accumulators import Accumulator, Entry
+from cq.codegen.state.entry_moves import Held, holds
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.list_accumulators import OrderedArguments
-from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
 from cq.lang.types import BIGINT, Physical
 from cq.planner.operators import Aggregate, Window, WindowAggregate, WindowKind
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
-from cq.runtime.containers import apart as apart_words
+from cq.runtime.containers import disjoint_panes, slides, sliding
 from cq.runtime.containers import pane_words as panes
-from cq.runtime.containers import slides, sliding
 from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT
 from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Grid, Slot
@@ -385,12 +384,12 @@ def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool)
         with writer.if_(expr("A == 0", A=found)):
             writer.set(entry, births.entry(group))
         with writer.otherwise():
-            writer.code("if G & (ROUND - 1) == 0:\n    panes_round(P)", G=group, ROUND=apart_words.ROUND, P=state)
+            writer.code("if G & (ROUND - 1) == 0:\n    panes_round(P)", G=group, ROUND=disjoint_panes.ROUND, P=state)
             for name, which in (
-                (entry, apart_words.ROUNDS_ORDER),
-                (owner, beside(apart_words.ROUNDS_ORDER, 1, "OWNER")),
+                (entry, disjoint_panes.ROUNDS_ORDER),
+                (owner, beside(disjoint_panes.ROUNDS_ORDER, 1, "OWNER")),
             ):
-                place = expr("R + (G & (ROUND - 1)) * 16", R=rounds, G=group, ROUND=apart_words.ROUND)
+                place = expr("R + (G & (ROUND - 1)) * 16", R=rounds, G=group, ROUND=disjoint_panes.ROUND)
                 writer.set(name, expr("ld_i64(AT, W)", AT=place, W=which))
         return Entry(ast.Name(entry, ast.Load()), ast.Name(owner, ast.Load()))
 

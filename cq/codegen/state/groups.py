@@ -8,8 +8,8 @@ from functools import partial
 
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.aggregates import Accumulators
+from cq.codegen.state.entry_moves import Held, Mover
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields, string_words
-from cq.codegen.state.moving import Held, Mover
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr

@@ -16,7 +16,7 @@ class Plain:
     """The form of a file's rows.
 
     width: cells of a row.  fields: the columns that are declared; one that is not nullable has a value in every row.
-    places: where each stands in a row.  wanted: those that are kept; the others' values are looked at all the same.
+    indices: of each in a row.  wanted: those that are kept; the others' values are looked at all the same.
     nulls: the texts that stand for NULL where they are not in quotes.  guessed: nobody said that digits are numbers.
     """
 
@@ -24,7 +24,7 @@ class Plain:
     nulls: tuple[bytes, ...]
     width: int
     fields: tuple[Field, ...]
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     wanted: tuple[int, ...]
     guessed: bool
 

@@ -194,7 +194,7 @@ def other_delimiter(header: Sequence[str], options: CsvOptions) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
-    """How the columns of one file map to the declaration. places: for each declared column, its place in a row.
+    """How the columns of one file map to the declaration. indices: for each declared column, its index in a row.
 
     plain: what reads plain rows, if the engine has something that does.
     """
@@ -203,7 +203,7 @@ class ColumnMap:
     options: CsvOptions
     rules: Rules
     width: int
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     plain: PlainReading | None = None
 
     @classmethod
@@ -234,7 +234,7 @@ class ColumnMap:
         fields = tuple(replace(f, nullable=not rules.demands_value(i)) for i, f in enumerate(rules.fields))
         nulls = tuple(text.encode() for text in options.nulls)
         guessed = bool(rules.guessed_for)
-        scan = make_scan(Plain(options.dialect, nulls, self.width, fields, self.places, rules.wanted, guessed))
+        scan = make_scan(Plain(options.dialect, nulls, self.width, fields, self.indices, rules.wanted, guessed))
         return self if scan is None else replace(self, plain=PlainReading(scan))
 
     def columns(self, text: bytes) -> PlainColumns | None:
@@ -309,7 +309,7 @@ class ColumnMap:
             return None  # pyarrow takes an open quote at the end for closed
         if any(f.type.kind is Kind.INTERVAL for f in fields):
             return None  # it reads none
-        declared = [f"c{p}" for p in self.places]
+        declared = [f"c{p}" for p in self.indices]
         types = [_as_parsed(f.type) for f in fields]
         times = self._time_types(block.text)
         asked = dict(zip(declared, types, strict=True)) | {declared[i]: type_ for i, type_ in times.items()}
@@ -344,7 +344,7 @@ class ColumnMap:
         types: dict[int, pa.DataType] = {}
         for row in islice(rows(text, self.options.dialect), MAX_NULLS_BEFORE if missing else 0):
             for i in tuple(missing):
-                value = row.cells[self.places[i]].text if self.places[i] < len(row.cells) else b""
+                value = row.cells[self.indices[i]].text if self.indices[i] < len(row.cells) else b""
                 if value and value.decode("utf-8", "replace") not in self.options.nulls:
                     missing.remove(i)
                     zone, unit = _HAS_ZONE.search(value), "ns" if _IS_FINE.search(value) else "us"
@@ -399,7 +399,7 @@ class ColumnMap:
         guessed = bool(self.rules.guessed_for)
         if not has_hexadecimal(text) and not (guessed and has_leading_zeros(text, self.options.dialect)):
             return False
-        types = [(p, f.type) for p, f in zip(self.places, self.rules.fields, strict=True)]
+        types = [(p, f.type) for p, f in zip(self.indices, self.rules.fields, strict=True)]
         numbers = [p for p, type_ in types if type_.is_integer or (guessed and type_ == DOUBLE)]
         texts = self._parsed(text, b"", {f"c{p}": pa.string() for p in numbers}) if numbers else None
         pattern = rf"^[ \t]*0[xX]{'|^0[0-9]+$' if guessed else ''}"
@@ -421,17 +421,17 @@ def _as_parsed(type_: DataType) -> pa.DataType:
 
 def _by_name(header: list[str], name: str, fields: tuple[Field, ...], options: CsvOptions) -> tuple[int, ...]:
     known = ColumnNames(header)
-    places = []
+    indices = []
     for f in fields:
-        place = known.find(f.name)
-        if place is None:
+        index = known.find(f.name)
+        if index is None:
             cause = f"{name} has no column {f.name!r}"
             other = other_delimiter(header, options)
             guess = f"write delimiter = '{other}'" if other else did_you_mean(f.name, header)
             listing = "its columns: " + ", ".join(header[:50])
             raise DataError(Diagnostic("CQ0603", cause, help=tuple(h for h in (guess, listing) if h)))
-        places.append(place)
-    return tuple(places)
+        indices.append(index)
+    return tuple(indices)
 
 
 def _ended(text: bytes) -> bytes:
@@ -499,8 +499,8 @@ class _ByRow:
         fault = self._shape_fault(row, line)
         values: list[Any] = []
         if fault is None:
-            for i, place in enumerate(self.column_map.places):
-                value, fault = self._value(i, row.cells[place])
+            for i, index in enumerate(self.column_map.indices):
+                value, fault = self._value(i, row.cells[index])
                 if fault is not None:
                     break
                 values.append(value)

@@ -116,7 +116,7 @@ OVERLOADS["reverse"] = ("array_reverse",)
 
 
 def in_order(x: Array, keys: Array, order: int) -> Array:
-    """The elements in the order of the keys at their places; equal ones stay as they are."""
+    """The elements in the order of the keys at their indices; equal ones stay as they are."""
     missing = [n for n, key in enumerate(keys) if key is None]
     there = [n for n, key in enumerate(keys) if key is not None]
     there.sort(key=lambda n: (keys[n] != keys[n], keys[n]), reverse=bool(order & DESCENDING))
@@ -187,7 +187,7 @@ def array_order(x: Array, keys: Array, order: int) -> Array:
     return in_order(x, keys, order)
 
 
-def first_places(x: Array) -> list[int]:
+def first_indices(x: Array) -> list[int]:
     seen: dict[Any, int] = {}
     for n, e in enumerate(x):
         seen.setdefault("NaN" if e != e and isinstance(e, float) else e, n)  # noqa: PLR0124 - only NaN differs from itself
@@ -220,7 +220,7 @@ def spark_distinct(signature: Signature, texts: tuple[str, ...]) -> str:
 )
 def array_distinct(x: Array) -> Array:
     """The array without duplicates, keeping the first of each; NULLs are equal."""
-    return tuple(x[n] for n in first_places(x))
+    return tuple(x[n] for n in first_indices(x))
 
 
 @scalar(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cq.lang.functions.array_building import Array, first_places, spark_distinct, two_arrays
+from cq.lang.functions.array_building import Array, first_indices, spark_distinct, two_arrays
 from cq.lang.functions.arrays import one_array
 from cq.lang.functions.registry import Constants, Failure, Signature, SignatureRule, scalar
 from cq.lang.functions.signatures import with_optional
@@ -68,7 +68,7 @@ def _kept(negated: str) -> Callable[[Signature, tuple[str, ...]], str]:
 def array_intersect(x: Array, y: Array) -> Array:
     """Distinct elements of `a` that are also in `b`."""
     other = _keys(y)
-    return tuple(x[n] for n in first_places(x) if _key(x[n]) in other)
+    return tuple(x[n] for n in first_indices(x) if _key(x[n]) in other)
 
 
 @scalar(
@@ -88,7 +88,7 @@ def array_intersect(x: Array, y: Array) -> Array:
 def array_except(x: Array, y: Array) -> Array:
     """Distinct elements of `a` that are not in `b`."""
     other = _keys(y)
-    return tuple(x[n] for n in first_places(x) if _key(x[n]) not in other)
+    return tuple(x[n] for n in first_indices(x) if _key(x[n]) not in other)
 
 
 def _spark_any(_: Signature, texts: tuple[str, ...]) -> str:

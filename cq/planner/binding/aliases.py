@@ -12,38 +12,38 @@ from cq.records import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """The names of a select list. places: the items of each name, in order.  end: those from there on are not seen."""
+    """The names of a select list. indices: the items of each name, in order.  end: those from there on are not seen."""
 
     items: Sequence[ast.SelectItem | ast.Star] = ()
-    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    indices: Mapping[str, Sequence[int]] = field(default_factory=dict)
     end: int = 0
 
     def until(self, end: int) -> Aliases:
-        """The same names, seen from the item in that place: those before it."""
+        """The same names, seen from the item of that index: those before it."""
         return replace(self, end=end)
 
     def seen(self, name: str) -> int:
         """How many of the items of this name are seen: the first ones."""
-        return bisect_left(self.places.get(name, ()), self.end)
+        return bisect_left(self.indices.get(name, ()), self.end)
 
     def is_hidden(self, name: str) -> bool:
         """Whether items have this name, and none of them is seen."""
-        return name in self.places and not self.seen(name)
+        return name in self.indices and not self.seen(name)
 
-    def value(self, place: int) -> ast.Expr:
-        """What stands in that place of the select list."""
-        item = self.items[place]
+    def value(self, index: int) -> ast.Expr:
+        """The value of the item of that index of the select list."""
+        item = self.items[index]
         assert isinstance(item, ast.SelectItem), "a star has no alias"
         return item.expr
 
 
 def aliases_of(items: Sequence[ast.SelectItem | ast.Star]) -> Aliases:
     """The aliases of a select list, all of them seen."""
-    places: dict[str, list[int]] = {}
-    for place, item in enumerate(items):
+    indices: dict[str, list[int]] = {}
+    for index, item in enumerate(items):
         if isinstance(item, ast.SelectItem) and item.alias:
-            places.setdefault(item.alias, []).append(place)
-    return Aliases(items, places, len(items))
+            indices.setdefault(item.alias, []).append(index)
+    return Aliases(items, indices, len(items))
 
 
 def ambiguous(name: str, count: int, span: Span) -> CompileError:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from cq.errors import Span
 from cq.lang.expressions import Expr
+from cq.planner.binding.built_expressions import aggregate_call, called, compared, integer
 from cq.planner.binding.calls import OverCall
 from cq.planner.binding.frames import Bound, WrittenFrame, within
-from cq.planner.binding.made import aggregate_call, called, compared, integer
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import CountWindow, Hole, Room
 from cq.planner.operators import Filter, Project

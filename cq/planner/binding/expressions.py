@@ -192,24 +192,24 @@ class ExprBinder:
 
     def aliased(self, name: str, count: int, span: Span) -> Expr:
         """What the first items of this name stand for, so many of them. CQ0204 where that is not one value."""
-        places, key = self.aliases.places[name], (self.clause, name)
-        first = self.of_item(places[0], span)
+        indices, key = self.aliases.indices[name], (self.clause, name)
+        first = self.of_item(indices[0], span)
         alike = self.meant.alike.get(key, 1)
-        while alike < count and self.of_item(places[alike], span) == first:
+        while alike < count and self.of_item(indices[alike], span) == first:
             alike += 1
         self.meant.alike[key] = alike
         if alike < count:
             raise ambiguous(name, count, span)
         return first
 
-    def of_item(self, place: int, span: Span) -> Expr:
+    def of_item(self, index: int, span: Span) -> Expr:
         """What an item of the select list stands for: as in the list itself, where it sees those before it. Bound once
         a clause, since aliases of aliases would take twice the time each."""
-        key, values = (self.clause, place), self.meant.values
+        key, values = (self.clause, index), self.meant.values
         if key not in values:
-            earlier = replace(self, aliases=self.aliases.until(place))
+            earlier = replace(self, aliases=self.aliases.until(index))
             try:
-                values[key] = check_size(earlier.bind(self.aliases.value(place)), span)
+                values[key] = check_size(earlier.bind(self.aliases.value(index)), span)
             except CompileError as error:
                 values[key] = error
         found = values[key]

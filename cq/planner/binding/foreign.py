@@ -10,9 +10,9 @@ from cq.grammar import ast
 from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Call, Column, Expr, Literal, conjuncts, substitute
 from cq.lang.types import BIGINT
+from cq.planner.binding.built_expressions import columns
 from cq.planner.binding.expressions import ExprBinder
 from cq.planner.binding.joins.temporal import condition, keyed, side_by_side
-from cq.planner.binding.made import columns
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Hole, Relation, Room, Visible, holes_of
 from cq.planner.binding.time_attributes import no_event_time, time_attribute

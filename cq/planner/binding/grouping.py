@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.grammar import inline
 from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
+from cq.planner.binding.built_expressions import aggregate_call, column, compared, integer
 from cq.planner.binding.calls import OverCall, Rank, SelectCalls
 from cq.planner.binding.count_windows import in_count_window
-from cq.planner.binding.made import aggregate_call, column, compared, integer
 from cq.planner.binding.scope import CountWindow, Hole, Relation, Room, SessionWindow, holes_of
 from cq.planner.binding.traits import origin, window_bound, with_bounds
 from cq.planner.operators import (
@@ -33,13 +33,13 @@ NAME_LENGTH = 24  # of a call that serves as the name of its column
 
 @dataclass(frozen=True, slots=True)
 class BoundGroups:
-    """An aggregate operator. places: where a value of the rows below is found in its rows.
+    """An aggregate operator. indices: of the values of the rows below, in its rows.
 
     groupings: the values of the GROUPING calls.
     """
 
     node: LogicalNode
-    places: dict[Expr, int]
+    indices: dict[Expr, int]
     first_aggregate: int
     groupings: tuple[Expr, ...] = ()
 
@@ -51,9 +51,9 @@ class BoundGroups:
             return replace(self.groupings[expr.index], span=expr.span)
         if isinstance(expr, Hole):
             return self.column(expr.index + (self.first_aggregate if expr.room is Room.AGGREGATE else 0), expr.span)
-        place = self.places.get(expr)
-        if place is not None:
-            return self.column(place, expr.span)
+        index = self.indices.get(expr)
+        if index is not None:
+            return self.column(index, expr.span)
         if isinstance(expr, Column):
             shown = inline.name(expr.name)
             raise compile_error(
@@ -168,9 +168,9 @@ def _in_attached_window(
             help="select window_start and window_end unchanged in the inner query",
         )
     window, bounds = found
-    places: dict[Expr, int] = {Column(fields[i].type, fields[i].nullable, i): b for i, b in bounds.items()}
-    keys = _distinct_keys(e for e in group if e not in places)
-    return _window_aggregate(node, window, keys, places, calls.aggregates, items, span)
+    indices: dict[Expr, int] = {Column(fields[i].type, fields[i].nullable, i): b for i, b in bounds.items()}
+    keys = _distinct_keys(e for e in group if e not in indices)
+    return _window_aggregate(node, window, keys, indices, calls.aggregates, items, span)
 
 
 def _bounds_beside(node: LogicalNode, column: int) -> tuple[Window, dict[int, int]] | None:
@@ -192,15 +192,15 @@ def _window_aggregate(
     node: LogicalNode,
     window: Window,
     keys: tuple[Expr, ...],
-    places: dict[Expr, int],
+    indices: dict[Expr, int],
     aggregates: Sequence[AggregateCall],
     items: Sequence[tuple[str, Expr]],
     span: Span,
 ) -> BoundGroups:
     key_names, aggregate_names = _names(keys, aggregates, items)
     result = WindowAggregate(node, keys, tuple(aggregates), key_names, aggregate_names, window=window, span=span)
-    places = {**places, **{k: FIRST_KEY + i for i, k in enumerate(keys)}}
-    return BoundGroups(result, places, FIRST_KEY + len(keys))
+    indices = {**indices, **{k: FIRST_KEY + i for i, k in enumerate(keys)}}
+    return BoundGroups(result, indices, FIRST_KEY + len(keys))
 
 
 def _session(

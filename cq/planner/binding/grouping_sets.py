@@ -86,11 +86,11 @@ def group_by_sets(
     if len(set(own)) > 1:
         raise _some_of_windows(span)
     first = own[0]
-    keys = list(dict.fromkeys(e for g in made for e, place in g.places.items() if place >= first))
+    keys = list(dict.fromkeys(e for g in made for e, index in g.indices.items() if index >= first))
     branches = [_branch(g, first, keys, bit, span) for g, bit in zip(made, bits, strict=True)]
-    bounds = {e: place for e, place in made[0].places.items() if place < first}
-    places = {**bounds, **{e: n for n, e in enumerate(keys, first)}}
-    result = BoundGroups(UnionAll(tuple(branches), span=span), places, first + len(keys))
+    bounds = {e: index for e, index in made[0].indices.items() if index < first}
+    indices = {**bounds, **{e: n for n, e in enumerate(keys, first)}}
+    result = BoundGroups(UnionAll(tuple(branches), span=span), indices, first + len(keys))
     width = len(result.node.schema) - len(calls.groupings)
     return replace(result, groupings=tuple(result.column(width + n, span) for n in range(len(calls.groupings))))
 
@@ -123,12 +123,12 @@ def _some_of_windows(span: Span) -> CompileError:
 def _branch(grouped: BoundGroups, first: int, keys: Sequence[Expr], bits: Sequence[Expr], span: Span) -> LogicalNode:
     """The results of one set in the columns of all: the window's, the keys, the aggregates, the GROUPING calls."""
     fields = grouped.node.schema.fields
-    at = [grouped.places.get(k) for k in keys]
+    at = [grouped.indices.get(k) for k in keys]
     shown = [
-        grouped.column(place, span) if place is not None else Literal(k.type, True, None)
-        for k, place in zip(keys, at, strict=True)
+        grouped.column(index, span) if index is not None else Literal(k.type, True, None)
+        for k, index in zip(keys, at, strict=True)
     ]
-    names = [fields[place].name if place is not None else f"key{n}" for n, place in enumerate(at, 1)]
+    names = [fields[index].name if index is not None else f"key{n}" for n, index in enumerate(at, 1)]
     rest = range(grouped.first_aggregate, len(fields))
     exprs = [
         *(grouped.column(i, span) for i in range(first)),

@@ -14,9 +14,9 @@ from cq.lang.error_places import MISSING
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, Or, transform
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, Kind, Physical
+from cq.planner.binding.built_expressions import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.calls import OverCall, Rank
 from cq.planner.binding.frames import RUNNING_FRAME, WrittenFrame, is_ranged, walks
-from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.scope import Hole, Room, holes_of
 from cq.planner.binding.sorting import closing_times, sorted_within
 from cq.planner.operators import Aggregate, Frame, Frames, Join, Lag, OrderKey, Over, Unit
@@ -52,8 +52,8 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
             ]  # fmt: skip
             if mine:
                 calls = [_filled(overs[i], fill) for i in mine]
-                places = rows.add(spec, calls, overs[mine[0]].span, above_others=level > 0)
-                columns |= {i: column(rows.node, place) for i, place in zip(mine, places, strict=True)}
+                indices = rows.add(spec, calls, overs[mine[0]].span, above_others=level > 0)
+                columns |= {i: column(rows.node, index) for i, index in zip(mine, indices, strict=True)}
     return rows.node, fill
 
 
@@ -130,19 +130,19 @@ class _Rows:
         first = len(self.node.schema)
         if bounds is not None:
             self._frame(spec, time, calls, span)
-            places = list(range(len(self.node.schema) - len(calls), len(self.node.schema)))
+            indices = list(range(len(self.node.schema) - len(calls), len(self.node.schema)))
         elif any(isinstance(c, Rank) for c in calls):
             plain = [c for c in calls if not isinstance(c, Rank)]
             ranks = [c for c in calls if isinstance(c, Rank)]
             self.node, second = _ranked(self.node, partition, time, order, plain, ranks, span)
             after, before = count(second), count(first)
-            places = [next(after) if isinstance(c, Rank) else next(before) for c in calls]
+            indices = [next(after) if isinstance(c, Rank) else next(before) for c in calls]
         else:
             plain = [c for c in calls if not isinstance(c, Rank)]
             self.node = _over(self.node, partition, time, plain, span)
-            places = list(range(first, first + len(calls)))
+            indices = list(range(first, first + len(calls)))
         self.arrived = self.arrived if self.order is not None else self.node
-        return places
+        return indices
 
     def _in_order(
         self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], must_sort: bool, span: Span
@@ -220,8 +220,8 @@ class _Rows:
 
     def _group(self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], span: Span) -> Expr:
         """A new column: the number of the row's peers among the values of the order, in which the rows are."""
-        self.node, place = _ranked(self.node, partition, None, order, (), [Rank(True)], span)
-        return column(self.node, place)
+        self.node, index = _ranked(self.node, partition, None, order, (), [Rank(True)], span)
+        return column(self.node, index)
 
 
 def _over(

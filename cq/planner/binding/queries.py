@@ -45,7 +45,7 @@ from cq.planner.binding.lateral import lateral_join
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, finds, relation_of, renamed
-from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
+from cq.planner.binding.selects import WHERE, SelectBinder, numbered_column, unchanged
 from cq.planner.binding.sets import combined, named_alike
 from cq.planner.binding.sorting import Limited, counted, ordered
 from cq.planner.binding.subqueries import match_of
@@ -163,12 +163,12 @@ class QueryBinder:
         binder = ExprBinder(columns, self.parameters, Clause("ORDER BY of a set operation"), SelectCalls({}))
         found = []
         for item in items:
-            place = item.expr
-            if isinstance(place, ast.NumberLiteral) and place.text.isdigit():
-                expr = columns.columns[place_of(place, len(columns.columns))].expr
+            key = item.expr
+            if isinstance(key, ast.NumberLiteral) and key.text.isdigit():
+                expr = columns.columns[numbered_column(key, len(columns.columns))].expr
             else:
-                expr = binder.bind(place)
-            found.append(order_key(item, replace(expr, span=place.span)))
+                expr = binder.bind(key)
+            found.append(order_key(item, replace(expr, span=key.span)))
         return found
 
     def with_ctes(self, query: ast.Query) -> QueryBinder:

@@ -10,13 +10,13 @@ from cq.errors import CompileError, Findings, Span, amount, compile_error, did_y
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal, columns_of, transform
 from cq.planner.binding.aliases import Aliases, aliases_of
+from cq.planner.binding.built_expressions import aggregate_call, columns
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlation import Queries, all_of, parts_of
 from cq.planner.binding.expressions import Clause, ExprBinder, Meant
 from cq.planner.binding.grouping import BoundGroups
 from cq.planner.binding.grouping_sets import group_by_sets, sets_of
-from cq.planner.binding.made import aggregate_call, columns
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (
@@ -67,13 +67,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """One column of the result. bound: there already for the columns of a star.  place: of its item."""
+    """One column of the result. bound: there already for the columns of a star.  index: of its item."""
 
     name: str
     span: Span
     expr: ast.Expr | None = None
     bound: Expr | None = None
-    place: int = 0
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class SelectBinder:
         """The select list with every star written out."""
         for i, item in enumerate(self.select.items):
             if isinstance(item, ast.SelectItem):
-                yield ResultColumn(item.alias or implied_name(item.expr, i), item.expr.span, item.expr, place=i)
+                yield ResultColumn(item.alias or implied_name(item.expr, i), item.expr.span, item.expr, index=i)
                 continue
             columns = self.of_star(item)
             if not columns and item.qualifier is None:
@@ -356,7 +356,7 @@ class SelectBinder:
     def value(self, item: ResultColumn) -> Expr:
         """A select item; a bare NULL gets a type."""
         assert item.expr is not None
-        return settled(replace(self.binder(SELECT_LIST), aliases=self.aliases.until(item.place)).bind(item.expr))
+        return settled(replace(self.binder(SELECT_LIST), aliases=self.aliases.until(item.index)).bind(item.expr))
 
     def distinct_keys(self, items: Sequence[ResultColumn], exprs: Sequence[Expr | None]) -> list[Expr | None]:
         """The expressions of DISTINCT ON: columns of the result as ORDER BY names them, or others over the FROM."""
@@ -411,7 +411,7 @@ class SelectBinder:
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[ResultColumn]) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
-        item = items[place_of(node, len(items), "write the number or the name of a column without an aggregate")]
+        item = items[numbered_column(node, len(items), "write the number or the name of a column without an aggregate")]
         if item.bound is not None:
             return item.bound
         assert item.expr is not None
@@ -429,7 +429,7 @@ class SelectBinder:
     ) -> Expr | None:
         """A column of the result by its name or number, else an expression over the FROM."""
         if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
-            return exprs[place_of(node, len(items))]
+            return exprs[numbered_column(node, len(items))]
         if isinstance(node, ast.ColumnRef) and node.qualifier is None and any(i.name == node.name for i in items):
             named = [e for i, e in zip(items, exprs, strict=True) if i.name == node.name]
             if any(e != named[0] for e in named):
@@ -490,7 +490,7 @@ class SelectBinder:
         """One CQ0404 for each star of a grouped query, whatever it holds."""
         lost: dict[Span, list[str]] = {}
         for item in items:
-            if isinstance(item.bound, Column) and item.bound not in grouped.places:
+            if isinstance(item.bound, Column) and item.bound not in grouped.indices:
                 lost.setdefault(item.span, []).append(item.name)
         for span, names in lost.items():
             error = compile_error(
@@ -516,8 +516,8 @@ def unchanged(expr: Expr) -> Expr:
     return expr
 
 
-def place_of(node: ast.NumberLiteral, columns: int, way: str = "") -> int:
-    """The place, from 0, of the column that a number stands for. CQ0203 when there is none; way: what to write then."""
+def numbered_column(node: ast.NumberLiteral, columns: int, way: str = "") -> int:
+    """The index of the column that a number stands for. CQ0203 when there is none; way: what to write then."""
     if len(node.text) > 4 or not 1 <= int(node.text) <= columns:
         raise compile_error(
             "CQ0203",

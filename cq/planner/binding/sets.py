@@ -13,10 +13,10 @@ from cq.grammar import inline
 from cq.lang.casts import castable
 from cq.lang.expressions import Case, Expr, Literal, conjunction
 from cq.lang.types import BOOLEAN, NULL, DataType, common_type
+from cq.planner.binding.built_expressions import aggregate_call, columns, compared, integer
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.grouping import group_rows
-from cq.planner.binding.made import aggregate_call, columns, compared, integer
 from cq.planner.binding.scope import projection, relation_of
 from cq.planner.binding.traits import window_bound
 from cq.planner.operators import Filter, Over, Project, UnionAll

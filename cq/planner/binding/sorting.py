@@ -8,8 +8,8 @@ from cq.errors import NOWHERE, Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, conjunction
 from cq.lang.schema import TimeAttribute
+from cq.planner.binding.built_expressions import aggregate_call, column, compared, integer
 from cq.planner.binding.expressions import Clause
-from cq.planner.binding.made import aggregate_call, column, compared, integer
 from cq.planner.binding.order_keys import distinct_keys
 from cq.planner.binding.traits import Origin, origin
 from cq.planner.operators import Filter, OrderKey, Over, Project, Sort, WindowAggregate, Windowed, WindowKind

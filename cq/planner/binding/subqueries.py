@@ -29,6 +29,7 @@ from cq.lang.expressions import (
 )
 from cq.lang.functions import Signature
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind
+from cq.planner.binding.built_expressions import called, compared, integer, negated
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlation import (
@@ -47,7 +48,6 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.joins.mistakes import within
 from cq.planner.binding.joins.temporal import keyed
 from cq.planner.binding.joins.times import Sides
-from cq.planner.binding.made import called, compared, integer, negated
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
 from cq.planner.binding.traits import one_row
 from cq.planner.operators import Filter, Join, SemiJoin

@@ -226,7 +226,7 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
         )
     rows, warnings = list(table.rows), [*declared.warnings]
     taken = {tuple(row[c] for c in table.key) for row in rows}
-    order = places_of(table.fields, f'table "{table.name}"', node.columns, node.column_places())
+    order = named_columns(table.fields, f'table "{table.name}"', node.columns, node.column_places())
     for written in node.query.body.rows:
         if len(written.values) != len(order):
             raise compile_error(
@@ -245,7 +245,7 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
     return replace(declared, table=replace(table, rows=tuple(rows)), warnings=tuple(warnings))
 
 
-def places_of(fields: Sequence[Field], title: str, names: Sequence[str], spans: Sequence[Span]) -> list[int]:
+def named_columns(fields: Sequence[Field], title: str, names: Sequence[str], spans: Sequence[Span]) -> list[int]:
     """The columns that INSERT names, all of them where it names none. CQ0203 for unknown ones, CQ0202 for one of two of
     a name."""
     known = [f.name for f in fields]

@@ -61,10 +61,10 @@ def _shown(name: str) -> str:
     return f'"{name}"' if name else "this expression"
 
 
-def no_event_time(relation: Relation, name: str, place: int | None, span: Span, what: str = "a window") -> CompileError:
+def no_event_time(relation: Relation, name: str, index: int | None, span: Span, what: str = "a window") -> CompileError:
     """Why a column is not the event time of its relation, and what to do.
 
-    name: empty for an expression.  place: where the relation's node has the column; None for an expression, and where
+    name: empty for an expression.  index: of the column in the relation's node; None for an expression, and where
     nothing is named.
     """
     times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]
@@ -81,7 +81,7 @@ def no_event_time(relation: Relation, name: str, place: int | None, span: Span, 
     joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]
     lost = bool(joins) and any(s.event_time is not None for s in sources)  # a join has given them up
     if missing is not None and not lost:
-        meant = _field_of(relation.node, place, missing)
+        meant = _field_of(relation.node, index, missing)
         return compile_error(
             "CQ0401",
             f'{what} needs a watermark, but stream "{missing.name}" declares none',
@@ -142,19 +142,19 @@ def _cast_of_a_time(node: LogicalNode, sources: Sequence[SourceDef]) -> str:
 
 
 def first_time(relation: Relation) -> tuple[str, int | None]:
-    """The first column of a relation that is a TIMESTAMP, and its place: what its event time probably is."""
-    times = ((f.name, place) for place, f in enumerate(relation.node.schema.fields) if f.type.is_timestamp)
+    """The first column of a relation that is a TIMESTAMP, and its index: what its event time probably is."""
+    times = ((f.name, index) for index, f in enumerate(relation.node.schema.fields) if f.type.is_timestamp)
     return next(times, ("ts", None))
 
 
-def _field_of(node: LogicalNode, place: int | None, source: SourceDef) -> Field | None:
+def _field_of(node: LogicalNode, index: int | None, source: SourceDef) -> Field | None:
     """The column of the source that a column of a node shows unchanged, if it is one."""
-    if place is None:
+    if index is None:
         return None
     if node.source is not None:
-        return node.source.fields[place] if node.source is source and place < len(source.fields) else None
-    shown = node.schema.fields[place]
-    for port, below in node.pull(Column(shown.type, shown.nullable, place, shown.name)) or ():
+        return node.source.fields[index] if node.source is source and index < len(source.fields) else None
+    shown = node.schema.fields[index]
+    for port, below in node.pull(Column(shown.type, shown.nullable, index, shown.name)) or ():
         if isinstance(below, Column) and (found := _field_of(node.inputs[port], below.index, source)) is not None:
             return found
     return None

@@ -7,7 +7,7 @@ from typing import Any
 from cq.lang.expressions import format_expr
 from cq.lang.schema import Schema
 from cq.planner.operators.grouped import Grouped
-from cq.planner.plan.node import Places, StateBound, Text, operator
+from cq.planner.plan.node import Indices, StateBound, Text, operator
 from cq.records import dataclass
 
 
@@ -34,7 +34,7 @@ class Aggregate(Grouped):
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
         return (self.columns_counted(needed),)
 
-    def moved(self, places: Places) -> dict[str, Any]:
+    def moved(self, indices: Indices) -> dict[str, Any]:
         return {}
 
     def holds_back(self, port: int) -> bool:

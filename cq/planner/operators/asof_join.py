@@ -9,7 +9,7 @@ from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, held, later
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
-from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
+from cq.planner.plan.node import Indices, Pulled, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 LEFT, RIGHT = 0, 1  # inputs
@@ -84,7 +84,7 @@ class AsofJoin(Joined):
     def times_read(self) -> tuple[set[int], set[int]]:
         return {self.left_time.column}, {self.right_time.column}
 
-    def times_moved(self, left: Places, right: Places) -> dict[str, Any]:
+    def times_moved(self, left: Indices, right: Indices) -> dict[str, Any]:
         return {
             "left_time": replace(self.left_time, column=left[self.left_time.column]),
             "right_time": replace(self.right_time, column=right[self.right_time.column]),

@@ -84,9 +84,9 @@ class AssignWindows(AddsColumns, Stateless):
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         (below,) = inputs
-        time = replace(self.window.time, column=below.places[self.window.time.column])
+        time = replace(self.window.time, column=below.indices[self.window.time.column])
         new = replace(self, input=below.node, window=replace(self.window, time=time))
-        return Pruned(unless_same(self, new), self.places_over(below))
+        return Pruned(unless_same(self, new), self.indices_over(below))
 
     def check(self) -> None:
         """Nothing more: it was checked when it was built."""

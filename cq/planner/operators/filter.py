@@ -50,9 +50,9 @@ class Filter(OneInput, Stateless):
         return (needed | columns_of(self.predicate),)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        ((below, places),) = inputs
-        new = replace(self, input=below, predicate=remap(self.predicate, places))
-        return Pruned(unless_same(self, new), places)
+        ((below, indices),) = inputs
+        new = replace(self, input=below, predicate=remap(self.predicate, indices))
+        return Pruned(unless_same(self, new), indices)
 
     def check(self) -> None:
         """Nothing more: it was checked when it was built."""

@@ -11,7 +11,7 @@ from cq.planner.operators.over import OverCalls
 from cq.planner.operators.sort import OrderKey
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, TIMED_FRAME_NS, WALK_NS, key_ns
-from cq.planner.plan.node import Inputs, LogicalNode, Places, StateBound, Text, operator
+from cq.planner.plan.node import Indices, Inputs, LogicalNode, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 
@@ -136,9 +136,9 @@ class Frames(OverCalls):
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
         return (self.call_columns(needed) | columns_of(*self._ordering) | {t.column for t in self.times[:1]},)
 
-    def moved(self, places: Places) -> Frames:
-        times = tuple(replace(t, column=places[t.column]) for t in self.times if t.column in places)
-        return replace(self._with_ordering(lambda e: remap(e, places)), times=times)
+    def moved(self, indices: Indices) -> Frames:
+        times = tuple(replace(t, column=indices[t.column]) for t in self.times if t.column in indices)
+        return replace(self._with_ordering(lambda e: remap(e, indices)), times=times)
 
     @property
     def closes(self) -> bool:

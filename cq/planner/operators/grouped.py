@@ -11,7 +11,7 @@ from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import DISTINCT_NS, GROUP_NS, key_ns
-from cq.planner.plan.node import Inputs, LogicalNode, OpClass, Places, Pruned, Pulled, Text, label
+from cq.planner.plan.node import Indices, Inputs, LogicalNode, OpClass, Pruned, Pulled, Text, label
 from cq.records import dataclass, replace
 
 
@@ -71,20 +71,20 @@ class Grouped(OneInput):
         return [i for i, a in enumerate(self.aggregates) if first + i in needed or a.can_fail]
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        ((below, places),) = inputs
+        ((below, indices),) = inputs
         kept, first = self._kept(needed), self.first_key + len(self.keys)
         new = replace(
             self,
             input=below,
-            keys=tuple(remap(k, places) for k in self.keys),
-            aggregates=tuple(self.aggregates[i].map(lambda e: remap(e, places)) for i in kept),
+            keys=tuple(remap(k, indices) for k in self.keys),
+            aggregates=tuple(self.aggregates[i].map(lambda e: remap(e, indices)) for i in kept),
             aggregate_names=tuple(self.aggregate_names[i] for i in kept),
-            **self.moved(places),
+            **self.moved(indices),
         )
         at = {**{i: i for i in range(first)}, **{first + old: first + n for n, old in enumerate(kept)}}
         return Pruned(unless_same(self, new), at)
 
-    def moved(self, places: Places) -> dict[str, Any]:
+    def moved(self, indices: Indices) -> dict[str, Any]:
         """The operator's own fields that hold positions of columns, with the new ones."""
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from cq.lang.value_text import write_duration
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import JOIN_NS, key_ns
-from cq.planner.plan.node import Inputs, LogicalNode, OpClass, Places, Pruned, Pulled, Text, topological
+from cq.planner.plan.node import Indices, Inputs, LogicalNode, OpClass, Pruned, Pulled, Text, topological
 from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
 
@@ -83,7 +83,7 @@ class Joined(LogicalNode):
         """The columns of the left and of the right input whose times it reads."""
         raise NotImplementedError
 
-    def times_moved(self, left: Places, right: Places) -> dict[str, Any]:
+    def times_moved(self, left: Indices, right: Indices) -> dict[str, Any]:
         """The fields that name these columns, after pruning."""
         raise NotImplementedError
 
@@ -99,17 +99,17 @@ class Joined(LogicalNode):
         below = [narrowed(i, columns) for i, columns in zip(inputs, read, strict=True)]
         left, right = below[self.left_input], below[self.right_input]
         width, new_width = len(self.left.schema), len(left.node.schema)
-        places = {**left.places, **{width + c: new_width + p for c, p in right.places.items()}}
+        indices = {**left.indices, **{width + c: new_width + p for c, p in right.indices.items()}}
         new = replace(
             self,
             left=left.node,
             right=right.node,
-            left_keys=tuple(remap(k, left.places) for k in self.left_keys),
-            right_keys=tuple(remap(k, right.places) for k in self.right_keys),
-            residual=remap(self.residual, places) if self.residual is not None else None,
-            **self.times_moved(left.places, right.places),
+            left_keys=tuple(remap(k, left.indices) for k in self.left_keys),
+            right_keys=tuple(remap(k, right.indices) for k in self.right_keys),
+            residual=remap(self.residual, indices) if self.residual is not None else None,
+            **self.times_moved(left.indices, right.indices),
         )
-        shown = {c: p for c, p in places.items() if c < len(self.schema)}  # a semi join's are the left ones alone
+        shown = {c: p for c, p in indices.items() if c < len(self.schema)}  # a semi join's are the left ones alone
         return Pruned(unless_same(self, new), shown)
 
     def condition(self, text: Text) -> tuple[object, ...]:
@@ -122,9 +122,9 @@ class Joined(LogicalNode):
     def either(self, column: int, text: Text) -> str:
         """What an output column is where either row may be the cause, for `meaning`."""
         width = len(self.left.schema)
-        port, place = (self.left_input, column) if column < width else (self.right_input, column - width)
-        field = self.inputs[port].schema.fields[place]
-        return f"{port}:{text((port,), Column(field.type, field.nullable, place))}"
+        port, index = (self.left_input, column) if column < width else (self.right_input, column - width)
+        field = self.inputs[port].schema.fields[index]
+        return f"{port}:{text((port,), Column(field.type, field.nullable, index))}"
 
     def names_of_sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the columns of both sides, for people: `left.k` and `right.k` where both have a k."""
@@ -220,7 +220,7 @@ class UntimedJoin(Joined):
     def times_read(self) -> tuple[set[int], set[int]]:
         return set(), set()
 
-    def times_moved(self, left: Places, right: Places) -> dict[str, Any]:
+    def times_moved(self, left: Indices, right: Indices) -> dict[str, Any]:
         return {}
 
     def holds_back(self, port: int) -> bool:

@@ -51,8 +51,8 @@ class LateRows(OneInput, Stateless):
         return (needed,)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        ((below, places),) = inputs
-        return Pruned(unless_same(self, replace(self, input=below)), places)
+        ((below, indices),) = inputs
+        return Pruned(unless_same(self, replace(self, input=below)), indices)
 
     def check(self) -> None:
         """Nothing more: it was checked when it was built."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.lang.expressions import Expr, columns_of
-from cq.planner.plan.node import LogicalNode, Places, Pruned, Pulled
+from cq.planner.plan.node import Indices, LogicalNode, Pruned, Pulled
 from cq.records import dataclass, replace
 
 
@@ -42,8 +42,8 @@ class AddsColumns(OneInput):
     def pull(self, expr: Expr) -> Pulled | None:
         return ((0, expr),) if all(c < self.width for c in columns_of(expr)) else None
 
-    def places_over(self, below: Pruned, kept: Sequence[int] | None = None) -> Places:
-        """Where its columns are over a pruned input. kept: the numbers of the added columns that stay; None for all."""
+    def indices_over(self, below: Pruned, kept: Sequence[int] | None = None) -> Indices:
+        """The indices of its columns over a pruned input. kept: of the added columns, those that stay; None for all."""
         added = range(len(self.schema) - self.width) if kept is None else kept
         first = len(below.node.schema)
-        return {**below.places, **{self.width + old: first + n for n, old in enumerate(added)}}
+        return {**below.indices, **{self.width + old: first + n for n, old in enumerate(added)}}

@@ -14,10 +14,10 @@ from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import PARTITION_NS, key_ns
 from cq.planner.plan.node import (
+    Indices,
     Inputs,
     LogicalNode,
     OpClass,
-    Places,
     Pruned,
     StateBound,
     Text,
@@ -136,27 +136,27 @@ class OverCalls(AddsColumns):
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         (below,), kept = inputs, self._kept(needed)
         if not kept:
-            return Pruned(below.node, {c: p for c, p in below.places.items() if c < self.width})
+            return Pruned(below.node, {c: p for c, p in below.indices.items() if c < self.width})
         if self.order is not None or self.keeps_rows:  # rows may wait
             below = narrowed(below, read[0])
-        places = below.places
+        indices = below.indices
         new = replace(
-            self.moved(places),
+            self.moved(indices),
             input=below.node,
-            partition=tuple(remap(k, places) for k in self.partition),
-            order=replace(self.order, column=places[self.order.column]) if self.order is not None else None,
-            calls=tuple(self.calls[i].map(lambda e: remap(e, places)) for i in kept),
+            partition=tuple(remap(k, indices) for k in self.partition),
+            order=replace(self.order, column=indices[self.order.column]) if self.order is not None else None,
+            calls=tuple(self.calls[i].map(lambda e: remap(e, indices)) for i in kept),
             names=tuple(self.names[i] for i in kept),
         )
-        return Pruned(unless_same(self, new), self.places_over(below, kept))
+        return Pruned(unless_same(self, new), self.indices_over(below, kept))
 
     @property
     def keeps_rows(self) -> bool:
         """Whether rows leave behind rows that came later."""
         raise NotImplementedError
 
-    def moved(self, places: Places) -> OverCalls:
-        """With columns of the input at other places in what the class itself names."""
+    def moved(self, indices: Indices) -> OverCalls:
+        """With columns of the input at other indices in what the class itself names."""
         raise NotImplementedError
 
     @property
@@ -245,10 +245,10 @@ class Over(OverCalls):
         alike = {e.index for e in self.partition if isinstance(e, Column) and not e.nullable}
         return tuple(t for t in self.schema.times if t.column in alike)
 
-    def moved(self, places: Places) -> Over:
+    def moved(self, indices: Indices) -> Over:
         if self.until is None:
             return self
-        return replace(self, until=replace(self.until, column=places[self.until.column]))
+        return replace(self, until=replace(self.until, column=indices[self.until.column]))
 
     def check(self) -> None:
         self.check_order()

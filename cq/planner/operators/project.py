@@ -66,12 +66,12 @@ class Project(OneInput, Stateless):
         return [i for i, e in enumerate(self.exprs) if i in needed or can_fail(e)]
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        ((below, places),) = inputs
+        ((below, indices),) = inputs
         kept, time = self._kept(needed), self.time_column
         new = replace(
             self,
             input=below,
-            exprs=tuple(remap(self.exprs[i], places) for i in kept),
+            exprs=tuple(remap(self.exprs[i], indices) for i in kept),
             names=tuple(self.names[i] for i in kept),
             time_column=kept.index(time) if time is not None and time in kept else None,
         )

@@ -31,8 +31,8 @@ def prune(plan: LogicalPlan) -> LogicalPlan:
         done[id(node)] = node.pruned([done[id(i)] for i in node.inputs], needed[id(node)], read)
     outputs = []
     for output in plan.outputs:
-        node, places = done[id(output.node)]
-        outputs.append(replace(output, node=only(node, [places[i] for i in range(len(output.node.schema))])))
+        node, indices = done[id(output.node)]
+        outputs.append(replace(output, node=only(node, [indices[i] for i in range(len(output.node.schema))])))
     return LogicalPlan(tuple(outputs))
 
 
@@ -83,7 +83,7 @@ def narrowed(below: Pruned, needed: set[int]) -> Pruned:
     kept = sorted(needed)
     if len(kept) == len(below.node.schema):
         return below
-    return Pruned(only(below.node, [below.places[c] for c in kept]), {c: n for n, c in enumerate(kept)})
+    return Pruned(only(below.node, [below.indices[c] for c in kept]), {c: n for n, c in enumerate(kept)})
 
 
 def only(node: LogicalNode, columns: Sequence[int]) -> LogicalNode:

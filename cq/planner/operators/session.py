@@ -9,7 +9,7 @@ from cq.lang.schema import TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.window import Windowed
 from cq.planner.plan.costs import SESSION_NS, key_ns
-from cq.planner.plan.node import Places, StateBound, Text, operator
+from cq.planner.plan.node import Indices, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 
@@ -55,8 +55,8 @@ class SessionAggregate(Windowed):
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
         return (self.columns_counted(needed) | {self.time.column},)
 
-    def moved(self, places: Places) -> dict[str, Any]:
-        return {"time": replace(self.time, column=places[self.time.column])}
+    def moved(self, indices: Indices) -> dict[str, Any]:
+        return {"time": replace(self.time, column=indices[self.time.column])}
 
     def holds_back(self, port: int) -> bool:
         return True

@@ -87,14 +87,14 @@ class SessionRows(AddsColumns):
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         (below,) = inputs
         below = narrowed(below, read[0])  # rows are kept
-        places = below.places
+        indices = below.indices
         new = replace(
             self,
             input=below.node,
-            keys=tuple(remap(k, places) for k in self.keys),
-            time=replace(self.time, column=places[self.time.column]),
+            keys=tuple(remap(k, indices) for k in self.keys),
+            time=replace(self.time, column=indices[self.time.column]),
         )
-        return Pruned(unless_same(self, new), self.places_over(below))
+        return Pruned(unless_same(self, new), self.indices_over(below))
 
     def holds_back(self, port: int) -> bool:
         return True

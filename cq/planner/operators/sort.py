@@ -119,15 +119,15 @@ class Sort(OneInput):
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         (below,) = inputs
         below = narrowed(below, read[0])  # rows are kept
-        places = below.places
+        indices = below.indices
         new = replace(
             self,
             input=below.node,
-            partition=tuple(remap(k, places) for k in self.partition),
-            order=tuple(k.map(lambda e: remap(e, places)) for k in self.order),
-            times=tuple(replace(t, column=places[t.column]) for t in self.times if t.column in places),
+            partition=tuple(remap(k, indices) for k in self.partition),
+            order=tuple(k.map(lambda e: remap(e, indices)) for k in self.order),
+            times=tuple(replace(t, column=indices[t.column]) for t in self.times if t.column in indices),
         )
-        return Pruned(unless_same(self, new), places)
+        return Pruned(unless_same(self, new), indices)
 
     def holds_back(self, port: int) -> bool:
         return True

@@ -8,7 +8,7 @@ from cq.lang.expressions import Column, Expr, columns_of
 from cq.lang.schema import Schema, TimeAttribute, waited
 from cq.planner.operators.joined import Joined
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
-from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
+from cq.planner.plan.node import Indices, Pulled, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 RIGHT, LEFT = 0, 1  # inputs: within one event right rows take effect first
@@ -44,7 +44,7 @@ class TemporalJoin(Joined):
     def times_read(self) -> tuple[set[int], set[int]]:
         return {self.left_time.column}, set()
 
-    def times_moved(self, left: Places, right: Places) -> dict[str, Any]:
+    def times_moved(self, left: Indices, right: Indices) -> dict[str, Any]:
         return {"left_time": replace(self.left_time, column=left[self.left_time.column])}
 
     @property
@@ -73,9 +73,9 @@ class TemporalJoin(Joined):
         return (self.left_outer, text((LEFT,), self.left_time), *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
-        place = column - len(self.left.schema)
-        field = self.right.schema.fields[place]
-        return text((RIGHT,), Column(field.type, field.nullable, place))
+        index = column - len(self.left.schema)
+        field = self.right.schema.fields[index]
+        return text((RIGHT,), Column(field.type, field.nullable, index))
 
     def describe(self) -> str:
         time = self.left.schema.names[self.left_time.column]

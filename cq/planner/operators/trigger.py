@@ -141,13 +141,13 @@ class Trigger(OneInput):
         return ({c for c in shown | used if c < self.width},)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        ((below, places),) = inputs
+        ((below, indices),) = inputs
         by = len(below.schema) - self.width
-        changed = self.map_expressions(lambda e: moved(e, self.width, places, by))
+        changed = self.map_expressions(lambda e: moved(e, self.width, indices, by))
         new = unless_same(self, changed.with_inputs((below,)))
         if self.contents:
             return Pruned(new, {c: c for c in range(len(self.schema))})
-        return Pruned(new, {**places, **{c: c + by for c in range(self.width, len(self.schema))}})
+        return Pruned(new, {**indices, **{c: c + by for c in range(self.width, len(self.schema))}})
 
     def holds_back(self, port: int) -> bool:
         return self.contents

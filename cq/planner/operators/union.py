@@ -70,7 +70,7 @@ class UnionAll(Stateless):
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         """All branches with the same columns: those somebody reads, in order."""
         kept = sorted(needed)
-        branches = tuple(only(below, [places[c] for c in kept]) for below, places in inputs)
+        branches = tuple(only(below, [indices[c] for c in kept]) for below, indices in inputs)
         return Pruned(unless_same(self, replace(self, branches=branches)), {old: n for n, old in enumerate(kept)})
 
     def check(self) -> None:

@@ -57,8 +57,8 @@ class Unnest(AddsColumns, Stateless):
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         (below,) = inputs
-        new = replace(self, input=below.node, array=remap(self.array, below.places))
-        return Pruned(unless_same(self, new), self.places_over(below))
+        new = replace(self, input=below.node, array=remap(self.array, below.indices))
+        return Pruned(unless_same(self, new), self.indices_over(below))
 
     def check(self) -> None:
         """Nothing more: it was checked when it was built."""

@@ -11,7 +11,7 @@ from cq.lang.expressions import Column, format_expr
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.lang.value_text import write_duration, write_months_duration
 from cq.planner.operators.grouped import Grouped
-from cq.planner.plan.node import Places, StateBound, Text, operator
+from cq.planner.plan.node import Indices, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 
@@ -161,10 +161,10 @@ class WindowAggregate(Windowed):
         own = {self.window.time.column, start} if start >= 0 else {self.window.time.column}
         return (self.columns_counted(needed) | own,)
 
-    def moved(self, places: Places) -> dict[str, Any]:
+    def moved(self, indices: Indices) -> dict[str, Any]:
         start = self.window.start_column
-        time = replace(self.window.time, column=places[self.window.time.column])
-        return {"window": replace(self.window, time=time, start_column=places[start] if start >= 0 else -1)}
+        time = replace(self.window.time, column=indices[self.window.time.column])
+        return {"window": replace(self.window, time=time, start_column=indices[start] if start >= 0 else -1)}
 
     def holds_back(self, port: int) -> bool:
         return True

@@ -1,7 +1,7 @@
 """Rows of several operators that cross to the next stage together, in the order in which they come.
 
 Below, each operator's rows are put into the columns of one schema (`together`): a BOOLEAN column for each operator says
-whose row it is, and the columns of different operators share places where their types are equal. Above, `RowsOf` gives
+whose row it is, and columns of different operators are one column where their types are equal. Above, `RowsOf` gives
 back the rows of one of them.
 """
 
@@ -25,12 +25,12 @@ from cq.records import dataclass
 class RowsOf(OneInput, Stateless):
     """The rows of `node`, which runs in an earlier stage, of those that come together.
 
-    chosen: the BOOLEAN column of `input` that is TRUE for them.  places: of the node's columns in `input`.
+    chosen: the BOOLEAN column of `input` that is TRUE for them.  indices: of the node's columns in `input`.
     """
 
     node: LogicalNode
     chosen: int
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
     fan_out = 1
     may_drop = True
@@ -43,7 +43,7 @@ class RowsOf(OneInput, Stateless):
 
     def __post_init__(self) -> None:
         assert self.input.schema.fields[self.chosen].type == BOOLEAN, "no column that says whose row it is"
-        assert len(self.places) == len(self.node.schema), "columns without a place"
+        assert len(self.indices) == len(self.node.schema), "columns without an index"
         self._set_schema(self.node.schema)
 
     @property
@@ -58,14 +58,14 @@ class RowsOf(OneInput, Stateless):
         return self
 
     def pull(self, expr: Expr) -> Pulled | None:
-        return ((0, remap(expr, dict(enumerate(self.places)))),)
+        return ((0, remap(expr, dict(enumerate(self.indices)))),)
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        return ({self.places[i] for i in needed} | {self.chosen},)
+        return ({self.indices[i] for i in needed} | {self.chosen},)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         """Itself: the physical plan reads from a leaf what it uses."""
-        return Pruned(self, {i: i for i in range(len(self.places))})
+        return Pruned(self, {i: i for i in range(len(self.indices))})
 
     def check(self) -> None:
         """Nothing more: it was checked when it was built."""
@@ -84,16 +84,16 @@ def together(nodes: Sequence[LogicalNode]) -> tuple[LogicalNode, tuple[LogicalNo
     """One operator whose rows are those of all the nodes, as they come, and what stands for each node above it."""
     if len(nodes) == 1:
         return nodes[0], (StageInput(nodes[0]),)
-    places, types = _layout(nodes)
-    below = UnionAll(tuple(_spread(n, number, len(nodes), places[number], types) for number, n in enumerate(nodes)))
+    indices, types = _layout(nodes)
+    below = UnionAll(tuple(_spread(n, number, len(nodes), indices[number], types) for number, n in enumerate(nodes)))
     leaf = StageInput(below)
-    return below, tuple(RowsOf(leaf, n, number, places[number]) for number, n in enumerate(nodes))
+    return below, tuple(RowsOf(leaf, n, number, indices[number]) for number, n in enumerate(nodes))
 
 
 def _layout(nodes: Sequence[LogicalNode]) -> tuple[list[tuple[int, ...]], list[DataType]]:
-    """Places of each node's columns, behind the columns that say whose row it is; the types of all places."""
+    """Indices of each node's columns, behind the columns that say whose row it is; the types of what is there."""
     types: list[DataType] = [BOOLEAN] * len(nodes)
-    places = []
+    indices = []
     for node in nodes:
         taken: list[int] = []
         for field in node.schema.fields:
@@ -102,23 +102,23 @@ def _layout(nodes: Sequence[LogicalNode]) -> tuple[list[tuple[int, ...]], list[D
                 free = [len(types)]
                 types.append(field.type)
             taken.append(free[0])
-        places.append(tuple(taken))
-    return places, types
+        indices.append(tuple(taken))
+    return indices, types
 
 
 def _spread(
-    node: LogicalNode, number: int, count: int, places: Sequence[int], types: Sequence[DataType]
+    node: LogicalNode, number: int, count: int, indices: Sequence[int], types: Sequence[DataType]
 ) -> LogicalNode:
     """The rows of one of `count` nodes in the columns of all; the others' are NULL."""
     exprs: list[Expr] = [Literal(BOOLEAN, False, n == number) for n in range(count)]
     exprs += [Literal(t, True, None) for t in types[count:]]
-    for index, (at, field) in enumerate(zip(places, node.schema.fields, strict=True)):
+    for index, (at, field) in enumerate(zip(indices, node.schema.fields, strict=True)):
         exprs[at] = Column(field.type, field.nullable, index, field.name)
     return Project(node, tuple(exprs), tuple(f"c{n}" for n in range(len(types))))
 
 
 def same_turns(plan: LogicalPlan, roots: Sequence[LogicalNode]) -> bool:
     """Whether a plan of these roots alone visits its operators in the order the whole plan does."""
-    place = {id(n): number for number, n in enumerate(plan.nodes())}
-    mine = [place[id(n)] for n in topological(roots)]
+    position = {id(n): number for number, n in enumerate(plan.nodes())}
+    mine = [position[id(n)] for n in topological(roots)]
     return mine == sorted(mine)

@@ -14,7 +14,7 @@ from cq.lang.expressions import Expr, can_fail, columns_of
 from cq.lang.schema import Schema
 from cq.planner.operators import Trigger
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.transactions import Each, Program, Read, every, places
+from cq.planner.plan.transactions import Each, Program, Read, every, frame_starts
 from cq.records import dataclass
 
 # What a row takes of all workers more in chains: to be collected, linked, copied and settled, and to change cores. From
@@ -141,7 +141,7 @@ def _obstacles_in(node: Trigger, program: Program, at_once: Callable[[Expr], boo
     if program.strict:
         filled = next(node.tables[node.access(n).table].name for n in accesses_of(program))
         yield f'a source fills "{filled}", and the first row that does not fit ends the run'
-    starts = places(node.width, node.tables, node.accesses)
+    starts = frame_starts(node.width, node.tables, node.accesses)
     elements: dict[int, set[int]] = {}  # by access: the columns of the elements that it is read for
     for found in lists_of(node, program):
         if any(isinstance(s, Each) and s is not found.each for s in every((found.each,))):

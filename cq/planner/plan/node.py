@@ -38,8 +38,8 @@ Inputs = tuple[int, ...]
 Text = Callable[[Inputs, Expr | TimeAttribute], str]
 """An expression over these inputs as a text that is free of names and positions of columns."""
 
-Places = Mapping[int, int]
-"""Position of a column before pruning -> after it."""
+Indices = Mapping[int, int]
+"""Index of a column before pruning -> after it."""
 
 Pulled = tuple[tuple[int, Expr], ...]
 """(input, expression over that input's columns), one for each input a row may come from."""
@@ -54,10 +54,10 @@ LABEL = "label"
 
 
 class Pruned(NamedTuple):
-    """A node without the columns nobody reads, and where the others are now."""
+    """A node without the columns nobody reads, and the indices that the others have now."""
 
     node: LogicalNode
-    places: Places
+    indices: Indices
 
 
 @dataclass(frozen=True, slots=True)

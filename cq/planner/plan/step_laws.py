@@ -28,8 +28,8 @@ from cq.planner.plan.transactions import (
     Set,
     Step,
     Update,
+    frame_starts,
     own_expressions,
-    places,
 )
 from cq.records import dataclass
 
@@ -157,7 +157,7 @@ class StepLaws:
 
     def _behind(self, exprs: Sequence[Expr]) -> set[int]:
         """The accesses and locals whose columns these expressions name."""
-        starts = places(self.width, self.tables, self.accesses)
+        starts = frame_starts(self.width, self.tables, self.accesses)
         return {bisect_right(starts, c) - 1 for c in columns_of(*exprs) if c >= self.width}
 
 

@@ -147,10 +147,10 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """The steps once for each place of the arrays, in order: the locals from `local` on are the elements there.
+    """The steps once for each index of the arrays, in order: the locals from `local` on are the elements there.
 
     Where an array is shorter than another one its elements are NULL; a NULL array is empty.  numbered: the local behind
-    them is the place, from 1.
+    them counts the elements, from 1.
     """
 
     local: int
@@ -230,7 +230,7 @@ def width_of(access: Access | Local, tables: Sequence[KeyedTable]) -> int:
     return 1 if isinstance(access, Local) else 1 + len(tables[access.table].fields)
 
 
-def places(event: int, tables: Sequence[KeyedTable], accesses: Sequence[Access | Local]) -> tuple[int, ...]:
+def frame_starts(event: int, tables: Sequence[KeyedTable], accesses: Sequence[Access | Local]) -> tuple[int, ...]:
     """Where each access and local begins in the frame of an event of so many columns."""
     starts = []
     for access in accesses:

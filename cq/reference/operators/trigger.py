@@ -23,7 +23,7 @@ from cq.planner.plan.transactions import (
     Set,
     Step,
     Update,
-    places,
+    frame_starts,
 )
 from cq.reference.evaluate import Row, evaluator, keys_of, rows_of
 from cq.reference.operator import Clock, RowOperator, nulls, runs
@@ -53,7 +53,7 @@ class TriggerRows(RowOperator):
         super().__init__(node, clock)
         self._node = node
         self._width = len(node.frame)
-        self._starts = places(node.width, node.tables, node.accesses)
+        self._starts = frame_starts(node.width, node.tables, node.accesses)
         self._tables: list[dict[Row, Row]] = [_initial(t) for t in node.tables]
         self._conditions = {t.name: [evaluator(c.expr) for c in t.conditions] for t in node.tables}
         self._keys = [keys_of(a.key if isinstance(a, Access) else ()) for a in node.accesses]

@@ -74,7 +74,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.flow.shares",
     "cq.runtime.flow.split",
     "cq.runtime.flow.merged_segments",
-    "cq.runtime.flow.gather",
+    "cq.runtime.flow.merged_lanes",
     "cq.runtime.flow.chained",
     *WAYS,
     "cq.runtime.engine.worker",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import fill, ld_i64, ld_u32, shl, shr_u, st_i64, st_u32
-from cq.runtime.containers.alike import same_words
+from cq.runtime.containers.equal_keys import same_words
 from cq.runtime.containers.table_words import (
     ENTRY_KEYS,
     ENTRY_TAG,

@@ -27,8 +27,8 @@ PANES_SHAPES = _panes.word()  # -> SHAPE_WORDS of each table
 PANES_CURSOR = _panes.word()  # next group of the window that is closing; -1 when none is
 PANES_SCRATCH = _panes.word()  # -> table where the panes of a closing window are merged, or 0
 PANES_SLIDES = _panes.word()  # -> sums of panes (cq/runtime/containers/sliding.py), or 0
-PANES_OPENS = _panes.word()  # the second order word of panes that rows open: 0, or as in cq/runtime/containers/apart.py
-PANES_ROUNDS = _panes.word()  # -> the order of groups of panes that are apart (cq/runtime/containers/apart.py), or 0
+PANES_OPENS = _panes.word()  # the second order word of panes that rows open: 0, or as in disjoint_panes.py
+PANES_ROUNDS = _panes.word()  # -> the order of groups of panes that are apart (disjoint_panes.py), or 0
 PANES_WORDS = _panes.size()
 
 _pane = Struct("PANE")

@@ -46,7 +46,8 @@ class Container:
     saved_words(container): the most words that save(container, target) writes; that returns how many it wrote.
     load(container, source): what was saved is there, beside what was; returns the words read, or 0.
     arrivals(container, target): how many arrival numbers its entries hold; target: 0, or where `put_arrival` puts each.
-    taken(container): what it took of others, entry by entry (cq/codegen/moving.py), is in order; 0 without memory.
+    taken(container): what it took of others, entry by entry (cq/codegen/move_functions.py), is in order; 0 without
+    memory.
     held_bytes(container): memory it holds.
     settle(container): 1 and it may be saved, and any thread may look things up in it while nothing comes; 0 without
     memory. None: it always may.

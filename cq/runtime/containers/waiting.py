@@ -457,7 +457,7 @@ def buffer_load(buffer: int, source: int) -> int:
 def buffer_take(buffer: int, other: int, record: int) -> int:
     """1 and a record of another buffer waits here too, its serial for its arrival; 0 without memory.
 
-    Serials are distinct and below 0 (cq/runtime/engine/moving.py): it comes before all that arrives from now on.
+    Serials are distinct and below 0 (cq/runtime/engine/state_moves.py): it comes before all that arrives from now on.
     """
     made = buffer_record(buffer)
     if made == 0:

@@ -107,7 +107,8 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     if plant.stages:
         host.set_word(plant.stages[-1], s.STAGE_NEXT, making.address)
         if collects:
-            host.set_word(making.address, s.STAGE_PARTIALS, host.word(plant.stages[-1], s.STAGE_PARTIALS))
+            assert runner.way is Way.LOOP, "a loop collects what workers fill"
+            host.set_word(making.address, s.STAGE_OWN, host.word(plant.stages[-1], s.STAGE_OWN))
     plant.stages.append(making.address)
     runner.build(making)
 

@@ -42,7 +42,7 @@ from cq.runtime.engine.graph import graph
 from cq.runtime.engine.metrics import Metrics, read_metrics
 from cq.runtime.engine.plant import AS_EVER, Plant, Together
 from cq.runtime.engine.snapshot import Snapshot, put_snapshot, saved_states, take_snapshot
-from cq.runtime.engine.ways.places import homes_of
+from cq.runtime.engine.ways.placement import homes_of
 from cq.runtime.flow.admission_words import (
     ADMISSION_LATE_ROWS,
     ADMISSION_PAUSED,

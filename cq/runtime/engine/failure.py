@@ -116,7 +116,7 @@ def _weighed(host: Host, pipeline: Pipeline, stage: int, failure: EngineFailure)
 
 def _held_together(host: Host, stage: int) -> int:
     """What the transactions of two punctuations hold, beside the containers of the stage."""
-    chains = host.word(stage, s.STAGE_CHAINS)
+    chains = host.word(stage, s.STAGE_OWN)
     return sum(host.word(c, CHAINS_HELD_BYTES) for c in (chains, host.word(chains, CHAINS_OTHER)))
 
 

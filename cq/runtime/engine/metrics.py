@@ -57,10 +57,9 @@ class Metrics:
     rejected_events: tuple[tuple[str, int], ...]
 
 
-def _waited(host: Host, stage: int) -> tuple[int, int]:
-    """How long transactions of the stage have waited for a turn, and for rows."""
-    chains = host.word(stage, s.STAGE_CHAINS)
-    order = host.word(chains, CHAINS_ORDER) if chains else 0
+def _waited(host: Host, chains: int) -> tuple[int, int]:
+    """How long transactions of a stage have waited for a turn, and for rows."""
+    order = host.word(chains, CHAINS_ORDER)
     return (host.word(order, ORDER_SYNC_NS), host.word(order, ORDER_LOCK_NS)) if order else (0, 0)
 
 
@@ -79,7 +78,9 @@ def read_metrics(host: Host, plant: Plant) -> Metrics:
         queued = host.function("ring_size")(host.word(stage, s.STAGE_INPUT))
         state_bytes = host.word(stage, s.STAGE_STATE_BYTES)
         counts = (rows_in, rows_out, items, calls, busy_ns, queued, workers, state_bytes, held)
-        stages.append(StageMetrics(spec.name, *counts, *_waited(host, stage), intervals_of(host, stage)))
+        chains = host.word(stage, s.STAGE_OWN) if spec.chains is not None else 0
+        waited, intervals = (_waited(host, chains), intervals_of(host, chains)) if chains else ((0, 0), ())
+        stages.append(StageMetrics(spec.name, *counts, *waited, intervals))
     return Metrics(
         tuple(host.word(source, m.SOURCE_TAKEN) for source in plant.sources),
         host.word(plant.admission, m.ADMISSION_LATE_ROWS),

@@ -4,7 +4,7 @@ A snapshot is taken when nothing is under way, so a few words of admission and t
 there is. It goes into a fresh engine of any plan of the same query, with any number of workers; the rows from `rows` on
 are then pushed again. In a pipeline with the same stages, lanes stay as they were, parts that workers have filled go to
 as many parts at least, and of states in which only rows were counted the counts go to the first. In another pipeline
-what the operators hold is moved (cq/runtime/engine/moving.py).
+what the operators hold is moved (cq/runtime/engine/state_moves.py).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import load_slot, save_slot
 from cq.runtime.engine import stage as s
-from cq.runtime.engine.moving import StateBytes, move_states, saved_slots
 from cq.runtime.engine.plant import Plant
+from cq.runtime.engine.state_moves import StateBytes, move_states, saved_slots
 from cq.runtime.flow import admission_words as m
 from cq.runtime.layout.abi import STATE_LATE_ROWS
 from cq.runtime.layout.pipeline import Lanes, Pipeline, StageSpec

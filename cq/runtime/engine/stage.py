@@ -149,8 +149,8 @@ STAGE_NUMBER = _stage.word()
 STAGE_SOURCES = _stage.word()  # ports of a ticket, for the first stage
 STAGE_FAILED = _stage.word()  # 1: nothing is sent any more; written by the one in turn
 STAGE_TASKS = _stage.word()
-STAGE_LANES = _stage.word()  # see cq/runtime/engine/ways/lanes.py
-STAGE_PARTIALS = _stage.word()  # 0, or of a stage whose workers fill parts and of the one after it: see ways/parts.py
+# 0, or -> what only stages of its way have (ways/*.py); of a loop that collects parts: what those have who fill them
+STAGE_OWN = _stage.word()
 _stage.align()  # metrics: every worker adds to them
 STAGE_ROWS_IN = _stage.word()
 STAGE_ROWS_OUT = _stage.word()
@@ -169,12 +169,6 @@ STAGE_SENT = _stage.word()
 STAGE_IDLE = _stage.word()  # -> as STAGE_SERVE
 STAGE_FLUSH = _stage.word()  # -> as STAGE_SERVE, or 0
 STAGE_ALONE = _stage.word()  # 1: one worker at a time is inside
-STAGE_CHAINS = _stage.word()  # see cq/runtime/engine/ways/chains.py
-STAGE_OWNER = _stage.word()  # these five: see cq/runtime/engine/ways/shared.py
-STAGE_COMPLETE = _stage.word()
-STAGE_SETTLES = _stage.word()  # -> (offset, address of `settle`) of each container of a state that has to be settled
-STAGE_SETTLE_COUNT = _stage.word()
-STAGE_SHARED = _stage.line()
 STAGE_WORDS = _stage.size()
 
 _task = Struct("TASK")

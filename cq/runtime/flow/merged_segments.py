@@ -4,7 +4,7 @@ Each lane saw every event of the ticket and its own rows. Which segment of the t
 its position: serial and instant. The next stage is to see the rows in their order, late ones as late, and each event
 behind the rows that came before it.
 
-Sharing: none. The last lane of a ticket calls these, as it does cq/runtime/flow/gather.py.
+Sharing: none. The last lane of a ticket calls these, as it does cq/runtime/flow/merged_lanes.py.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class CsvScan:
         self.spare = Spare()
         self._nulls = [np.frombuffer(text + bytes(1), np.uint8) for text in plain.nulls]  # an empty one has an address
         self._fields = np.zeros((plain.width, c.FIELD_WORDS), np.int64)
-        for place, field in zip(plain.places, plain.fields, strict=True):
-            self._describe(self._fields[place], field)
+        for index, field in zip(plain.indices, plain.fields, strict=True):
+            self._describe(self._fields[index], field)
 
     def _describe(self, row: NDArray[np.int64], field: Field) -> None:
         kind, dtype = _KINDS[field.type.kind]
@@ -71,7 +71,7 @@ class CsvScan:
         ended = text if text.endswith(b"\n") else text + b"\n"
         rows = count_line_feeds(ended)
         fields = self._fields.copy()
-        made = {i: _Made(self, fields[self._plain.places[i]], self._plain.fields[i].type, rows, len(ended))
+        made = {i: _Made(self, fields[self._plain.indices[i]], self._plain.fields[i].type, rows, len(ended))
                 for i in self._plain.wanted}  # fmt: skip
         digits = np.empty(c.MOST_NUMBER_BYTES + SCAN_BYTES, np.uint8)
         call = np.zeros(c.CSV_WORDS, np.int64)

@@ -1,7 +1,7 @@
 """Arrays made of arrays: parts of them, orders of them, several in one. Conventions as in arrays.py.
 
-Most make a list of places, in step bytes, and take the elements that are there. How elements are compared says how they
-lie, too.
+Most make a list of indices, in step bytes, and take the elements of these. How elements are compared says how they lie,
+too.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -59,41 +59,41 @@ def _width_of(how: int) -> int:
 
 
 @native("void(i64, i64, i64)")
-def _put_piece(piece: int, array: int, place: int) -> None:
-    """The text at a place becomes a piece of `array_of_texts`."""
+def _put_piece(piece: int, array: int, index: int) -> None:
+    """The text at an index becomes a piece of `array_of_texts`."""
     count = ld_i64(array, 0)
-    start = text_start(array, place)
-    length = ld_i64(array, 1 + place) - start
-    if ld_u8(array, 8 + count * 8 + place) != 0:
+    start = text_start(array, index)
+    length = ld_i64(array, 1 + index) - start
+    if ld_u8(array, 8 + count * 8 + index) != 0:
         length = -1
     st_i64(piece, PIECE_TEXT, array + array_bytes(count, 1) + start)
     st_i64(piece, PIECE_LENGTH, length)
 
 
 @native("void(i64, i64, i64, i64, i64)")
-def _put_element(made: int, at: int, array: int, place: int, width: int) -> None:
-    """The element of a made array is that at a place of another; they are no texts."""
+def _put_element(made: int, at: int, array: int, index: int, width: int) -> None:
+    """The element of a made array is that at an index of another; they are no texts."""
     for n in range(width):
-        st_i64(made, 1 + at * width + n, ld_i64(array, 1 + place * width + n))
+        st_i64(made, 1 + at * width + n, ld_i64(array, 1 + index * width + n))
     flags = 8 + ld_i64(array, 0) * width * 8
-    st_u8(made, 8 + ld_i64(made, 0) * width * 8 + at, ld_u8(array, flags + place))
+    st_u8(made, 8 + ld_i64(made, 0) * width * 8 + at, ld_u8(array, flags + index))
 
 
 @native("i64(i64, i64, i64, i64, i64)")
-def array_take(state: int, array: int, places: int, count: int, how: int) -> int:
-    """The array of the elements at these places."""
+def array_take(state: int, array: int, indices: int, count: int, how: int) -> int:
+    """The array of the elements at these indices."""
     if how == TEXT:
         items = step_bytes(state, count * PIECE_WORDS * 8)
         if items == 0:
             return 0
         for n in range(count):
-            _put_piece(items + n * PIECE_WORDS * 8, array, ld_i64(places, n))
+            _put_piece(items + n * PIECE_WORDS * 8, array, ld_i64(indices, n))
         return array_of_texts(state, items, count)
     width = _width_of(how)
     made = array_new(state, count, width)
     if made != 0:
         for n in range(count):
-            _put_element(made, n, array, ld_i64(places, n), width)
+            _put_element(made, n, array, ld_i64(indices, n), width)
     return made
 
 
@@ -123,13 +123,13 @@ def array_concat(state: int, array: int, other: int, how: int) -> int:
 
 
 @native("i64(i64, i64)")
-def places_of(state: int, count: int) -> int:
-    """Room for so many places; the first ones, ascending."""
-    places = step_bytes(state, count * 8)
-    if places != 0:
+def ascending_indices(state: int, count: int) -> int:
+    """Room for so many indices; the first ones, ascending."""
+    indices = step_bytes(state, count * 8)
+    if indices != 0:
         for n in range(count):
-            st_i64(places, n, n)
-    return places
+            st_i64(indices, n, n)
+    return indices
 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
@@ -146,24 +146,24 @@ def array_slice(state: int, array: int, first: int, last: int, how: int) -> int:
     size = max_i64(min_i64(end, count) - begin + 1, 0)
     if begin > count:
         size = 0
-    places = places_of(state, size)
-    if places == 0:
+    indices = ascending_indices(state, size)
+    if indices == 0:
         return 0
     for n in range(size):
-        st_i64(places, n, begin - 1 + n)
-    return array_take(state, array, places, size, how)
+        st_i64(indices, n, begin - 1 + n)
+    return array_take(state, array, indices, size, how)
 
 
 @native("i64(i64, i64, i64)", export=True)
 def array_reverse(state: int, array: int, how: int) -> int:
     """The elements from the last to the first."""
     count = ld_i64(array, 0)
-    places = places_of(state, count)
-    if places == 0:
+    indices = ascending_indices(state, count)
+    if indices == 0:
         return 0
     for n in range(count):
-        st_i64(places, n, count - 1 - n)
-    return array_take(state, array, places, count, how)
+        st_i64(indices, n, count - 1 - n)
+    return array_take(state, array, indices, count, how)
 
 
 @native("i64(i64, i64, i64, i64)", export=True)
@@ -175,10 +175,10 @@ def array_of_items(state: int, items: int, size: int, how: int) -> int:
     count = sdiv(size, (width + 1) * 8)
     made = array_new(state, count, width)
     if made != 0:
-        for place in range(count):
-            item = items + place * (width + 1) * 8
-            copy(made + 8 + place * width * 8, item, width * 8)
-            st_u8(made, 8 + count * width * 8 + place, ld_i64(item, width))
+        for index in range(count):
+            item = items + index * (width + 1) * 8
+            copy(made + 8 + index * width * 8, item, width * 8)
+            st_u8(made, 8 + count * width * 8 + index, ld_i64(item, width))
     return made
 
 
@@ -194,10 +194,10 @@ def _listed_texts(state: int, items: int, size: int) -> int:
     if texts == 0:
         return 0
     at = 0
-    for place in range(count):
+    for index in range(count):
         length = ld_i64(items + at, 0)
-        st_i64(texts, place * PIECE_WORDS + PIECE_TEXT, items + at + 8)
-        st_i64(texts, place * PIECE_WORDS + PIECE_LENGTH, length)
+        st_i64(texts, index * PIECE_WORDS + PIECE_TEXT, items + at + 8)
+        st_i64(texts, index * PIECE_WORDS + PIECE_LENGTH, length)
         at += 8 + max_i64(length, 0)
     return array_of_texts(state, texts, count)
 
@@ -207,7 +207,7 @@ def _listed_texts(state: int, items: int, size: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _goes_before(keys: int, a: int, b: int, how: int, order: int) -> int:
-    """Whether the element at a place goes before that at another; not where they are equal."""
+    """Whether the element at an index goes before that at another; not where they are equal."""
     flags = array_flags(keys, how)
     first = ld_u8(flags, a)
     second = ld_u8(flags, b)
@@ -221,12 +221,12 @@ def _goes_before(keys: int, a: int, b: int, how: int, order: int) -> int:
 
 
 @native("i64(i64, i64, i64, i64)")
-def ordered_places(state: int, keys: int, how: int, order: int) -> int:
-    """The places in the order of the keys there, equal ones as they were: runs of 1, 2, 4, … are merged."""
+def ordered_indices(state: int, keys: int, how: int, order: int) -> int:
+    """The indices in the order of the keys there, equal ones as they were: runs of 1, 2, 4, … are merged."""
     count = ld_i64(keys, 0)
-    places = places_of(state, count)
-    other = places_of(state, count)
-    if places == 0 or other == 0:
+    indices = ascending_indices(state, count)
+    other = ascending_indices(state, count)
+    if indices == 0 or other == 0:
         return 0
     run = 1
     while run < count:
@@ -241,44 +241,44 @@ def ordered_places(state: int, keys: int, how: int, order: int) -> int:
                 if left >= middle:
                     take_right = 1
                 elif right < end:
-                    take_right = _goes_before(keys, ld_i64(places, right), ld_i64(places, left), how, order)
+                    take_right = _goes_before(keys, ld_i64(indices, right), ld_i64(indices, left), how, order)
                 if take_right != 0:
-                    st_i64(other, n, ld_i64(places, right))
+                    st_i64(other, n, ld_i64(indices, right))
                     right += 1
                 else:
-                    st_i64(other, n, ld_i64(places, left))
+                    st_i64(other, n, ld_i64(indices, left))
                     left += 1
             start = end
-        was = places
-        places = other
+        was = indices
+        indices = other
         other = was
         run = run * 2
-    return places
+    return indices
 
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def array_order(state: int, array: int, how: int, keys: int, keys_how: int, order: int) -> int:
-    """The elements in the order of the keys at their places, of which there are as many."""
-    places = ordered_places(state, keys, keys_how, order)
-    if places == 0:
+    """The elements in the order of the keys at their indices, of which there are as many."""
+    indices = ordered_indices(state, keys, keys_how, order)
+    if indices == 0:
         return 0
-    return array_take(state, array, places, ld_i64(array, 0), how)
+    return array_take(state, array, indices, ld_i64(array, 0), how)
 
 
 @native("i64(i64, i64, i64)")
-def first_places(state: int, array: int, how: int) -> int:
-    """The places of elements of which no equal one is before them, ascending; how many is in the word behind the room
+def first_indices(state: int, array: int, how: int) -> int:
+    """The indices of elements of which no equal one is before them, ascending; how many is in the word behind the room
     for all. NULLs are equal."""
     count = ld_i64(array, 0)
-    places = ordered_places(state, array, how, ASCENDING)
+    indices = ordered_indices(state, array, how, ASCENDING)
     kept = step_bytes(state, (count + 1) * 8)
-    if places == 0 or kept == 0:
+    if indices == 0 or kept == 0:
         return 0
     for n in range(count):
-        place = ld_i64(places, n)
-        st_i64(kept, place, 1)
-        if n > 0 and _goes_before(array, ld_i64(places, n - 1), place, how, ASCENDING) == 0:
-            st_i64(kept, place, 0)
+        index = ld_i64(indices, n)
+        st_i64(kept, index, 1)
+        if n > 0 and _goes_before(array, ld_i64(indices, n - 1), index, how, ASCENDING) == 0:
+            st_i64(kept, index, 0)
     size = 0
     for n in range(count):
         if ld_i64(kept, n) != 0:
@@ -291,10 +291,10 @@ def first_places(state: int, array: int, how: int) -> int:
 @native("i64(i64, i64, i64)", export=True)
 def array_distinct(state: int, array: int, how: int) -> int:
     """The elements of which no equal one is before them; NULLs are equal."""
-    places = first_places(state, array, how)
-    if places == 0:
+    indices = first_indices(state, array, how)
+    if indices == 0:
         return 0
-    return array_take(state, array, places, ld_i64(places, ld_i64(array, 0)), how)
+    return array_take(state, array, indices, ld_i64(indices, ld_i64(array, 0)), how)
 
 
 @native("i64(i64, i64, i64, i64)", export=True)
@@ -302,25 +302,25 @@ def array_remove(state: int, array: int, other: int, how: int) -> int:
     """The elements that do not equal the only one of another array."""
     count = ld_i64(array, 0)
     flags = array_flags(array, how)
-    places = places_of(state, count)
-    if places == 0:
+    indices = ascending_indices(state, count)
+    if indices == 0:
         return 0
     size = 0
     for n in range(count):
         if ld_u8(flags, n) != 0 or element_order(array, n, other, 0, how) != 0:
-            st_i64(places, size, n)
+            st_i64(indices, size, n)
             size += 1
-    return array_take(state, array, places, size, how)
+    return array_take(state, array, indices, size, how)
 
 
 @native("i64(i64, i64, i64)", export=True)
 def array_extreme(array: int, how: int, order: int) -> int:
-    """The place of the first element, of those that are not NULL, in this order; -1 where there is none."""
+    """The index of the first element, of those that are not NULL, in this order; -1 where there is none."""
     flags = array_flags(array, how)
     best = -1
-    for place in range(ld_i64(array, 0)):
-        if ld_u8(flags, place) == 0 and (best < 0 or _goes_before(array, place, best, how, order) != 0):
-            best = place
+    for index in range(ld_i64(array, 0)):
+        if ld_u8(flags, index) == 0 and (best < 0 or _goes_before(array, index, best, how, order) != 0):
+            best = index
     return best
 
 
@@ -332,8 +332,8 @@ def array_sum(state: int, array: int, wide: int) -> int:
     """An ErrorCode, and in the result words the sum of the words: OVERFLOW where it takes both, which `wide` allows."""
     low = 0
     high = 0
-    for place in range(ld_i64(array, 0)):
-        word = ld_i64(array, 1 + place)
+    for index in range(ld_i64(array, 0)):
+        word = ld_i64(array, 1 + index)
         high = add128_hi(high, low, word)
         low = wadd(low, word)
     if wide == 0 and high != low >> 63:
@@ -348,9 +348,9 @@ def array_sum_floats(state: int, array: int) -> int:
     """GOOD, and in STATE_RESULT the sum of the doubles that are not NULL, from the first to the last."""
     count = ld_i64(array, 0)
     total = 0.0
-    for place in range(count):
-        if ld_u8(array, 8 + count * 8 + place) == 0:
-            total += ld_f64(array, 1 + place)
+    for index in range(count):
+        if ld_u8(array, 8 + count * 8 + index) == 0:
+            total += ld_f64(array, 1 + index)
     st_f64(state, STATE_RESULT, total)
     return GOOD
 
@@ -366,15 +366,15 @@ def array_join(
     size = 0
     if count > 0:
         size = ld_i64(array, count)
-    for place in range(count):
-        size += separator_length + missing_length * (ld_u8(flags, place) & shows)
+    for index in range(count):
+        size += separator_length + missing_length * (ld_u8(flags, index) & shows)
     made = step_bytes(state, size)
     if made == 0:
         return 0
     out = made
     begun = 0
-    for place in range(count):
-        null = ld_u8(flags, place)
+    for index in range(count):
+        null = ld_u8(flags, index)
         if null == 0 or shows != 0:
             if begun != 0:
                 copy(out, separator, separator_length)
@@ -384,8 +384,8 @@ def array_join(
                 copy(out, missing, missing_length)
                 out += missing_length
             else:
-                start = text_start(array, place)
-                length = ld_i64(array, 1 + place) - start
+                start = text_start(array, index)
+                length = ld_i64(array, 1 + index) - start
                 copy(out, texts + start, length)
                 out += length
     st_i64(state, STATE_RESULT, out - made)
@@ -394,23 +394,23 @@ def array_join(
 
 @native("i64(i64, i64, i64)", export=True)
 def array_commonest(state: int, array: int, how: int) -> int:
-    """The place of the most frequent element that is not NULL, of several of the least; -1 without any, -2 without
+    """The index of the most frequent element that is not NULL, of several of the least; -1 without any, -2 without
     memory."""
-    places = ordered_places(state, array, how, ASCENDING)
-    if places == 0:
+    indices = ordered_indices(state, array, how, ASCENDING)
+    if indices == 0:
         return -2
     flags = array_flags(array, how)
     best = -1
     most = 0
     first = 0
     for n in range(ld_i64(array, 0)):
-        place = ld_i64(places, n)
-        if ld_u8(flags, place) == 0:
-            if _goes_before(array, ld_i64(places, first), place, how, ASCENDING) != 0:
+        index = ld_i64(indices, n)
+        if ld_u8(flags, index) == 0:
+            if _goes_before(array, ld_i64(indices, first), index, how, ASCENDING) != 0:
                 first = n
             if n + 1 - first > most:
                 most = n + 1 - first
-                best = ld_i64(places, first)
+                best = ld_i64(indices, first)
     return best
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, ld_u8, st_i64, udiv, wadd, wsub
-from cq.runtime.values.array_building import ASCENDING, array_take, first_places, ordered_places, places_of
+from cq.runtime.values.array_building import ASCENDING, array_take, ascending_indices, first_indices, ordered_indices
 from cq.runtime.values.arrays import array_flags, array_new, element_order
 
 NO_STEP, TOO_MANY = -1, -2  # instead of an address: what a sequence cannot be
@@ -19,15 +19,15 @@ def array_count(array: int, how: int) -> int:
     """How many elements are not NULL."""
     flags = array_flags(array, how)
     count = 0
-    for place in range(ld_i64(array, 0)):
-        if ld_u8(flags, place) == 0:
+    for index in range(ld_i64(array, 0)):
+        if ld_u8(flags, index) == 0:
             count += 1
     return count
 
 
 @native("i64(i64, i64, i64, i64, i64)")
-def _has(array: int, places: int, other: int, at: int, how: int) -> int:
-    """Whether an array has an equal of the element at a place of another. places: its places in ascending order, NULLs
+def _has(array: int, indices: int, other: int, at: int, how: int) -> int:
+    """Whether an array has an equal of the element at an index of another. indices: its own, in ascending order, NULLs
     last."""
     flags = array_flags(array, how)
     null = ld_u8(array_flags(other, how), at)
@@ -36,11 +36,11 @@ def _has(array: int, places: int, other: int, at: int, how: int) -> int:
     count = high
     while low < high:
         middle = (low + high) >> 1
-        place = ld_i64(places, middle)
+        index = ld_i64(indices, middle)
         before = 0  # whether the element in the middle goes before the one that is looked for
-        if ld_u8(flags, place) == 0:
+        if ld_u8(flags, index) == 0:
             before = 1
-            if null == 0 and element_order(array, place, other, at, how) >= 0:
+            if null == 0 and element_order(array, index, other, at, how) >= 0:
                 before = 0
         if before != 0:
             low = middle + 1
@@ -48,29 +48,29 @@ def _has(array: int, places: int, other: int, at: int, how: int) -> int:
             high = middle
     if low == count:
         return 0
-    place = ld_i64(places, low)
+    index = ld_i64(indices, low)
     if null != 0:
-        return ld_u8(flags, place) != 0  # behind all values there are only NULLs
-    if ld_u8(flags, place) != 0:
+        return ld_u8(flags, index) != 0  # behind all values there are only NULLs
+    if ld_u8(flags, index) != 0:
         return 0
-    return element_order(array, place, other, at, how) == 0
+    return element_order(array, index, other, at, how) == 0
 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def array_kept(state: int, array: int, other: int, how: int, wanted: int) -> int:
     """The elements, each once, that another array has if `wanted`, else those that it has not."""
     count = ld_i64(array, 0)
-    first = first_places(state, array, how)
+    first = first_indices(state, array, how)
     if first == 0:
         return 0
-    places = ordered_places(state, other, how, ASCENDING)
-    if places == 0:
+    indices = ordered_indices(state, other, how, ASCENDING)
+    if indices == 0:
         return 0
     size = 0
     for n in range(ld_i64(first, count)):
-        place = ld_i64(first, n)
-        if _has(other, places, array, place, how) == wanted:
-            st_i64(first, size, place)
+        index = ld_i64(first, n)
+        if _has(other, indices, array, index, how) == wanted:
+            st_i64(first, size, index)
             size += 1
     return array_take(state, array, first, size, how)
 
@@ -78,14 +78,14 @@ def array_kept(state: int, array: int, other: int, how: int, wanted: int) -> int
 @native("i64(i64, i64, i64, i64)", export=True)
 def array_shared(state: int, array: int, other: int, how: int) -> int:
     """How many elements that are not NULL another array has, too; -1 without memory."""
-    places = ordered_places(state, other, how, ASCENDING)
-    if places == 0:
+    indices = ordered_indices(state, other, how, ASCENDING)
+    if indices == 0:
         return -1
     flags = array_flags(array, how)
     shared = 0
-    for place in range(ld_i64(array, 0)):
-        if ld_u8(flags, place) == 0:
-            shared += _has(other, places, array, place, how)
+    for index in range(ld_i64(array, 0)):
+        if ld_u8(flags, index) == 0:
+            shared += _has(other, indices, array, index, how)
     return shared
 
 
@@ -94,15 +94,15 @@ def array_compact(state: int, array: int, how: int) -> int:
     """The elements that are not NULL."""
     flags = array_flags(array, how)
     count = ld_i64(array, 0)
-    places = places_of(state, count)
-    if places == 0:
+    indices = ascending_indices(state, count)
+    if indices == 0:
         return 0
     size = 0
-    for place in range(count):
-        if ld_u8(flags, place) == 0:
-            st_i64(places, size, place)
+    for index in range(count):
+        if ld_u8(flags, index) == 0:
+            st_i64(indices, size, index)
             size += 1
-    return array_take(state, array, places, size, how)
+    return array_take(state, array, indices, size, how)
 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)

@@ -15,12 +15,12 @@ from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjuncts, remap, walk
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BOOLEAN, Kind
+from cq.planner.binding.built_expressions import negated
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.joins.mistakes import condition_span, excluding_bounds, time_name
 from cq.planner.binding.joins.temporal import condition, joined_relation, keyed, named_by_using, side_by_side
 from cq.planner.binding.joins.times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of
-from cq.planner.binding.made import negated
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.binding.time_attributes import first_time, no_event_time
@@ -171,9 +171,9 @@ def _without_times(node: ast.Join, sides: Sides, parts: Sequence[Expr]) -> Compi
         if len({e.type.kind for e in times}) > 1:
             return _types_apart(node, sides, part, times)
     for e in (e for p in compared for e in _times_in(p)):
-        relation, place = sides.of(e.index)
-        if relation.node.schema.time_of(place) is None:
-            return no_event_time(relation, e.name, place, e.span, "ASOF JOIN")
+        relation, index = sides.of(e.index)
+        if relation.node.schema.time_of(index) is None:
+            return no_event_time(relation, e.name, index, e.span, "ASOF JOIN")
     for side in (sides.left, sides.right):
         if not side.node.schema.times:
             return no_event_time(side, *first_time(side), side.span, "ASOF JOIN")
@@ -189,8 +189,8 @@ def _times_in(part: Expr) -> list[Column]:
 def _types_apart(node: ast.Join, sides: Sides, part: Expr, times: Sequence[Column]) -> CompileError:
     """CQ0408 for times of which one is an instant and the other has no zone: no watermark would be enough."""
     local, instant = (next(e for e in times if (e.type.kind is Kind.TIMESTAMP_LTZ) is held) for held in (False, True))
-    relation, place = sides.of(instant.index)
-    name, table = relation.node.schema.names[place], node.right if relation is sides.right else node.left
+    relation, index = sides.of(instant.index)
+    name, table = relation.node.schema.names[index], node.right if relation is sides.right else node.left
     shown, made = inline.name(name), inline.name(f"{name}_time")
     way = f"convert it where its stream is declared: {made} AS CAST({shown} AS TIMESTAMP), WATERMARK FOR {made}"
     if isinstance(table, ast.TableRef) and relation.node.bounded and relation.columns[0].qualifier is not None:

@@ -340,9 +340,9 @@ def _unfit_time(e: Expr, part: Call, sides: Sides) -> CompileError | None:
     """What is wrong with one side of a comparison of times."""
     match e:
         case Column(index=index, name=name):
-            relation, place = sides.of(index)
-            known = relation.node.schema.time_of(place) is not None
-            return None if known else no_event_time(relation, name, place, e.span, _JOIN)
+            relation, own = sides.of(index)
+            known = relation.node.schema.time_of(own) is not None
+            return None if known else no_event_time(relation, name, own, e.span, _JOIN)
         case Call(function=f, args=args) if f.name in {"+", "-"} and len(args) == 2:
             for moved, by in moves(f.name, args):
                 if moved.type.is_timestamp:

@@ -75,8 +75,8 @@ def time_as_of(left: Relation, as_of: ast.Expr, parameters: Mapping[str, Paramet
     time = binder.bind(as_of)
     attribute = left.node.schema.time_of(time.index) if isinstance(time, Column) else None
     if attribute is None:
-        name, place = (time.name, time.index) if isinstance(time, Column) else ("", None)
-        raise no_event_time(left, name, place, as_of.span, "a temporal look-up")
+        name, index = (time.name, time.index) if isinstance(time, Column) else ("", None)
+        raise no_event_time(left, name, index, as_of.span, "a temporal look-up")
     _demand_prompt(attribute, as_of.span, (_as_a_stream(left, attribute),))
     return attribute
 

@@ -26,12 +26,12 @@ class Sides:
 
     def time_of(self, column: int) -> TimeAttribute | None:
         """The time that a column of the condition is."""
-        relation, place = self.of(column)
+        relation, index = self.of(column)
         schema = relation.node.schema
-        if schema.times or not schema.fields[place].type.is_timestamp or not self.at_end:
-            return schema.time_of(place)
+        if schema.times or not schema.fields[index].type.is_timestamp or not self.at_end:
+            return schema.time_of(index)
         at_once = all(n.op_class is OpClass.STATELESS for n in topological((relation.node,)))
-        return TimeAttribute(place, lag_us=FARTHEST_US) if at_once else None
+        return TimeAttribute(index, lag_us=FARTHEST_US) if at_once else None
 
     @property
     def width(self) -> int:
@@ -39,7 +39,7 @@ class Sides:
         return len(self.left.node.schema)
 
     def of(self, column: int) -> tuple[Relation, int]:
-        """The side a column of the condition belongs to, and its place there."""
+        """The side a column of the condition belongs to, and its index there."""
         return (self.right, column - self.width) if column >= self.width else (self.left, column)
 
     def meet_in(self, expr: Expr) -> bool:

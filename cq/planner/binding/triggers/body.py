@@ -19,7 +19,7 @@ from cq.planner.binding.catalog import broken
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Relation, Visible, projection, visible_columns
-from cq.planner.binding.tables import DeclaredTable, default_of, is_null, or_null, places_of, stored
+from cq.planner.binding.tables import DeclaredTable, default_of, is_null, named_columns, or_null, stored
 from cq.planner.binding.triggers.arrays import SEVERAL, NamedRow, PlacedAccess, compared, each, elements, gather
 from cq.planner.binding.triggers.correlated import in_order
 from cq.planner.binding.triggers.inserts import insert
@@ -79,8 +79,8 @@ from cq.planner.plan.transactions import (
     Step,
     Update,
     every,
+    frame_starts,
     of_line,
-    places,
 )
 from cq.records import dataclass, field, replace
 
@@ -280,7 +280,7 @@ class BodyBinder:
         if named > MOST_ROWS:
             raise too_many(f'this is row {MOST_ROWS + 1} of "{table}"', span, told=named > MOST_ROWS + 1)
         self.accesses[number] = access
-        before, behind, late = in_order(self.pending, self.place(number), self.key_of, self.place)
+        before, behind, late = in_order(self.pending, self.frame_columns(number), self.key_of, self.frame_columns)
         if late & columns_of(*key):
             raise no_key(self.declared[table].table, span, several)
         again = (Read(number),) if behind else ()  # what has been read may be this very row
@@ -291,14 +291,14 @@ class BodyBinder:
         access = self.accesses[number]
         return access.key if isinstance(access, Access) else ()
 
-    def place(self, number: int) -> range:
-        """Where an access or a local is in the frame."""
+    def frame_columns(self, number: int) -> range:
+        """The columns of an access or a local in the frame."""
         starts = (*self.starts(), self.end)
         return range(starts[number], starts[number + 1])
 
     def starts(self) -> tuple[int, ...]:
         """Where the accesses begin in the frame."""
-        return places(len(self.stream.schema), [self.declared[n].table for n in self.used], self.accesses)
+        return frame_starts(len(self.stream.schema), [self.declared[n].table for n in self.used], self.accesses)
 
     def row(
         self,
@@ -510,7 +510,7 @@ class BodyBinder:
         made = []
         for a, value in zip(assignments, values, strict=True):
             span = a.column_span if a.column_span != NOWHERE else a.span
-            (column,) = places_of(declared.fields, f'table "{table}"', (a.column,), (span,))
+            (column,) = named_columns(declared.fields, f'table "{table}"', (a.column,), (span,))
             if column in declared.key:
                 raise key_changed(table, a.column, span)
             if column in columns:

@@ -12,7 +12,7 @@ from cq.errors import NOWHERE
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, VARCHAR
-from cq.planner.binding.made import negated
+from cq.planner.binding.built_expressions import negated
 from cq.planner.binding.triggers.body import BoundTrigger
 from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.plan.transactions import (
@@ -29,7 +29,7 @@ from cq.planner.plan.transactions import (
     Step,
     Update,
     every,
-    places,
+    frame_starts,
 )
 from cq.records import dataclass, replace
 
@@ -54,7 +54,7 @@ def with_changes(trigger: BoundTrigger, tables: Mapping[str, KeyedTable], read: 
     if program.strict or not any(w for name in read for w in _writes(trigger, name, program.steps)):
         return trigger
     own = [tables[n] for n in trigger.tables]
-    starts = places(len(trigger.stream.schema), own, trigger.accesses)
+    starts = frame_starts(len(trigger.stream.schema), own, trigger.accesses)
     noting = _Noting(trigger, {n: tables[n] for n in read}, starts)
     return replace(trigger, program=replace(program, steps=noting.steps(program.steps)))
 

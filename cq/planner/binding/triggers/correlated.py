@@ -9,12 +9,12 @@ from cq.planner.plan.transactions import Each, Read, Set, Step, every, own_expre
 
 
 def in_order(
-    steps: Sequence[Step], row: range, key: Callable[[int], Sequence[Expr]], place: Callable[[int], range]
+    steps: Sequence[Step], row: range, key: Callable[[int], Sequence[Expr]], columns: Callable[[int], range]
 ) -> tuple[list[Step], list[Step], set[int]]:
     """The steps that read what a statement needs, apart: those that need no column of its row; those that do, directly
     or by what such a step reads; and the columns of the frame that are known behind these alone, the row's own too.
 
-    key: of the access of this number.  place: where an access or a local of this number is in the frame.
+    key: of the access of this number.  columns: of the frame, those of the access or local of this number.
     """
     late = {*row}
     before: list[Step] = []
@@ -23,7 +23,7 @@ def in_order(
         inside = tuple(every((step,)))
         if late & columns_of(*(e for s in inside for e in _expressions(s, key))):
             behind.append(step)
-            late.update(c for s in inside for n in _given(s) for c in place(n))
+            late.update(c for s in inside for n in _given(s) for c in columns(n))
         else:
             before.append(step)
     return before, behind, late

@@ -12,7 +12,7 @@ from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, VARCHAR
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.scope import Relation, Visible, listing
-from cq.planner.binding.tables import default_of, is_null, or_null, places_of, stored
+from cq.planner.binding.tables import default_of, is_null, named_columns, or_null, stored
 from cq.planner.binding.triggers.arrays import NamedRow, PlacedAccess, TriggerBody, each, elements, gather
 from cq.planner.binding.triggers.mistakes import always_null, left_out
 from cq.planner.binding.triggers.outputs import RowTarget
@@ -216,7 +216,7 @@ def _table_row(body: Inserting, node: ast.Insert, table: str, values: Sequence[E
 
 def _order(node: ast.Insert, fields: Sequence[Field], title: str, written: Sequence[object]) -> list[int]:
     """The columns for which values are written. CQ0307 where there are more or fewer."""
-    order = places_of(fields, title, node.columns, node.column_places())
+    order = named_columns(fields, title, node.columns, node.column_places())
     if len(written) != len(order):
         raise compile_error(
             "CQ0307", f"{amount(len(written), 'value')} for {amount(len(order), 'column')}", node.span,

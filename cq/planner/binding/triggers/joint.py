@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from cq.errors import NOWHERE
 from cq.lang.expressions import Coalesce, Column, Expr, IsNull, Literal, Or, columns_of, conjunction, remap
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP
-from cq.planner.binding.made import column, compared, integer
+from cq.planner.binding.built_expressions import column, compared, integer
 from cq.planner.binding.triggers.body import BoundTrigger
 from cq.planner.binding.triggers.changes import TIME
 from cq.planner.binding.triggers.mistakes import REASON
@@ -68,11 +68,11 @@ class Joint:
         end = len(events.schema)
         for t, emits in zip(triggers, targets, strict=True):
             own = len(t.stream.schema)
-            place = _mover(maps[id(t.stream)], own, end)
-            programs.append(_renumbered(widened(t, emits).program.map(place), len(accesses)))
+            moved = _mover(maps[id(t.stream)], own, end)
+            programs.append(_renumbered(widened(t, emits).program.map(moved), len(accesses)))
             for a in t.accesses:
                 if isinstance(a, Access):
-                    accesses.append(Access(names.index(t.tables[a.table]), tuple(map(place, a.key))))
+                    accesses.append(Access(names.index(t.tables[a.table]), tuple(map(moved, a.key))))
                 else:
                     accesses.append(a)
                 end += width_of(accesses[-1], [*tables.values()])
@@ -104,8 +104,8 @@ class Joint:
         """The rows that look something up, of so many columns, each beside the row that it finds."""
         number = self._number(look_up)
         node = self._rows(2 * number)
-        places = [*self.maps[number][:width], *range(self._first_output(number), len(node.schema))]
-        kept = places[: width + len(look_up.program.outputs)]
+        indices = [*self.maps[number][:width], *range(self._first_output(number), len(node.schema))]
+        kept = indices[: width + len(look_up.program.outputs)]
         names = (*look_up.stream.schema.names[:width], *(f.name for f in look_up.program.outputs))
         return Project(node, tuple(map(self._column, kept)), names, span=look_up.span)
 
@@ -114,17 +114,17 @@ class Joint:
         node, numbers = self._beside(name, by)
         fields = self.targets[numbers[0][0]][numbers[0][1]].fields
         exprs = []
-        for place in range(len(fields)):
-            plain = {self._plain(n, target, place) for n, target in numbers}
+        for index in range(len(fields)):
+            plain = {self._plain(n, target, index) for n, target in numbers}
             (value, *more) = plain
-            exprs.append(self._one_of(node, numbers, place) if more or value is None else value)
+            exprs.append(self._one_of(node, numbers, index) if more or value is None else value)
         return Project(node, tuple(exprs), tuple(f.name for f in fields), span=self.node.span)
 
     def changed(self, name: str, by: Sequence[BoundTrigger]) -> Project:
         """The changes that these triggers make to a table, after the event time if there is one."""
         node, numbers = self._beside(name, by)
         fields = self.targets[numbers[0][0]][numbers[0][1]].fields
-        exprs: list[Expr] = [self._one_of(node, numbers, place) for place in range(len(fields))]
+        exprs: list[Expr] = [self._one_of(node, numbers, index) for index in range(len(fields))]
         names = [f.name for f in fields]
         if self.node.schema.times:
             exprs.insert(0, column(node, self.node.schema.times[0].column))
@@ -140,9 +140,9 @@ class Joint:
         here = tuple(compared("=", column(self.node, self._target(n)), integer(t), self.node.span) for n, t in numbers)
         return Filter(self.node, here[0] if len(here) == 1 else Or(BOOLEAN, True, here), span=self.node.span), numbers
 
-    def _one_of(self, node: LogicalNode, numbers: Sequence[tuple[int, int]], place: int) -> Expr:
+    def _one_of(self, node: LogicalNode, numbers: Sequence[tuple[int, int]], index: int) -> Expr:
         """A column of such rows: a row has those of one program, and those of others are NULL in it."""
-        found = tuple(column(node, self._for_target(n, t) + place) for n, t in numbers)
+        found = tuple(column(node, self._for_target(n, t) + index) for n, t in numbers)
         return found[0] if len(found) == 1 else Coalesce(found[0].type, True, found)
 
     def kept(self, table: str) -> Project:
@@ -191,14 +191,14 @@ class Joint:
         before = sum(len(p.outputs) for p in self.node.programs[:number])
         return self.node.width + 2 + before
 
-    def _plain(self, number: int, target: int | None, place: int) -> Expr | None:
+    def _plain(self, number: int, target: int | None, index: int) -> Expr | None:
         """The column of the event that a column is in every row a program emits for a relation, None: of its own.
 
         None where it is any other value.
         """
         steps = every(self.node.programs[number].steps)
         own = len(self.triggers[number].program.outputs)
-        output = place if target is None else self._for_target(number, target) - self._first_output(number) + place
+        output = index if target is None else self._for_target(number, target) - self._first_output(number) + index
         which = Literal(BIGINT, True, None) if target is None else integer(target)
         emits = [s.values for s in steps if isinstance(s, Emit)]
         (value, *more) = {v[output] for v in emits if not self.targets[number] or v[own] == which}
@@ -206,10 +206,10 @@ class Joint:
             return None
         return self._column(value.index)
 
-    def _column(self, place: int) -> Column:
+    def _column(self, index: int) -> Column:
         """A column of the operator."""
-        found = column(self.node, place)
-        may_be_null = self.loose and self.node.schema.time_of(place) is None
+        found = column(self.node, index)
+        may_be_null = self.loose and self.node.schema.time_of(index) is None
         return replace(found, nullable=True) if may_be_null else found
 
 
@@ -236,23 +236,23 @@ def _events(streams: Sequence[LogicalNode], filling: set[int]) -> tuple[LogicalN
             for c, f in enumerate(other.schema.fields):
                 exprs.append(column(stream, c) if n == number else Literal(f.type, True, None))
                 names.append(f"{f.name}{n}")
-        places = [start + c for c in range(len(stream.schema))]
+        indices = [start + c for c in range(len(stream.schema))]
         if own:
-            places[time] = 1
-        maps[id(stream)] = tuple(places)
+            indices[time] = 1
+        maps[id(stream)] = tuple(indices)
         at = 1 if timed and not own else None
         branches.append(Project(stream, tuple(exprs), tuple(names), at, span=stream.span))
         start += len(stream.schema)
     return UnionAll(tuple(branches)), maps
 
 
-def _mover(places: tuple[int, ...], own: int, end: int) -> Callable[[Expr], Expr]:
+def _mover(indices: tuple[int, ...], own: int, end: int) -> Callable[[Expr], Expr]:
     """From the frame of a trigger of its own to that of all."""
 
-    def place(e: Expr) -> Expr:
-        return remap(e, {c: places[c] if c < own else end + c - own for c in columns_of(e)})
+    def moved(e: Expr) -> Expr:
+        return remap(e, {c: indices[c] if c < own else end + c - own for c in columns_of(e)})
 
-    return place
+    return moved
 
 
 def _renumbered(program: Program, first: int) -> Program:

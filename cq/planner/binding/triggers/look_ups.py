@@ -12,6 +12,7 @@ from cq.errors import Span, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import Case, Column, Expr, Literal, conjunction, conjuncts, transform
 from cq.lang.types import BOOLEAN
+from cq.planner.binding.built_expressions import column, columns
 from cq.planner.binding.joins.mistakes import condition_span, refused_look_up
 from cq.planner.binding.joins.temporal import (
     by_common_names,
@@ -21,7 +22,6 @@ from cq.planner.binding.joins.temporal import (
     side_by_side,
     time_as_of,
 )
-from cq.planner.binding.made import column, columns
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, renamed, with_nulls
 from cq.planner.binding.tables import table_relation

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT
-from cq.planner.binding.made import integer
+from cq.planner.binding.built_expressions import integer
 from cq.planner.binding.triggers.body import BoundTrigger
 from cq.planner.binding.triggers.outputs import RowTarget
 from cq.planner.plan.transactions import Emit, Step, every, rebuilt

@@ -11,8 +11,8 @@ from functools import partial
 
 from cq.errors import CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast, inline
+from cq.planner.binding.built_expressions import column
 from cq.planner.binding.catalog import Catalog, StreamBinder, too_early
-from cq.planner.binding.made import column
 from cq.planner.binding.order_keys import demand_order
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, relation_of

@@ -68,11 +68,11 @@ from cq.runtime.engine.stage import (
     NO_MEMORY,
     STAGE_BUSY,
     STAGE_BUSY_NS,
-    STAGE_CHAINS,
     STAGE_CONSTANTS,
     STAGE_ENGINE,
     STAGE_FAILED,
     STAGE_INPUT,
+    STAGE_OWN,
     STAGE_TASK,
     TASK_AHEAD,
     TASK_CHAINS,
@@ -86,7 +86,7 @@ from cq.runtime.engine.stage import (
 )
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, loop_idle, step
 from cq.runtime.engine.ways.pace import pace_note
-from cq.runtime.engine.ways.places import homes_of, shares_of
+from cq.runtime.engine.ways.placement import homes_of, shares_of
 from cq.runtime.engine.ways.protocol import Making, Native, Runner, register
 from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_held_bytes, order_release
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
@@ -331,7 +331,7 @@ def _call(chains: int, entry: int, share: int) -> int:
 @native("i64(i64, i64)", export=True)
 def serve_chains(stage: int, worker: int) -> int:
     """`Runner.serve`."""
-    chains = ld_i64(stage, STAGE_CHAINS)
+    chains = ld_i64(stage, STAGE_OWN)
     done = _help(chains, worker) + _help(ld_i64(chains, CHAINS_OTHER), worker)
     busy = stage + STAGE_BUSY * 8
     if done > 0 or can_send(stage) == 0 or at_load(busy) == 1 or not at_cas(busy, 0, 1):
@@ -456,7 +456,7 @@ def build_chains(making: Making) -> int:
     plant.when_closed(lambda: plant.host.function("chains_release")(chains))
     plant.host.set_word(chains, CHAINS_OTHER, other)
     plant.host.set_word(other, CHAINS_OTHER, chains)
-    plant.host.set_word(making.address, STAGE_CHAINS, chains)
+    plant.host.set_word(making.address, STAGE_OWN, chains)
     plant.host.set_word(making.address, STAGE_TASK, task)
     plant.host.set_word(task, TASK_CHAINS, chains)
     return chains

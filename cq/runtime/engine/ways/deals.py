@@ -45,14 +45,14 @@ from cq.runtime.base.ops import (
     st_i64,
     st_u8,
 )
-from cq.runtime.containers.apart import APART
+from cq.runtime.containers.disjoint_panes import APART
 from cq.runtime.containers.pane_words import PANES_OPENS
 from cq.runtime.engine.stage import (
     NO_MEMORY,
     STAGE_CONSTANTS,
     STAGE_ENGINE,
     STAGE_FAILED,
-    STAGE_PARTIALS,
+    STAGE_OWN,
     TASK_DEAL,
     TASK_ITEM,
     TASK_OUT,
@@ -164,7 +164,7 @@ def open_panes(partials: int, part: int, second: int) -> None:
 @native("i64(i64, i64)")
 def _note_parts(stage: int, task: int) -> int:
     """1 and the deal says the part of every row of the task's ticket; 0 without memory."""
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     item = ld_i64(task, TASK_ITEM)
     deal = ld_i64(task, TASK_DEAL)
     rows = ld_i64(item, BATCH_ROWS)
@@ -194,7 +194,7 @@ def deal_ticket(stage: int, task: int) -> int:
 
     By who has PARTIALS_TAKING.
     """
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     deal = ld_i64(task, TASK_DEAL)
     if _note_parts(stage, task) == 0:
         fail(deal + DEAL_FAILURE * 8, NO_MEMORY)
@@ -257,7 +257,7 @@ def _select(part: int, task: int) -> int:
 @native("i64(i64, i64, i64)")
 def _fill_with(stage: int, part: int, task: int) -> int:
     """DONE and the part has its rows of the task's ticket, or ERROR, which its state tells."""
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     state = ld_i64(part, PART_STATE)
     rows = _select(part, task)
     if rows == -1:
@@ -273,7 +273,7 @@ def _fill_with(stage: int, part: int, task: int) -> int:
 @native("void(i64, i64)")
 def take_share(stage: int, part: int) -> None:
     """The part, which the caller holds and which is behind, has its rows of the next ticket that was dealt."""
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     following = at_load(part + PART_NEXT * 8)
     task = ld_i64(ld_i64(partials, PARTIALS_RING), following & ld_i64(partials, PARTIALS_MASK))
     failed = at_load(stage + STAGE_FAILED * 8) == 1 or ld_i64(ld_i64(part, PART_STATE), STATE_ERROR_CODE) != 0
@@ -331,7 +331,7 @@ def _pass_events(task: int, failed: int) -> int:
 @native("void(i64, i64)")
 def _send_on(stage: int, task: int) -> None:
     """The task, of whose ticket all parts have had their rows, waits for its turn with the events, or the failure."""
-    failed = _first_failure(ld_i64(stage, STAGE_PARTIALS), ld_i64(task, TASK_TICKET))
+    failed = _first_failure(ld_i64(stage, STAGE_OWN), ld_i64(task, TASK_TICKET))
     st_i64(task, TASK_STATUS, DONE if failed == 0 else ERROR)
     st_i64(task, TASK_STATE, failed)
     passed = _pass_events(task, failed)

@@ -3,7 +3,7 @@
     take    anybody: a ticket, and a split to hold it; rows are hashed and sorted by lane     (in any order)
     spread  one at a time, in ticket order: the split's lanes are added to the hybrid queue
     serve   whoever claims a lane: the kernel on the lane's rows of one ticket after the other
-    merge   who finishes the last lane of a ticket: its output by position (cq/runtime/flow/gather.py)
+    merge   who finishes the last lane of a ticket: its output by position (cq/runtime/flow/merged_lanes.py)
     send    one at a time, in ticket order
 
 A key's hash has a virtual partition, its low bits; a table says which lane has the partition. Events (CLOSE, END) go to
@@ -49,8 +49,8 @@ from cq.runtime.engine.stage import (
     STAGE_ENGINE,
     STAGE_FAILED,
     STAGE_INPUT,
-    STAGE_LANES,
     STAGE_NEXT,
+    STAGE_OWN,
     STAGE_PORTS,
     TASK_FIRST,
     TASK_STATE,
@@ -71,7 +71,7 @@ from cq.runtime.engine.ways.any_worker import any_idle
 from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow import split_words as x
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
-from cq.runtime.flow.gather import merge_split
+from cq.runtime.flow.merged_lanes import merge_split
 from cq.runtime.flow.split import split_item
 from cq.runtime.flow.split_words import (
     LANES_COUNT,
@@ -305,7 +305,7 @@ def _send(stage: int, lanes: int) -> int:
 @native("i64(i64, i64)", export=True)
 def serve_lanes(stage: int, worker: int) -> int:
     """`Runner.serve`: how much was done: what is merged is sent, then a lane is served, else a ticket is split."""
-    lanes = ld_i64(stage, STAGE_LANES)
+    lanes = ld_i64(stage, STAGE_OWN)
     done = _send(stage, lanes)
     _spread(stage, lanes)
     served = _serve_claim(stage, lanes)
@@ -348,7 +348,7 @@ def _build(making: Making) -> None:
         (x.LANES_CHAINED, int(chained)),
     ):
         host.set_word(lanes, index, value)
-    host.set_word(stage, s.STAGE_LANES, lanes)
+    host.set_word(stage, s.STAGE_OWN, lanes)
     host.set_word(stage, s.STAGE_TASK, idle)
     host.set_word(stage, s.STAGE_TASKS, splits)
 
@@ -375,7 +375,7 @@ def _drop_split(host: Host, split: int) -> None:
 
 
 def _describe(host: Host, stage: int) -> str:
-    return f"{host.word(host.word(stage, s.STAGE_LANES), x.LANES_COUNT)} {Way.LANES.value}"
+    return f"{host.word(host.word(stage, s.STAGE_OWN), x.LANES_COUNT)} {Way.LANES.value}"
 
 
 register(

@@ -25,7 +25,7 @@ from cq.runtime.engine.stage import (
     STAGE_ENGINE,
     STAGE_FAILED,
     STAGE_INPUT,
-    STAGE_PARTIALS,
+    STAGE_OWN,
     STAGE_PORTS,
     STAGE_TASK,
     TASK_COLLECTED,
@@ -143,7 +143,7 @@ def serve_single(stage: int, part: int) -> int:
 @native("i64(i64, i64, i64, i64)")
 def _collected(stage: int, task: int, item: int, part: int) -> int:
     """1 and the panes that other workers have filled for the item are here; 0: some are still in use."""
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     if partials == 0 or ld_i64(task, TASK_COLLECTED) == 1:
         return 1
     done = collect_parts(partials, ld_i64(task, TASK_STATE), item, part)
@@ -185,7 +185,7 @@ def flush_task(stage: int, task: int) -> int:
 @native("i64(i64, i64)", export=True)
 def serve_loop(stage: int, worker: int) -> int:
     """`Runner.serve`: any worker will do, unless another one has what the stage collects in its cache."""
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     if partials != 0 and left_to_owner(partials, worker) == 1:
         return 0
     return serve_single(stage, 0)

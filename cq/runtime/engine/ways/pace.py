@@ -26,7 +26,7 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_store, clock_ns, ld_i64, min_i64, sdiv, st_i64
 from cq.runtime.containers.state import words
 from cq.runtime.engine.plant import Plant
-from cq.runtime.engine.stage import STAGE_CHAINS
+from cq.runtime.engine.stage import STAGE_OWN
 from cq.runtime.flow.admission_words import ADMISSION_INTERVAL
 from cq.runtime.layout.chains import CHAINS_OTHER, CHAINS_PACE
 from cq.runtime.layout.words import Struct, name_words
@@ -160,16 +160,15 @@ def adapt(plant: Plant, stage: int, rows: int, behind: int) -> None:
         (PACE_BEHIND, behind),
     ):
         plant.host.set_word(pace, index, value)
-    chains = plant.host.word(stage, STAGE_CHAINS)
+    chains = plant.host.word(stage, STAGE_OWN)
     for shares in (chains, plant.host.word(chains, CHAINS_OTHER)):
         plant.host.set_word(shares, CHAINS_PACE, pace)
     plant.host.function("pace_tell")(pace)
 
 
-def intervals_of(host: Host, stage: int) -> Sequence[tuple[int, int]]:
-    """(events at most, how many punctuations) of a stage, ascending; none where punctuations do not adapt."""
-    chains = host.word(stage, STAGE_CHAINS)
-    pace = host.word(chains, CHAINS_PACE) if chains else 0
+def intervals_of(host: Host, chains: int) -> Sequence[tuple[int, int]]:
+    """(events at most, how many punctuations), ascending; none where punctuations do not adapt."""
+    pace = host.word(chains, CHAINS_PACE)
     if not pace:
         return ()
     counts = (host.word(pace, PACE_COUNTS + n) for n in range(RUNGS))

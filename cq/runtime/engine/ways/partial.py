@@ -23,17 +23,16 @@ from cq.runtime.containers.protocol import container_of
 from cq.runtime.containers.state import made, native_name, words
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import idle_tasks, new_states, power_of_two
-from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_PARTIALS, TASK_ITEM, TASK_STATE, TASK_STATUS
+from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_OWN, TASK_ITEM, TASK_STATE, TASK_STATUS
 from cq.runtime.engine.ways import parts as q
 from cq.runtime.engine.ways.any_worker import any_idle, drain_tickets, put_ticket, run_ticket, take_ticket, ticket_lives
 from cq.runtime.engine.ways.deals import DEAL_WORDS, MOST_PARTS, deal_ticket, open_panes, take_share
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, serve_single
 from cq.runtime.engine.ways.parts import (
-    BY_KEY,
     PART_STATE,
-    PARTIALS_SPREAD,
     PARTIALS_TAKING,
     is_behind,
+    is_filled_by_key,
     part_behind,
     part_filled,
     part_give,
@@ -65,7 +64,7 @@ def serve_partial(stage: int, worker: int) -> int:
     is in the cache. With tickets waiting before the collector, windows shorter than those filled pane after fresh pane,
     and segment statistics took five times as long.
     """
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     done = drain_tickets(stage)
     done += _serve_part(stage, part_take(partials, worker))
     if done == 0:
@@ -85,7 +84,7 @@ def _serve_part(stage: int, part: int) -> int:
         done += 1 + drain_tickets(stage)
         serve_single(ld_i64(stage, STAGE_NEXT), part)
         if part != 0:
-            parts_balance(ld_i64(stage, STAGE_PARTIALS), part)
+            parts_balance(ld_i64(stage, STAGE_OWN), part)
         if part != 0 and part_marked(part) == 1:
             break
     if part != 0:
@@ -97,7 +96,7 @@ def _serve_part(stage: int, part: int) -> int:
 def _fill(stage: int, part: int) -> int:
     """1 and the part has its rows of a ticket that was dealt, or a ticket is dealt, or in the reorder buffer, run on
     the part's state unless the stage has failed. 0 when there is no ticket, or another worker is taking one."""
-    partials = ld_i64(stage, STAGE_PARTIALS)
+    partials = ld_i64(stage, STAGE_OWN)
     if part != 0 and is_behind(partials, part) == 1:
         take_share(stage, part)
         return 1
@@ -127,7 +126,7 @@ def _fill(stage: int, part: int) -> int:
 @native("i64(i64, i64, i64)")
 def _is_to_be_dealt(stage: int, part: int, task: int) -> int:
     """1 when parts are filled by key and there is a ticket with rows to fill them with."""
-    if task == 0 or part == 0 or at_load(ld_i64(stage, STAGE_PARTIALS) + PARTIALS_SPREAD * 8) != BY_KEY:
+    if task == 0 or part == 0 or is_filled_by_key(ld_i64(stage, STAGE_OWN)) == 0:
         return 0
     return 1 if ticket_lives(stage, task) == 1 and ld_i64(ld_i64(task, TASK_ITEM), BATCH_ROWS) > 0 else 0
 
@@ -142,10 +141,11 @@ def _build(making: Making) -> None:
     partials = _build_parts(making, states)
     if spec.by_key and 1 < len(states) <= MOST_PARTS:
         _build_deals(making, partials, states, tasks)
+    plant.host.function("filling_begin")(partials)
 
 
 def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Sequence[int]) -> None:
-    """What parts by key take, beside what all parts have: they are filled so first, as later they would be mixed."""
+    """What parts by key take, beside what all parts have."""
     plant, host = making.plant, making.plant.host
     slots = power_of_two(len(tasks))
     deals = [plant.block(DEAL_WORDS) for _ in tasks]
@@ -162,7 +162,6 @@ def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Se
         (q.PARTIALS_RING, host.place(bytes(8 * slots))),
         (q.PARTIALS_MASK, slots - 1),
         (q.PARTIALS_DEALS, host.place(words([*deals, *[0] * (slots - len(deals))]))),
-        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else q.BY_KEY),
     ):
         host.set_word(partials, index, value)
     plant.when_closed(lambda: host.function("partials_drop")(partials))
@@ -183,12 +182,11 @@ def _build_parts(making: Making, states: Sequence[int]) -> int:
         (q.PARTIALS_SLOT_COUNT, len(slots)),
         (q.PARTIALS_ROWS_A_GROUP, ROWS_A_GROUP),
         (q.PARTIALS_MANY, MANY_GROUPS),
-        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else q.ONE),
     ):
         host.set_word(partials, index, value)
     for place, state in enumerate(states):
         host.set_word(partials, q.PARTIALS_PARTS + place * q.PART_WORDS + q.PART_STATE, state)
-    host.set_word(stage, s.STAGE_PARTIALS, partials)
+    host.set_word(stage, s.STAGE_OWN, partials)
     return partials
 
 

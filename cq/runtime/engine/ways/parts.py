@@ -11,20 +11,19 @@ and is collected when somebody looks next. What is collected is moved, so the wo
 
 Merging a group costs as much as a few rows. Where there are not rows enough for each group, parts are filled by key,
 each with rows that no other has groups of (deals.py): panes of such parts are not merged, unless their time was filled
-in another way as well (cq/runtime/containers/apart.py). Where groups are few, one part is filled. Which it is to be is
-decided anew at a close (`_spread_or_not`) and while panes are open (`parts_balance`).
+in another way as well (cq/runtime/containers/disjoint_panes.py). Where groups are few, one part is filled. `_decide`
+says which it is to be, at a close and while panes are open.
 
 Roles     each worker fills its own part; one collects (the holder of the second stage's STAGE_BUSY).
 Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's
-          PARTIALS_SPREAD  how parts are filled: ONE, all of them, or BY_KEY; a guess whoever writes it, no result
-                     depends on it
+          PARTIALS_FILLING  how parts are filled: BY_KEY, ONE or ALL; a guess whoever writes it, no result depends on it
 I1        a part is used by one thread at a time.                   tests: test_panes_of_workers_*, watched for races
 I2        what is collected at a CLOSE is every row before it, once.     tests: test_panes_of_workers_*
 I3        every part is free again once its panes are collected.                 tests: test_no_part_stays_held
 Progress  no call waits. Whoever takes a ticket has a part first, so the head ticket is never without one.
 Order     a part's panes are plain memory: they pass by PART_LOCK, taken by CAS and given back by CAS or by a store (all
           seq_cst). A mark is a CAS from BUSY, giving back a CAS to FREE: one of them fails and sees the other's, so a
-          part that was marked is left HELD. OWNER and PASSED say where panes are in a cache, SPREAD how many parts are
+          part that was marked is left HELD. OWNER and PASSED say where panes are in a cache, FILLING how many parts are
           worth it: they may be read late.
 Source    partial aggregation by worker: Koliousis et al., LightSaber (SIGMOD 2020), section 5; the order of groups and
           moving panes are ours.
@@ -40,6 +39,7 @@ from cq.runtime.layout.abi import (
     BATCH_SEGMENTS,
     BATCH_WORDS,
     BEFORE_ALL,
+    NEVER,
     SEGMENT_CLOSE,
     SEGMENT_KIND,
     SEGMENT_WATERMARK,
@@ -66,7 +66,7 @@ PARTIALS_HASHES = _partials.word()  # -> u32 a row of a segment; of who has PART
 PARTIALS_HASHES_ROOM = _partials.word()
 PARTIALS_TAKING = _partials.line()
 PARTIALS_DEALT = _partials.line()
-PARTIALS_SPREAD = _partials.line()
+PARTIALS_FILLING = _partials.line()
 PARTIALS_PARTS = _partials.rest()  # the states, PART_WORDS each
 
 _part = Struct("PART")
@@ -96,7 +96,7 @@ SLOT_GROUPS = _slot.word()  # `Apart.groups`
 SLOT_WORDS = _slot.size()
 
 FREE, BUSY, MARKED, HELD = 0, 1, 2, 3
-BY_KEY, ONE = 0, 1  # of PARTIALS_SPREAD, which else is PARTIALS_COUNT
+BY_KEY, ONE, ALL = 0, 1, 2  # of PARTIALS_FILLING
 AGAIN, COLLECTED, NOTHING, UNCOLLECTED = 0, 1, 2, 3  # what collecting came to
 
 PATIENCE = 64  # visits in vain: some microseconds, and less than a worker makes before it sleeps
@@ -112,7 +112,7 @@ def part_take(partials: int, worker: int) -> int:
     Each worker has a part of its own, or all have the first, which one of them fills (`left_to_owner`).
     """
     number = worker
-    if at_load(partials + PARTIALS_SPREAD * 8) == ONE:
+    if at_load(partials + PARTIALS_FILLING * 8) == ONE:
         number = 0
     part = partials + (PARTIALS_PARTS + number * PART_WORDS) * 8
     if at_load(part + PART_LOCK * 8) != FREE or left_to_owner(partials, worker) == 1:
@@ -156,7 +156,7 @@ def left_to_owner(partials: int, worker: int) -> int:
     the other one sleeps, or is not running.
     """
     part = partials + PARTIALS_PARTS * 8
-    if worker == 0 or at_load(partials + PARTIALS_SPREAD * 8) != ONE or at_load(part + PART_OWNER * 8) == worker:
+    if worker == 0 or at_load(partials + PARTIALS_FILLING * 8) != ONE or at_load(part + PART_OWNER * 8) == worker:
         return 0
     lock = at_load(part + PART_LOCK * 8)
     if lock == BUSY or lock == MARKED:
@@ -212,7 +212,7 @@ def collect_parts(partials: int, state: int, item: int, mine: int) -> int:
         return AGAIN
     for number in range(ld_i64(partials, PARTIALS_COUNT)):
         st_i64(partials, PARTIALS_PARTS + number * PART_WORDS + PART_COLLECTED, 0)
-    _spread_or_not(partials)
+    _decide_at_close(partials)
     return COLLECTED
 
 
@@ -260,10 +260,61 @@ def _collect(partials: int, part: int, number: int, state: int, watermark: int) 
     return 0
 
 
+# -- how parts are filled ---------------------------------------------------------------------------------------------
+
+
+@native("void(i64)", export=True)
+def filling_begin(partials: int) -> None:
+    """Parts are filled as suits many groups of a row each, until there are some: by key, or one where they cannot be.
+
+    Groups of a whole input that one part had first would have to be merged at the end.
+    """
+    pays = 1 if ld_i64(partials, PARTIALS_ROWS_A_GROUP) == 0 else 0
+    at_store(partials + PARTIALS_FILLING * 8, _filling(partials, pays, NEVER))
+
+
+@native("i64(i64, i64, i64)")
+def _filling(partials: int, pays: int, groups: int) -> int:
+    """How so many groups are filled: ALL where merging pays, else BY_KEY where they are many and can be, else ONE."""
+    if pays == 1:
+        return ALL
+    by_key = ld_i64(partials, PARTIALS_ENTRY) != 0 and groups >= ld_i64(partials, PARTIALS_MANY)
+    return BY_KEY if by_key else ONE
+
+
+@native("i64(i64)")
+def is_filled_by_key(partials: int) -> int:
+    """1 when each part gets the rows of its keys."""
+    return 1 if at_load(partials + PARTIALS_FILLING * 8) == BY_KEY else 0
+
+
+@native("void(i64, i64, i64, i64)")
+def _decide(partials: int, rows: int, groups: int, closed: int) -> None:
+    """How parts are filled from here on, after some parts, or one, have got so many rows in so many groups.
+
+    Merging pays where each group has PARTIALS_ROWS_A_GROUP rows in each part that has it. While ALL are filled nearly
+    every part has it, and it was counted in each; else one has it, and it takes that many rows for each part there is.
+    closed: 0 while windows are open, and more is to come: then ALL are filled as soon as merging pays, and are still
+    filled if there is half of what it takes; nothing else changes.
+    """
+    if groups == 0:
+        return
+    filling = at_load(partials + PARTIALS_FILLING * 8)
+    enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups
+    if filling != ALL:
+        enough *= ld_i64(partials, PARTIALS_COUNT)
+        if closed == 0 and rows < enough:
+            return
+    elif closed == 0:
+        rows *= 2
+    decided = _filling(partials, 1 if rows >= enough else 0, groups)
+    if decided != filling:
+        at_store(partials + PARTIALS_FILLING * 8, decided)
+
+
 @native("void(i64)")
-def _spread_or_not(partials: int) -> None:
-    """All states are filled from here on if the windows just collected had rows enough for each group; else each by
-    its keys, if groups are many, or one is."""
+def _decide_at_close(partials: int) -> None:
+    """The windows just collected decide, by all their rows and groups."""
     groups = ld_i64(partials, PARTIALS_GROUPS)
     if groups == 0:
         return
@@ -271,45 +322,23 @@ def _spread_or_not(partials: int) -> None:
     rows = taken - ld_i64(partials, PARTIALS_ROWS_SEEN)
     st_i64(partials, PARTIALS_GROUPS, 0)
     st_i64(partials, PARTIALS_ROWS_SEEN, taken)
-    count = ld_i64(partials, PARTIALS_COUNT)
-    spread = at_load(partials + PARTIALS_SPREAD * 8)
-    enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups
-    if spread == ONE or spread == BY_KEY:
-        enough *= count  # each state would hold nearly all of them
-    at_store(partials + PARTIALS_SPREAD * 8, count if rows >= enough else _few_rows(partials, groups))
-
-
-@native("i64(i64, i64)")
-def _few_rows(partials: int, groups: int) -> int:
-    """BY_KEY or ONE, for so many groups with too few rows each to be merged."""
-    by_key = ld_i64(partials, PARTIALS_ENTRY) != 0 and groups >= ld_i64(partials, PARTIALS_MANY)
-    return BY_KEY if by_key else ONE
+    _decide(partials, rows, groups, 1)
 
 
 @native("void(i64, i64)")
 def parts_balance(partials: int, part: int) -> None:
-    """All states are filled from here on if the open panes have rows enough for each group, which nobody has to wait
-    for a window's end to see. They are not any more if those of the whole input have too few, which no window's end
-    would show.
+    """The open panes of a part decide, so that nobody has to wait for a window's end to see that merging pays; nor,
+    where ALL are filled, for the end of the whole input to see that it does not: so of these only its groups count.
 
     part: held by the caller. While one is filled it has all groups; by key its share of them, as of the rows; else
     nearly all of the groups, and its share of the rows. Its own rows are compared: others may be collected already,
     or have rows of tickets of which this one has not had its own.
     """
-    count = ld_i64(partials, PARTIALS_COUNT)
-    spread = at_load(partials + PARTIALS_SPREAD * 8)
-    lasting = 0 if spread == ONE or spread == BY_KEY else 1
+    lasting = 1 if at_load(partials + PARTIALS_FILLING * 8) == ALL else 0
     groups = 0
     slots = ld_i64(partials, PARTIALS_SLOTS)
     for n in range(ld_i64(partials, PARTIALS_SLOT_COUNT)):
         slot = slots + n * SLOT_WORDS * 8
         filled = ld_i64(ld_i64(part, PART_STATE), ld_i64(slot, SLOT_FILLED))
         groups += call2(ld_i64(slot, SLOT_GROUPS), filled, lasting)
-    if groups == 0:
-        return
-    rows = ld_i64(part, PART_ROWS)
-    enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups
-    if lasting == 0 and rows >= enough * count:
-        at_store(partials + PARTIALS_SPREAD * 8, count)
-    elif lasting == 1 and rows * 2 < enough:
-        at_store(partials + PARTIALS_SPREAD * 8, _few_rows(partials, groups))
+    _decide(partials, ld_i64(part, PART_ROWS), groups, 0)

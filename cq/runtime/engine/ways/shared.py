@@ -1,21 +1,21 @@
 """One worker at a time until a side of every join is complete; then any worker takes any ticket.
 
 While a side of a join grows, rows are kept and looked up in turn, as in loop.py. A ticket says which sources had ended
-before it (BATCH_ENDED). When those of STAGE_COMPLETE have, its rows and all later ones only look something up: no
+before it (BATCH_ENDED). When those of SHARED_COMPLETE have, its rows and all later ones only look something up: no
 container changes any more. So whoever finds that ticket hands over: what the loop still holds is sent, containers are
-settled, results return to ticket order from this ticket on, and STAGE_SHARED says so. Then each task runs on a state of
+settled, results return to ticket order from this ticket on, and SHARED_BEGUN says so. Then each task runs on a state of
 its own, which has cursors, errors and texts for itself and the containers of the first state (`Plant.views`).
 
 Roles     the holder of STAGE_BUSY until the hand-over; then any number of workers, as in any_worker.py.
-Shared    STAGE_SHARED  0 until the hand-over, then 1; stored once, by the holder of STAGE_BUSY.
+Shared    SHARED_BEGUN  0 until the hand-over, then 1; stored once, by the holder of STAGE_BUSY.
           the containers: written by the holder of STAGE_BUSY before that, by nobody after it.
-          STAGE_OWNER  -> the loop's task; STAGE_TASK: the pool of the others, which are idle until the hand-over.
+          SHARED_OWNER  -> the loop's task; STAGE_TASK: the pool of the others, which are idle until the hand-over.
 I1        no ticket is shared before all that come before it are used up.   tests: test_shared_probes_*
 I2        no container is written after the hand-over.      tests: test_shared_probes_*, watched for races
 I3        after the hand-over the loop's task holds nothing, and gets nothing.            tests: test_shared_probes_*
 Progress  no call waits: who finds the stage taken, no ticket, no task or no room behind the stage returns.
-Order     hand over: containers, head of the reorder buffer, then STAGE_SHARED (release).
-          serve: STAGE_SHARED (acquire), then these.
+Order     hand over: containers, head of the reorder buffer, then SHARED_BEGUN (release).
+          serve: SHARED_BEGUN (acquire), then these.
 Source    Blanas et al., Main Memory Hash Join Algorithms for Multi-core CPUs (SIGMOD 2011), for one table that all
           threads probe; that tickets say when it is complete, and its rows in order, are ours.
 """
@@ -34,15 +34,11 @@ from cq.runtime.engine.stage import (
     LIMIT,
     NO_MEMORY,
     STAGE_BUSY,
-    STAGE_COMPLETE,
     STAGE_ENGINE,
     STAGE_FAILED,
     STAGE_INPUT,
-    STAGE_OWNER,
+    STAGE_OWN,
     STAGE_REORDER,
-    STAGE_SETTLE_COUNT,
-    STAGE_SETTLES,
-    STAGE_SHARED,
     STAGE_SLOT_COUNT,
     STAGE_TASK,
     TASK_COUNT,
@@ -62,6 +58,7 @@ from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_task, st
 from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
 from cq.runtime.layout.abi import BATCH_ENDED
+from cq.runtime.layout.words import Struct
 from cq.runtime.queues.pool import pool_take
 from cq.runtime.queues.reorder import reorder_begin
 from cq.runtime.queues.ring import ring_take
@@ -70,13 +67,21 @@ from cq.ways import Way
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
 
+_shared = Struct("SHARED")
+SHARED_OWNER = _shared.word()
+SHARED_COMPLETE = _shared.word()
+SHARED_SETTLES = _shared.word()  # -> (offset, address of `settle`) of each container of a state that has to be settled
+SHARED_SETTLE_COUNT = _shared.word()
+SHARED_BEGUN = _shared.line()
+SHARED_WORDS = _shared.size()
+
 
 @native("i64(i64, i64)")
 def _only_looks_up(stage: int, item: int) -> int:
     """1 when the rows of the item, and of all that come after it, change no container."""
     if ld_i64(item, ITEM_KIND) == FAILURE or ld_i64(stage, STAGE_FAILED) == 1:
         return 0
-    complete = ld_i64(stage, STAGE_COMPLETE)
+    complete = ld_i64(ld_i64(stage, STAGE_OWN), SHARED_COMPLETE)
     return 1 if ld_i64(item, BATCH_ENDED) & complete == complete else 0
 
 
@@ -84,6 +89,7 @@ def _only_looks_up(stage: int, item: int) -> int:
 def _hand_over(stage: int, owner: int) -> int:
     """A task with the item of the loop's task, not run, and tickets are shared from here on; 0: the loop has failed
     instead. By the holder of STAGE_BUSY, after can_send."""
+    shared = ld_i64(stage, STAGE_OWN)
     state = ld_i64(owner, TASK_STATE)
     if holds_rows(stage, owner) == 1:
         st_i64(owner, TASK_COUNT, 0)
@@ -91,7 +97,7 @@ def _hand_over(stage: int, owner: int) -> int:
             fail(state, NO_MEMORY)
             fail_with(stage, owner)
             return 0
-    if state_settle(state, ld_i64(stage, STAGE_SETTLES), ld_i64(stage, STAGE_SETTLE_COUNT)) == 0:
+    if state_settle(state, ld_i64(shared, SHARED_SETTLES), ld_i64(shared, SHARED_SETTLE_COUNT)) == 0:
         fail(state, NO_MEMORY)
         fail_with(stage, owner)
         return 0
@@ -106,7 +112,7 @@ def _hand_over(stage: int, owner: int) -> int:
     give_ticket(task, ld_i64(owner, TASK_ITEM), ticket)
     st_i64(owner, TASK_ITEM, 0)
     reorder_begin(ld_i64(stage, STAGE_REORDER), ticket)
-    at_store_rel(stage + STAGE_SHARED * 8, 1)
+    at_store_rel(shared + SHARED_BEGUN * 8, 1)
     return task
 
 
@@ -115,10 +121,11 @@ def _serve_alone(stage: int) -> tuple[int, int]:
     """How many steps were made in the loop, and the task of the ticket at which it was handed over, or 0."""
     if can_send(stage) == 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0, 0
-    owner = ld_i64(stage, STAGE_OWNER)
+    shared = ld_i64(stage, STAGE_OWN)
+    owner = ld_i64(shared, SHARED_OWNER)
     steps = 0
     task = 0
-    while steps < ITEMS_A_VISIT and task == 0 and can_send(stage) == 1 and at_load_acq(stage + STAGE_SHARED * 8) == 0:
+    while steps < ITEMS_A_VISIT and task == 0 and can_send(stage) == 1 and at_load_acq(shared + SHARED_BEGUN * 8) == 0:
         item = ld_i64(owner, TASK_ITEM)
         if item == 0:
             item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
@@ -139,7 +146,7 @@ def _serve_alone(stage: int) -> tuple[int, int]:
 @native("i64(i64, i64)", export=True)
 def serve_shared(stage: int, worker: int) -> int:
     """`Runner.serve`: how many steps were made, or tickets run or sent."""
-    if at_load_acq(stage + STAGE_SHARED * 8) == 1:
+    if at_load_acq(ld_i64(stage, STAGE_OWN) + SHARED_BEGUN * 8) == 1:
         return serve_any(stage, worker)
     done, task = _serve_alone(stage)
     if task == 0:
@@ -152,14 +159,14 @@ def serve_shared(stage: int, worker: int) -> int:
 @native("i64(i64)", export=True)
 def flush_shared(stage: int) -> int:
     """`Runner.flush`: of the loop; what is shared is sent at once."""
-    return flush_task(stage, ld_i64(stage, STAGE_OWNER))
+    return flush_task(stage, ld_i64(ld_i64(stage, STAGE_OWN), SHARED_OWNER))
 
 
 @native("i64(i64)", export=True)
 def shared_idle(stage: int) -> int:
     """`Runner.idle`. If the loop is, and was not handed over before, nothing has come that could be shared."""
-    idle = task_idle(stage, ld_i64(stage, STAGE_OWNER))
-    if idle == 1 and at_load_acq(stage + STAGE_SHARED * 8) == 1:
+    idle = task_idle(stage, ld_i64(ld_i64(stage, STAGE_OWN), SHARED_OWNER))
+    if idle == 1 and at_load_acq(ld_i64(stage, STAGE_OWN) + SHARED_BEGUN * 8) == 1:
         return any_idle(stage)
     return idle
 
@@ -172,11 +179,16 @@ def _build(making: Making) -> None:
     tasks = plant.tasks.pop()
     (owner,) = new_tasks(plant, spec, making.address, [state])
     plant.tasks[-1] += tasks  # of one stage
-    plant.host.set_word(making.address, STAGE_OWNER, owner)
-    plant.host.set_word(making.address, STAGE_COMPLETE, spec.complete)
     settled = settled_slots(plant.host, spec)
-    plant.host.set_word(making.address, STAGE_SETTLES, plant.host.place(words(settled)))
-    plant.host.set_word(making.address, STAGE_SETTLE_COUNT, len(settled) // 2)
+    shared = plant.block(SHARED_WORDS)
+    for index, value in (
+        (SHARED_OWNER, owner),
+        (SHARED_COMPLETE, spec.complete),
+        (SHARED_SETTLES, plant.host.place(words(settled))),
+        (SHARED_SETTLE_COUNT, len(settled) // 2),
+    ):
+        plant.host.set_word(shared, index, value)
+    plant.host.set_word(making.address, STAGE_OWN, shared)
 
 
 def _describe(_host: Host, _stage: int) -> str:

@@ -12,7 +12,7 @@ from cq.codegen.flow import CONSUME, Closer, Event, Flow, StageDraft, consumes, 
 from cq.codegen.ports import Position
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.values import Row
-from cq.codegen.waiting import keep_record, layout_of
+from cq.codegen.waiting_rows import keep_record, layout_of
 from cq.codegen.writer import expr
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import waiting

@@ -11,6 +11,7 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function, row_of
 from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, assign_all, meet, meet_or_leave, where_not_null
 from cq.codegen.prefetch import prefetch_runs
+from cq.codegen.state.entry_moves import Held, window_runs
 from cq.codegen.state.hash_tables import (
     EntryField,
     Keys,
@@ -22,9 +23,8 @@ from cq.codegen.state.hash_tables import (
     store_nulls,
     string_words,
 )
-from cq.codegen.state.moving import Held, window_runs
 from cq.codegen.values import Row, Val, null_of
-from cq.codegen.waiting import over
+from cq.codegen.waiting_rows import over
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import TimeAttribute

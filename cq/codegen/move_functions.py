@@ -1,11 +1,11 @@
 """Moving state to another plan: generated functions that put what a slot holds into a slot of another state.
 
 A snapshot of one plan is restored into any other plan of the same query: its containers are filled as they were, and
-from them the containers of the new plan, entry by entry (cq/runtime/engine/moving.py). What runs in lanes takes the
-entries of its own lane, and only generated code knows how to tell that from an entry.
+from them the containers of the new plan, entry by entry (cq/runtime/engine/state_moves.py). What runs in lanes takes
+the entries of its own lane, and only generated code knows how to tell that from an entry.
 
-Operators say what their slots hold (cq/codegen/state/moving.py). These functions are a module of their own, compiled
-when needed.
+Operators say what their slots hold (cq/codegen/state/entry_moves.py). These functions are a module of their own,
+compiled when needed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from cq.codegen.state.entry_moves import HOLDS, Held, Mover
 from cq.codegen.state.hash_tables import lane_hash
-from cq.codegen.state.moving import HOLDS, Held, Mover
 from cq.codegen.values import Constants, Scope, Sites, Val
-from cq.codegen.waiting import waiting_ports, waiting_rows
+from cq.codegen.waiting_rows import waiting_ports, waiting_rows
 from cq.codegen.writer import Writer
 from cq.planner.physical.stages import Stage
 from cq.planner.plan.node import LogicalNode

@@ -39,17 +39,17 @@ class Arrays:
         for count in others:
             most = expr("max(M, C)", M=most, C=count)
             whole = expr("W and C == D", W=whole, C=first, D=count)
-        return Arrays(values, counts, scope.let(most, "places"), scope.let(whole, "whole"))
+        return Arrays(values, counts, scope.let(most, "most"), scope.let(whole, "whole"))
 
-    def take(self, scope: Scope, variables: Sequence[Val], place: ast.expr, whole: bool) -> None:
-        """The elements at a place are in the first of these variables; NULL where an array is too short.
+    def take(self, scope: Scope, variables: Sequence[Val], index: ast.expr, whole: bool) -> None:
+        """The elements at an index are in the first of these variables; NULL where an array is too short.
 
         whole: whether the arrays are known to be: all elements are there then and none is NULL.
         """
         for variable, array, count in zip(variables, self.values, self.counts, strict=False):
             if whole:
-                scope.assign(variable, element(scope, array, count, place, whole=True))
+                scope.assign(variable, element(scope, array, count, index, whole=True))
                 continue
             scope.assign(variable, null_of(variable.type))
-            with scope.when(expr("P < C", P=place, C=count)):
-                scope.assign(variable, element(scope, array, count, place))
+            with scope.when(expr("P < C", P=index, C=count)):
+                scope.assign(variable, element(scope, array, count, index))

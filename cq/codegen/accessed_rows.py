@@ -26,8 +26,8 @@ from cq.planner.plan.transactions import (
     Step,
     Update,
     every,
+    frame_starts,
     inner,
-    places,
 )
 from cq.records import dataclass, replace
 
@@ -177,5 +177,5 @@ def _note_loop(node: Trigger, each: Each, behind: bool, found: dict[int, bool]) 
 
 def _elements(node: Trigger, each: Each) -> range:
     """Where in the frame the elements of its arrays are."""
-    first = places(node.width, node.tables, node.accesses)[each.local]
+    first = frame_starts(node.width, node.tables, node.accesses)[each.local]
     return range(first, first + len(each.arrays))

@@ -1,6 +1,6 @@
 """Moving what a container holds into another one of the same shape, entry by entry: what writes that, by container.
 
-An operator says with `@holds` what its slots hold; cq/codegen/moving.py makes functions of it.
+An operator says with `@holds` what its slots hold; cq/codegen/move_functions.py makes functions of it.
 """
 
 from __future__ import annotations

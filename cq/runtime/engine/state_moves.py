@@ -23,7 +23,7 @@ from cq.runtime.base.host import Host
 from cq.runtime.containers.protocol import ARRIVAL_NUMBER, ARRIVAL_TIE, ARRIVAL_WORDS, container_of
 from cq.runtime.containers.state import lent, load_container, made, native_name, new_container
 from cq.runtime.engine.plant import Plant
-from cq.runtime.engine.stage import STAGE_LANES
+from cq.runtime.engine.stage import STAGE_OWN
 from cq.runtime.flow.split_words import LANES_ROUTE, PARTITIONS
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE, ROUTING_WORDS, STATE_LATE_ROWS
 from cq.runtime.layout.pipeline import Slot, StageSpec
@@ -143,7 +143,7 @@ def _move_slot(host: Host, plant: Plant, number: int, slot: Slot, sources: Seque
     call, taken = host.function("call_move"), host.function(_role(slot, "taken"))
     route = 0
     if stage.lanes is not None:
-        routes = host.word(host.word(plant.stages[number], STAGE_LANES), LANES_ROUTE)
+        routes = host.word(host.word(plant.stages[number], STAGE_OWN), LANES_ROUTE)
         route = routes + branch * PARTITIONS
     for lane, state in enumerate(plant.states[number]):
         target = host.word(state, slot.offset)

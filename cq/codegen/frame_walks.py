@@ -10,11 +10,11 @@ import ast
 from collections.abc import Callable
 
 from cq.codegen.flow import Flow
-from cq.codegen.framed import Framed, PartitionPlace, bound_of, has_null, is_dropped, is_taken, layout_of, word_of
+from cq.codegen.frame_state import Framed, PartitionPlace, bound_of, has_null, is_dropped, is_taken, layout_of, word_of
 from cq.codegen.state.accumulators import Accumulator, Entry
+from cq.codegen.state.entry_moves import Held, Mover
 from cq.codegen.state.hash_tables import Keys, TableLocals, string_words
 from cq.codegen.state.kept_values import Once
-from cq.codegen.state.moving import Held, Mover
 from cq.codegen.values import Val
 from cq.codegen.writer import expr
 from cq.planner.operators import Frames, Unit, Without
