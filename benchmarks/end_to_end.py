@@ -199,9 +199,10 @@ def _processes(
         mine = ["-c", RUN_AND_TELL, "run", *case.query, "-q", "-j", str(THREADS)]
     programs = {"cq": mine, "duckdb": ["-c", f"{_DUCK}{case.duckdb}\n{TELL_PEAK}"]}
     found = {name: list[Ended]() for name in programs}
+    cache = default_directory() or directory / "cache"
     for number in range(-1, rounds):  # the first round may compile, and is not counted
         for name in sorted(programs, reverse=number % 2 == 1):
-            ended = run_process(programs[name], directory, default_directory())
+            ended = run_process(programs[name], directory, cache)
             if number >= 0:
                 found[name].append(ended)
     return {

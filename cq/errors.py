@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from cq.records import dataclass, field, replace
 
@@ -312,11 +312,9 @@ def each(step: Callable[[S], T], of: Iterable[S]) -> list[T]:
 
 def both(first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:
     """What these two give; where both fail, one `CompileError` with the mistakes of both."""
-    firsts: list[S] = []
-    seconds: list[T] = []
-    takes: list[Callable[[], None]] = [lambda: firsts.append(first()), lambda: seconds.append(second())]
-    each(lambda n: takes[n](), range(2))
-    return firsts[0], seconds[0]
+    takes: tuple[Callable[[], Any], ...] = (first, second)
+    one, other = each(lambda take: take(), takes)
+    return one, other
 
 
 LONGEST_MEANT = 100  # characters of a name: comparing two costs their product
