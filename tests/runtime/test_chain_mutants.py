@@ -34,7 +34,7 @@ MUTANTS = {
     ),
     "the ticket that was collected ahead comes twice": Mutant(
         CHAINS,
-        "        st_i64(task, TASK_AHEAD, 0)\n",
+        "        st_i64(other, CHAINS_AHEAD, 0)\n",
         "",
         MOVES,
         MOVED,

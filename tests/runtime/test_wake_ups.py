@@ -20,7 +20,6 @@ from cq.runtime.engine.stage import (
     STAGE_ENGINE,
     STAGE_OWN,
     STAGE_WORDS,
-    TASK_DEAL,
     TASK_WORDS,
 )
 from cq.runtime.engine.ways import chains, deals, lanes, loop, parts, shared
@@ -122,7 +121,7 @@ def a_ticket_is_dealt(stand_in):
     engine, stage = staged()
     partials = words(parts.PARTIALS_PARTS, (parts.PARTIALS_COUNT, 2), (parts.PARTIALS_RING, words(1)))
     st_i64(stage, STAGE_OWN, partials)
-    task = words(TASK_WORDS, (TASK_DEAL, words(deals.DEAL_WORDS)))
+    task = words(TASK_WORDS, (deals.TASK_DEAL, words(deals.DEAL_WORDS)))
     stand_in(deals, "_note_parts", lambda *_: 1)
     return engine, lambda: deals.deal_ticket(stage, task), lambda: at_load(partials + parts.PARTIALS_DEALT * 8)
 

@@ -182,10 +182,7 @@ TASK_STATUS = _task.word()
 TASK_OUT = _task.word()  # -> ports; the word before them points to TASK_PARCELS' words
 TASK_PARCELS = _task.word()  # -> one parcel a port
 TASK_HOME = _task.word()  # in the pool of idle tasks
-TASK_COLLECTED = _task.word()  # 1: the panes that workers have filled were collected for its item
-TASK_AHEAD = _task.word()  # of chains: the item after its own, or 0
-TASK_CHAINS = _task.word()  # -> those of its item
-TASK_DEAL = _task.word()  # -> its ticket dealt out by key (cq/runtime/engine/ways/deals.py)
+TASK_OWN = _task.word()  # what only tasks of its stage's way have (ways/*.py)
 TASK_WORDS = _task.size()
 
 _sink = Struct("SINK")

@@ -55,6 +55,7 @@ CHAINS_FINISHED = _chains.line()  # shares that are through with the phase
 CHAINS_FAILED = _chains.line()  # 1: there was no memory
 CHAINS_STAGE = _chains.word()
 CHAINS_BATCH = _chains.word()
+CHAINS_AHEAD = _chains.word()  # 0, or -> its item while that of the other ones is in turn
 CHAINS_MEMORY = _chains.word()  # -> memory for events
 CHAINS_EVENTS = _chains.word()  # -> the first line of it; a block of some lines for each event
 CHAINS_CAPACITY = _chains.word()  # how many, less EVENTS_BEHIND

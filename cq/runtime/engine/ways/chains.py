@@ -74,9 +74,8 @@ from cq.runtime.engine.stage import (
     STAGE_INPUT,
     STAGE_OWN,
     STAGE_TASK,
-    TASK_AHEAD,
-    TASK_CHAINS,
     TASK_ITEM,
+    TASK_OWN,
     TASK_STATE,
     can_send,
     count_bytes,
@@ -101,6 +100,7 @@ from cq.runtime.layout.abi import (
     STATE_FIRST_FREE,
 )
 from cq.runtime.layout.chains import (
+    CHAINS_AHEAD,
     CHAINS_BATCH,
     CHAINS_BEGIN,
     CHAINS_BEGUN_NS,
@@ -150,6 +150,8 @@ from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
+
+TASK_CHAINS = TASK_OWN  # -> those of its item
 
 # A worker whose share has to wait goes on with another one. With fewer, it sooner finds none that can go on; with more,
 # each has fewer transactions, and a worker visits more of them in vain. Other numbers were not measured.
@@ -405,19 +407,19 @@ def _hand_on(stage: int, task: int, chains: int) -> None:
         at_store(chains + CHAINS_FAILED * 8, 0)
         fail(ld_i64(task, TASK_STATE), NO_MEMORY)
         fail_with(stage, task)
-    if ld_i64(task, TASK_AHEAD) == 0:
-        st_i64(task, TASK_AHEAD, _take(stage, other))
+    if ld_i64(other, CHAINS_AHEAD) == 0:
+        st_i64(other, CHAINS_AHEAD, _take(stage, other))
     events = ld_i64(chains + CHAINS_SHARES * 8, SHARE_EVENTS)
     st_i64(ld_i64(task, TASK_STATE), ld_i64(chains, CHAINS_EVENTS_WORD), events)
     item = ld_i64(task, TASK_ITEM)
     rows = 0 if ld_i64(item, ITEM_KIND) == FAILURE else ld_i64(item, BATCH_ROWS)
     step(stage, task, item)
     if ld_i64(task, TASK_ITEM) == 0 and ld_i64(chains, CHAINS_PACE) != 0:
-        waits = 1 if ld_i64(task, TASK_AHEAD) != 0 else 0
+        waits = 1 if ld_i64(other, CHAINS_AHEAD) != 0 else 0
         pace_note(ld_i64(chains, CHAINS_PACE), rows, ld_i64(chains, CHAINS_BEGUN_NS), waits)
-    if ld_i64(task, TASK_ITEM) == 0 and ld_i64(task, TASK_AHEAD) != 0:
-        st_i64(task, TASK_ITEM, ld_i64(task, TASK_AHEAD))
-        st_i64(task, TASK_AHEAD, 0)
+    if ld_i64(task, TASK_ITEM) == 0 and ld_i64(other, CHAINS_AHEAD) != 0:
+        st_i64(task, TASK_ITEM, ld_i64(other, CHAINS_AHEAD))
+        st_i64(other, CHAINS_AHEAD, 0)
         st_i64(task, TASK_CHAINS, other)
 
 

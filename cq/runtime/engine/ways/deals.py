@@ -53,9 +53,9 @@ from cq.runtime.engine.stage import (
     STAGE_ENGINE,
     STAGE_FAILED,
     STAGE_OWN,
-    TASK_DEAL,
     TASK_ITEM,
     TASK_OUT,
+    TASK_OWN,
     TASK_STATE,
     TASK_STATUS,
     TASK_TICKET,
@@ -121,6 +121,7 @@ from cq.runtime.layout.abi import (
 from cq.runtime.layout.words import Struct
 
 MOST_PARTS = 255  # a part is a byte
+TASK_DEAL = TASK_OWN  # -> its ticket dealt out by key
 
 _deal = Struct("DEAL")
 DEAL_LEFT = _deal.line()

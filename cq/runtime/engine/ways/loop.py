@@ -28,10 +28,10 @@ from cq.runtime.engine.stage import (
     STAGE_OWN,
     STAGE_PORTS,
     STAGE_TASK,
-    TASK_COLLECTED,
     TASK_COUNT,
     TASK_ITEM,
     TASK_OUT,
+    TASK_OWN,
     TASK_STATE,
     can_send,
     count_item,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it m
 
 ITEMS_A_VISIT = 8  # a worker then looks around again; at 16k rows a visit is about a millisecond
 HELD_ITEMS = 16  # what is emitted waits no longer than for this many items
+TASK_COLLECTED = TASK_OWN  # 1: the panes that workers have filled were collected for its item
 
 
 @native("i64(i64, i64)")

@@ -26,7 +26,7 @@ from cq.runtime.engine.plant import idle_tasks, new_states, power_of_two
 from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_OWN, TASK_ITEM, TASK_STATE, TASK_STATUS
 from cq.runtime.engine.ways import parts as q
 from cq.runtime.engine.ways.any_worker import any_idle, drain_tickets, put_ticket, run_ticket, take_ticket, ticket_lives
-from cq.runtime.engine.ways.deals import DEAL_WORDS, MOST_PARTS, deal_ticket, open_panes, take_share
+from cq.runtime.engine.ways.deals import DEAL_WORDS, MOST_PARTS, TASK_DEAL, deal_ticket, open_panes, take_share
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, serve_single
 from cq.runtime.engine.ways.parts import (
     PART_STATE,
@@ -150,7 +150,7 @@ def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Se
     slots = power_of_two(len(tasks))
     deals = [plant.block(DEAL_WORDS) for _ in tasks]
     for task, deal in zip(tasks, deals, strict=True):
-        host.set_word(task, s.TASK_DEAL, deal)
+        host.set_word(task, TASK_DEAL, deal)
     for number, state in enumerate(states):
         part = partials + (q.PARTIALS_PARTS + number * q.PART_WORDS) * 8
         plant.tasks[-1].append(made(host.function("task_new")(making.address, state), making.spec.name))
