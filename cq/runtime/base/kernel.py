@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import json
+import random
 import re
 import sys
 import threading
@@ -165,6 +166,10 @@ class _ModuleCompiler:
         inline = {n.symbol: texts[n.symbol] for n in natives if n.inline}
         return _object(key, own + lent, self._group.entries[module], inline, self._target)
 
+    def leave_out(self, module: str) -> None:
+        """The module is compiled; its functions count as done."""
+        self._done += len(natives_of(module))
+
     def _text(self, entry: Native) -> str:
         if entry.symbol not in self._texts:
             self._texts[entry.symbol] = _text(_source_of(entry), {})
@@ -275,10 +280,16 @@ def _load_group(into: Library, modules: Sequence[str]) -> None:
         if (kept := object_cache().get(key)) is not None:
             objects[module] = kept
     missing = [module for module in modules if module not in objects]
+    random.shuffle(missing)  # processes that start together compile different ones, and take what others have made
     compiler = _ModuleCompiler(group, sum(len(natives_of(m)) for m in missing))
     for module in missing:
-        objects[module] = compiler.compiled(module, keys[module])
-        object_cache().put(objects[module])
+        kept = object_cache().get(keys[module])
+        if kept is None:
+            objects[module] = compiler.compiled(module, keys[module])
+            object_cache().put(objects[module])
+        else:
+            objects[module] = kept
+            compiler.leave_out(module)
     into.add([objects[m] for m in modules], [n for m in modules for n in natives_of(m)], modules)
 
 
