@@ -8,6 +8,7 @@ import random
 import struct
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
+from functools import cache
 from typing import Any
 
 import pytest
@@ -218,10 +219,15 @@ def wide_expressions() -> list[Expr]:
     return [*calls, *soft, *(replace(e, try_=False) for e in soft[::3])]
 
 
-EXAMPLES = [*scalar_examples(), *cast_examples()]
-EXAMPLE_EXPRESSIONS = [e for text in EXAMPLES for e in bound(text.expression)]
-NULLABLE_EXPRESSIONS = [*scalar_calls(), *casts(), *likes()]
-RANDOM_EXPRESSIONS = [e if n % 3 else without_null(e) for n, e in enumerate(NULLABLE_EXPRESSIONS)]
+@cache
+def example_expressions() -> list[Expr]:
+    return [e for text in (*scalar_examples(), *cast_examples()) for e in bound(text.expression)]
+
+
+@cache
+def random_expressions() -> list[Expr]:
+    nullable = [*scalar_calls(), *casts(), *likes()]
+    return [e if n % 3 else without_null(e) for n, e in enumerate(nullable)]
 
 
 def expected(e: Expr, values: tuple[Any, ...]) -> Any:
@@ -253,11 +259,11 @@ def rows_for(e: Expr, number: int) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("way", ["interpreted", "compiled"])
 def test_every_example_gives_in_a_kernel_what_it_gives_on_the_reference(way: str) -> None:
-    kernels = Kernels(EXAMPLE_EXPRESSIONS)
+    kernels = Kernels(example_expressions())
     with getattr(kernels, way)() as run:
         wrong = [
             (format_expr(e), wanted, got)
-            for number, e in enumerate(EXAMPLE_EXPRESSIONS)
+            for number, e in enumerate(example_expressions())
             if bits(wanted := expected(e, ())) != bits(got := run(number, ()))
         ]
     assert not wrong
@@ -289,10 +295,10 @@ def test_casts_between_decimals_of_one_scale_stop_at_the_digits_of_the_result(wa
 
 @pytest.mark.parametrize("way", ["interpreted", "compiled"])
 def test_every_form_gives_what_the_reference_gives_on_random_and_extreme_values(way: str) -> None:
-    kernels = Kernels(RANDOM_EXPRESSIONS)
+    kernels = Kernels(random_expressions())
     wrong = []
     with getattr(kernels, way)() as run:
-        for number, e in enumerate(RANDOM_EXPRESSIONS):
+        for number, e in enumerate(random_expressions()):
             for values in rows_for(e, number):
                 wanted, got = expected(e, values), run(number, values)
                 if bits(wanted) != bits(got):

@@ -19,7 +19,7 @@ def columns(seed: int) -> dict[str, pa.Array]:
     draw = random.Random(seed)
 
     def some(kind: pa.DataType, values: list[object]) -> pa.Array:
-        return pa.array([draw.choice(values) for _ in range(COUNT)], kind)
+        return pa.array(draw.choices(values, k=COUNT), kind)
 
     words: list[object] = ["", "a", "abcdefg", "abcdefgh", "abcdefghi", "é" * 50, "x" * rowhash.LONG_BYTES]
     decimals: list[object] = [Decimal("1.50"), Decimal("-1.50"), None]
