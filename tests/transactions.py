@@ -32,10 +32,6 @@ from cq.records import dataclass
 from cq.ways import UNCHECKED, WAY_OF_SCHEME
 from cq.workloads import WORKLOADS
 
-sys.path.insert(0, str(Path(__file__).parent / "support"))  # by name, as under pytest
-
-from changed_settings import change_settings
-
 QUERIES = Path(__file__).parent.parent / "queries" / "transactions"
 SCHEMES_COMPARED = tuple(s for s in WAY_OF_SCHEME if s != UNCHECKED)
 WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5_000)
@@ -132,14 +128,18 @@ def compiled_for(name: str, scheme: str, given: dict[str, pa.Table]) -> Compiled
     shown = "".join(f"SELECT * FROM {output};\n" for output in APPLICATIONS[name].outputs)
     text, found = re.subn(r"\nSELECT \*\nFROM \w+;\n$", "\n" + shown, text)
     assert found == 1, f"{name} does not end with a query of a stream"
-    return compile(text, name, settings={"transactions": scheme}, inputs=Inputs(FileAccess(QUERIES), given))
+    return compile(
+        text,
+        name,
+        settings={"transactions": scheme, "punctuation_interval": LONGEST},
+        inputs=Inputs(FileAccess(QUERIES), given),
+    )
 
 
 def outcome(compiled: Compiled, workers: int, interval: int) -> tuple[tuple[int, str], ...]:
-    """The number of rows and the hash of each output, values in order."""
-    change_settings(compiled, punctuation_interval=interval)
+    """The number of rows and the hash of each output, values in order, so many events at a time."""
     sinks = {o.name: MemorySink(result_schema(o.node.schema.fields)) for o in compiled.outputs}
-    run_query(compiled, sinks, "native", RunOptions(workers, unhashed=frozenset(sinks)))
+    run_query(compiled, sinks, "native", RunOptions(workers, batch_rows=interval, unhashed=frozenset(sinks)))
     found = []
     for sink in sinks.values():
         rows = sink.table().combine_chunks()  # a punctuation gives a batch, and hashing many small ones takes long

@@ -122,9 +122,9 @@ TURNS = [[p for n, p in enumerate(PAIRS) if (n // len(INTERVALS) + n) % 2 == tur
 def test_an_application_is_that_of_one_loop_for_all_workers_and_intervals(number: int) -> None:
     name, knobs = CONTENTION[number]
     application = Application(name, knobs, 1_500)
+    in_chains(application.prepared, INTERVALS[-1])
     for workers, interval in TURNS[number % 2]:
-        in_chains(application.prepared, interval)
-        application.agrees(Way(workers, batch_rows=100_000))
+        application.agrees(Way(workers, batch_rows=interval))
 
 
 FEW = {"accounts": 64, "segments": 3, "records": 64, "accesses": 5, "goods": 64, "quantity": 10}
@@ -350,7 +350,6 @@ def test_an_application_is_that_of_one_loop_wherever_its_transactions_run(
     compiled = application.prepared.compiled
     change_settings(compiled, transactions=scheme, placement=placement)
     for workers, interval in ((0, 7), (1, 500), (2, 7), (3, 50), (4, 500)):
-        change_settings(compiled, punctuation_interval=interval)
-        application.agrees(Way(workers, batch_rows=100_000))
+        application.agrees(Way(workers, batch_rows=interval))
     (part,) = compiled.for_workers(2).after("place")
     assert ("; a worker takes" in told(part.stages[-1])) == (placement != PLACEMENTS[0])

@@ -20,14 +20,9 @@ COMPARED = tuple(s for s in WAY_OF_SCHEME if s not in {UNCHECKED, "chains"})  # 
 WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5000)
 
 
-def together(made: Prepared, interval: int) -> None:
-    """So many events are run together."""
-    change_settings(made.compiled, punctuation_interval=interval)
-
-
 def by(scheme: str, made: Prepared) -> Prepared:
-    """Its transactions run by this scheme; one after the other where the plan says why not by it."""
-    change_settings(made.compiled, transactions=scheme)
+    """Its transactions run by this scheme, all of a batch together; one by one where the plan says why not by it."""
+    change_settings(made.compiled, transactions=scheme, punctuation_interval=INTERVALS[-1])
     parts = made.compiled.for_workers(2).after("place")  # one without triggers has rows of tables
     lasts = [p.stages[-1] for p in parts]
     by_it = any(stage.way is WAY_OF_SCHEME[scheme] for stage in lasts)
@@ -95,8 +90,7 @@ def everywhere(scheme: str, made: Application, ways: Iterable[tuple[int, int]]) 
     """The application is that of the oracle for these intervals and workers."""
     by(scheme, made.prepared)
     for interval, workers in ways:
-        together(made.prepared, interval)
-        made.agrees(Way(workers, batch_rows=100_000))
+        made.agrees(Way(workers, batch_rows=interval))
 
 
 @pytest.mark.parametrize("scheme", COMPARED)
@@ -120,13 +114,12 @@ def test_at_every_punctuation_sums_are_kept_and_checks_hold(scheme: str) -> None
     balances, quantities = set(), set()
     for events in range(0, 10 * interval + 1, interval):
         for prepared, stream, all_of_them in ((made, "ledger", ledger), (goods, "bidding", bids)):
-            together(prepared, interval)
             prepared.give_tables({stream: all_of_them.slice(0, events)})
-        _, *tables = made.native(Way(2)).rows.values()
+        _, *tables = made.native(Way(2, batch_rows=interval)).rows.values()
         for table in tables:
             assert sum(balance for _, balance in table) == 8 * 20_000 and min(balance for _, balance in table) >= 0
         balances.add(tables[0])
-        quantities.add([*goods.native(Way(2)).rows.values()][-1])
+        quantities.add([*goods.native(Way(2, batch_rows=interval)).rows.values()][-1])
     assert len(balances) == len(quantities) == 11, "nothing has changed between two punctuations"
     assert all(quantity >= 0 for rows in quantities for _, _, quantity in rows)
     assert any(quantity == 0 for rows in quantities for _, _, quantity in rows), "no bid could have taken too much"
@@ -137,10 +130,9 @@ def test_without_locks_every_event_has_its_answer_once_its_accounts_are_there() 
     write. After the first punctuation all accounts are open."""
     interval, application = 100, Application("streaming_ledger", {"accounts": 4}, 3_000, more=("made_rejected",))
     made = by(UNCHECKED, application.prepared)
-    together(made, interval)
     times = [row[0] for row in application.streams["ledger"]]
     for _ in range(20):
-        moved, *tables, rejected = made.native(Way(4)).rows.values()
+        moved, *tables, rejected = made.native(Way(4, batch_rows=interval)).rows.values()
         answered = [*(row[0] for row in moved), *(row[0] for row in rejected)]
         assert len(set(answered)) == len(answered) and set(times[interval:]) <= set(answered) <= set(times)
         assert [len(t) for t in tables] == [4, 4]

@@ -163,7 +163,7 @@ BODIES = {
         {1: 20, 2: 20, 3: MOST},
     ),
 }
-WAYS = [(scheme, workers) for scheme in SCHEMES if scheme != UNCHECKED for workers in (1, 2, 4)]
+SCHEMES_COMPARED = tuple(scheme for scheme in SCHEMES if scheme != UNCHECKED)
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -171,10 +171,12 @@ def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
     case = BODIES[name]
     made = Prepared(SCRIPT.format(body=case.body) + SHOWN)
     made.give({"s": [(*event, at) for at, event in enumerate(case.events)]})
-    found = {("reference", 0): made.reference()}
-    for (scheme, workers), interval in itertools.product(WAYS, (1, 500)):
-        change_settings(made.compiled, transactions=scheme, punctuation_interval=interval)
-        found[scheme, workers] = made.native(Way(workers, interpreted=True))
+    found = {("reference", 0, 0): made.reference()}
+    for scheme in SCHEMES_COMPARED:
+        change_settings(made.compiled, transactions=scheme)
+        for workers, together in itertools.product((1, 2, 4), (1, 500)):
+            way = Way(workers, interpreted=True, batch_rows=together)
+            found[scheme, workers, together] = made.native(way)
     for way, outcome in found.items():
         reasons, rows = outcome.rows.values()
         assert not outcome.error, (way, outcome.message)
