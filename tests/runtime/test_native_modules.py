@@ -121,6 +121,30 @@ def test_only_what_is_missing_is_compiled(shipped, monkeypatch, tmp_path):
     assert compiled == [SMALL[1]]  # the second time it comes from the cache
 
 
+class FilledMeanwhile(kernel.ObjectCache):
+    """A cache without a module on the first look; another process has left it there by the second."""
+
+    def __init__(self, directory, left):
+        super().__init__(directory)
+        self.looks, self.left = set(), left
+
+    def get(self, key):
+        first = key not in self.looks
+        self.looks.add(key)
+        return None if first else self.left[key]
+
+
+def test_what_another_process_has_compiled_meanwhile_is_taken(monkeypatch, tmp_path):
+    group = kernel._group(SMALL)
+    made = kernel._ModuleCompiler(group, 1)
+    cache = FilledMeanwhile(tmp_path, {group.key(m): made.compiled(m, group.key(m)) for m in SMALL})
+    monkeypatch.setattr(kernel, "object_cache", lambda: cache)
+    monkeypatch.setattr(kernel._ModuleCompiler, "compiled", lambda *_: pytest.fail("a module was compiled twice"))
+    into = kernel.Library()
+    kernel._load_group(into, SMALL)
+    assert into.has(SMALL)
+
+
 @NEEDS_TARGET
 def test_a_shipped_object_that_is_damaged_or_of_another_key_is_not_used(shipped, tmp_path):
     right = {m: modules.Dependencies(SMALL).key(m, TARGET) for m in SMALL}
