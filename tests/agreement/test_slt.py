@@ -35,8 +35,9 @@ def in_turn(cases: Iterable[int], most: int) -> set[int]:
 
 
 def in_the_gate(most: int) -> set[int]:
-    """One of 16 corners, and one in `most` of the cases of the other files."""
-    return in_turn((n for n in RUNNING if n in CORNERS), 16) | in_turn((n for n in RUNNING if n not in CORNERS), most)
+    """One in `most` of the cases of each file, and a fourth of that of the corners."""
+    corners = in_turn((n for n in RUNNING if n in CORNERS), 4 * most)
+    return corners | in_turn((n for n in RUNNING if n not in CORNERS), most)
 
 
 def long_unless(gate: set[int], optimised: Iterable[int] = ()) -> list[Any]:
@@ -44,9 +45,9 @@ def long_unless(gate: set[int], optimised: Iterable[int] = ()) -> list[Any]:
     return [pytest.param(n, marks=marks[n]) for n in RUNNING if CASES[n].file not in FORMS]
 
 
-TO_COMPILE = in_the_gate(3)
-COMPILED = long_unless(TO_COMPILE, in_turn(TO_COMPILE, 4))
-ON_SPARK = long_unless(in_the_gate(4))
+TO_COMPILE = in_the_gate(4)
+COMPILED = long_unless(TO_COMPILE, in_turn(TO_COMPILE, 3))
+ON_SPARK = long_unless(in_the_gate(8))
 
 CUTS = {1: (1,), 3: (2, 1), 4096: ()}  # batch rows -> sizes of the record batches that are handed in
 
