@@ -116,6 +116,13 @@ FIRED = "CREATE TRIGGER t AFTER INSERT ON bid "
         (FILLED + FIRED + "INSERT INTO seen VALUES (id, new.price); SELECT * FROM seen", "new.price"),
         (WRITTEN + FIRED + "INSERT INTO seen VALUES (price, 1)", "price"),
         (WRITTEN + "INSERT INTO seen SELECT AVG(price), COUNT(*) FROM bid", "AVG(price)"),
+        (WRITTEN + "INSERT INTO seen SELECT id, ROUND(price) FROM bid UNION ALL SELECT id, price FROM bid", "price"),
+        (WRITTEN + "INSERT INTO seen SELECT 1, 2.0 UNION ALL SELECT id, ROUND(price) / 2 FROM bid", "ROUND(price) / 2"),
+        (WRITTEN + "INSERT INTO seen VALUES (1, 2.0), (2, 2.5)", "VALUES (1, 2.0), (2, 2.5)"),
+        (
+            WRITTEN + "INSERT INTO seen SELECT * FROM (SELECT id, price FROM bid UNION ALL SELECT id, 1 FROM bid) AS t",
+            "price",
+        ),
         (SEEN + "INSERT INTO seen VALUES (1, -2.5); SELECT * FROM seen", "-2.5"),
         ("CREATE TABLE seen (k BIGINT PRIMARY KEY, n BIGINT DEFAULT 0.5);\nSELECT * FROM seen", "0.5"),
         (LISTED + "INSERT INTO seen VALUES (1, [2, 1.5]); SELECT * FROM seen", "1.5"),
@@ -143,8 +150,8 @@ def test_check_warns_of_decimal_places_that_a_column_does_not_hold(
 
 @pytest.mark.parametrize(
     "value",
-    ["2.0", "-3.0 * 2", "ROUND(price)", "CASE WHEN id > 1 THEN FLOOR(price) ELSE TRUNC(price) END", "NULL",
-     "CAST(price AS BIGINT)", "COALESCE(ROUND(price), 0)"],
+    ["2.0", "-3.0 * 2", "ROUND(price)", "ROUND(price, 0)", "CASE WHEN id > 1 THEN FLOOR(price) ELSE TRUNC(price) END",
+     "NULL", "CAST(price AS BIGINT)", "COALESCE(ROUND(price), 0)"],
 )  # fmt: skip
 def test_check_has_nothing_against_whole_numbers_in_columns_of_them(
     capfd: pytest.CaptureFixture[str], value: str
@@ -152,6 +159,27 @@ def test_check_has_nothing_against_whole_numbers_in_columns_of_them(
     row = f"INSERT INTO seen VALUES (id, {value}) ON CONFLICT (k) DO UPDATE SET n = {value};"
     for text in (SEEN + FIRED + row + "SELECT * FROM seen", WRITTEN + f"INSERT INTO seen SELECT id, {value} FROM bid"):
         assert cq(capfd, "check", "--strict", "-c", BIDS + text)[0::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id, ROUND(price) FROM bid UNION ALL SELECT id, TRUNC(price) FROM bid",
+        "SELECT id, ROUND(price) FROM bid UNION SELECT id, 2.0 FROM bid",
+        "SELECT id, ROUND(price) FROM bid INTERSECT ALL SELECT id, 2.0 FROM bid",
+        "SELECT id, ROUND(price) AS price FROM bid UNION ALL BY NAME SELECT 3 AS price, id FROM bid",
+        "SELECT DISTINCT id, ROUND(price) FROM bid",
+        "SELECT id, x + id FROM (SELECT id, ROUND(price) AS x FROM bid UNION ALL SELECT id, id FROM bid) AS t",
+        "SELECT id, x FROM rounded GROUP BY id, x ORDER BY id LIMIT 2",
+        "VALUES (1, 2.0), (2, NULL), (3, ROUND(2.5))",
+        "SELECT * FROM (VALUES (1, 2e0)) AS t(a, b) UNION ALL SELECT id, ROUND(price) FROM bid",
+        "SELECT id, x[1] FROM (SELECT id, [ROUND(price), 2.0] AS x FROM bid UNION ALL SELECT id, [id] FROM bid) AS t",
+    ],
+)
+def test_check_has_nothing_against_whole_numbers_from_below(capfd: pytest.CaptureFixture[str], query: str) -> None:
+    view = "CREATE VIEW rounded AS SELECT id, ROUND(price) AS x FROM bid;\n" if "rounded" in query else ""
+    bid = BIDS if "bid" in query or view else ""
+    assert cq(capfd, "check", "--strict", "-c", bid + view + WRITTEN + "INSERT INTO seen " + query)[0::2] == (0, "")
 
 
 @pytest.mark.parametrize(
