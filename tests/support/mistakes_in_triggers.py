@@ -123,6 +123,12 @@ OF_TRIGGERS = {
     "UPDATE account SET n = 1 WHERE card IN (SELECT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k));",
     "trigger_if_in": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "BEGIN IF item IN (SELECT card FROM account) THEN DELETE FROM account WHERE card = item; END IF; END;",
+    "trigger_when_in": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "WHEN (item IN (SELECT card FROM account)) DELETE FROM account WHERE card = item;",
+    "trigger_when_not_in": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "WHEN (item NOT IN (SELECT card FROM account WHERE n > 3)) DELETE FROM account WHERE card = item;",
+    "trigger_when_in_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "WHEN (item IN (SELECT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k))) DELETE FROM account WHERE card = item;",
     "trigger_deletes_among_others": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account\n"
     "WHERE card = ANY (SPLIT(item, ' ')) AND EXISTS (SELECT 1 FROM account AS o WHERE o.card = 'x');",
     "trigger_deletes_two_among_one": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
