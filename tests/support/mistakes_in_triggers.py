@@ -275,8 +275,6 @@ OF_TRIGGERS = {
     "INSERT INTO o SELECT auction FROM bid;",
     "trigger_changes_a_sink": BID + "CREATE SINK o (k BIGINT) WITH (connector = 'file', path = 'o.csv');\n"
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE o SET k = 1 WHERE k = new.auction;",
-    "trigger_key_of_decimals_by_an_integer": BID + "CREATE TABLE a (k DECIMAL(6,1) PRIMARY KEY, n BIGINT);\n"
-    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET n = 1 WHERE k = new.auction;",
     "trigger_key_of_text_by_another_type": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.auction;\n"
     "CREATE TRIGGER u AFTER INSERT ON bid DELETE FROM account AS a WHERE a.n > 1 AND DATE '2024-01-31' = a.card;\n"
