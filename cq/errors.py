@@ -111,6 +111,11 @@ class Span:
         """The stretch from the start of this one to the end of `other`."""
         return Span(self.line, self.column, other.end_line, other.end_column)
 
+    def holds(self, other: Span) -> bool:
+        """Whether `other` lies within this stretch."""
+        starts = (self.line, self.column) <= (other.line, other.column)
+        return starts and (other.end_line, other.end_column) <= (self.end_line, self.end_column)
+
 
 NOWHERE = Span(0, 0, 0, 0)
 

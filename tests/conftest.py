@@ -14,6 +14,13 @@ import pytest
 from cq.planner.rewriting import rewrite as rewriting
 
 GOLDEN = Path(__file__).parent / "golden"
+ROOT = Path(__file__).parent.parent
+
+
+def pytest_configure() -> None:
+    """A process that a test starts imports this tree, also where nothing but what it depends on is installed."""
+    others = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(ROOT), *([others] if others else ())))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

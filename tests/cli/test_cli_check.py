@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import BIDS, cq
+from command_line import BIDS, cq, ref
 
 
 def test_check_reports_every_mistake_with_its_place(capfd: pytest.CaptureFixture[str]) -> None:
@@ -97,6 +97,7 @@ def assert_warned(capfd: pytest.CaptureFixture[str], text: str, code: str, marke
 
 
 SEEN = "CREATE TABLE seen (k BIGINT PRIMARY KEY, n BIGINT);\n"
+LISTED = "CREATE TABLE seen (k BIGINT PRIMARY KEY, n BIGINT[]);\n"
 FILLED = "CREATE STREAM seen (k BIGINT, n INT);\n"
 WRITTEN = "CREATE SINK seen (k BIGINT, n SMALLINT) WITH (path = 'seen.csv');\n"
 FIRED = "CREATE TRIGGER t AFTER INSERT ON bid "
@@ -115,8 +116,29 @@ FIRED = "CREATE TRIGGER t AFTER INSERT ON bid "
         (FILLED + FIRED + "INSERT INTO seen VALUES (id, new.price); SELECT * FROM seen", "new.price"),
         (WRITTEN + FIRED + "INSERT INTO seen VALUES (price, 1)", "price"),
         (WRITTEN + "INSERT INTO seen SELECT AVG(price), COUNT(*) FROM bid", "AVG(price)"),
+        (WRITTEN + "INSERT INTO seen SELECT id, ROUND(price) FROM bid UNION ALL SELECT id, price FROM bid", "price"),
+        (WRITTEN + "INSERT INTO seen SELECT 1, 2.0 UNION ALL SELECT id, ROUND(price) / 2 FROM bid", "ROUND(price) / 2"),
+        (WRITTEN + "INSERT INTO seen VALUES (1, 2.0), (2, 2.5)", "VALUES (1, 2.0), (2, 2.5)"),
+        (
+            WRITTEN + "INSERT INTO seen SELECT * FROM (SELECT id, price FROM bid UNION ALL SELECT id, 1 FROM bid) AS t",
+            "price",
+        ),
         (SEEN + "INSERT INTO seen VALUES (1, -2.5); SELECT * FROM seen", "-2.5"),
         ("CREATE TABLE seen (k BIGINT PRIMARY KEY, n BIGINT DEFAULT 0.5);\nSELECT * FROM seen", "0.5"),
+        (LISTED + "INSERT INTO seen VALUES (1, [2, 1.5]); SELECT * FROM seen", "1.5"),
+        (LISTED + FIRED + "INSERT INTO seen VALUES (id, [ROUND(price), price * 2]); SELECT * FROM seen", "price * 2"),
+        (
+            LISTED + FIRED + "UPDATE seen SET n = SEQUENCE(1, id) || [0.5] WHERE k = id; SELECT * FROM seen",
+            "SEQUENCE(1, id) || [0.5]",
+        ),
+        (
+            "CREATE SINK seen (n BIGINT[]) WITH (path = 'seen.json');\nINSERT INTO seen SELECT [id, price] FROM bid",
+            "price",
+        ),
+        (
+            SEEN + FIRED + "INSERT INTO seen VALUES (id, CAST('1.5' || id AS DOUBLE)); SELECT * FROM seen",
+            "CAST('1.5' || id AS DOUBLE)",
+        ),
     ],
 )
 def test_check_warns_of_decimal_places_that_a_column_does_not_hold(
@@ -128,8 +150,8 @@ def test_check_warns_of_decimal_places_that_a_column_does_not_hold(
 
 @pytest.mark.parametrize(
     "value",
-    ["2.0", "-3.0 * 2", "ROUND(price)", "CASE WHEN id > 1 THEN FLOOR(price) ELSE TRUNC(price) END", "NULL",
-     "CAST(price AS BIGINT)", "COALESCE(ROUND(price), 0)"],
+    ["2.0", "-3.0 * 2", "ROUND(price)", "ROUND(price, 0)", "CASE WHEN id > 1 THEN FLOOR(price) ELSE TRUNC(price) END",
+     "NULL", "CAST(price AS BIGINT)", "COALESCE(ROUND(price), 0)"],
 )  # fmt: skip
 def test_check_has_nothing_against_whole_numbers_in_columns_of_them(
     capfd: pytest.CaptureFixture[str], value: str
@@ -137,6 +159,61 @@ def test_check_has_nothing_against_whole_numbers_in_columns_of_them(
     row = f"INSERT INTO seen VALUES (id, {value}) ON CONFLICT (k) DO UPDATE SET n = {value};"
     for text in (SEEN + FIRED + row + "SELECT * FROM seen", WRITTEN + f"INSERT INTO seen SELECT id, {value} FROM bid"):
         assert cq(capfd, "check", "--strict", "-c", BIDS + text)[0::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id, ROUND(price) FROM bid UNION ALL SELECT id, TRUNC(price) FROM bid",
+        "SELECT id, ROUND(price) FROM bid UNION SELECT id, 2.0 FROM bid",
+        "SELECT id, ROUND(price) FROM bid INTERSECT ALL SELECT id, 2.0 FROM bid",
+        "SELECT id, ROUND(price) AS price FROM bid UNION ALL BY NAME SELECT 3 AS price, id FROM bid",
+        "SELECT DISTINCT id, ROUND(price) FROM bid",
+        "SELECT id, x + id FROM (SELECT id, ROUND(price) AS x FROM bid UNION ALL SELECT id, id FROM bid) AS t",
+        "SELECT id, x FROM rounded GROUP BY id, x ORDER BY id LIMIT 2",
+        "VALUES (1, 2.0), (2, NULL), (3, ROUND(2.5))",
+        "SELECT * FROM (VALUES (1, 2e0)) AS t(a, b) UNION ALL SELECT id, ROUND(price) FROM bid",
+        "SELECT id, x[1] FROM (SELECT id, [ROUND(price), 2.0] AS x FROM bid UNION ALL SELECT id, [id] FROM bid) AS t",
+    ],
+)
+def test_check_has_nothing_against_whole_numbers_from_below(capfd: pytest.CaptureFixture[str], query: str) -> None:
+    view = "CREATE VIEW rounded AS SELECT id, ROUND(price) AS x FROM bid;\n" if "rounded" in query else ""
+    bid = BIDS if "bid" in query or view else ""
+    assert cq(capfd, "check", "--strict", "-c", bid + view + WRITTEN + "INSERT INTO seen " + query)[0::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["[2.0, NULL]", "[ROUND(price), id]", "[CAST(1.5 AS BIGINT), 2.0]", "CAST([price, 1.5] AS BIGINT[])",
+     "ARRAY_SORT([1.0] || [id])", "[]", "CASE WHEN id > 1 THEN [1.0] END"],
+)  # fmt: skip
+def test_check_has_nothing_against_whole_numbers_in_arrays_of_them(
+    capfd: pytest.CaptureFixture[str], value: str
+) -> None:
+    row = f"INSERT INTO seen VALUES (id, {value});"
+    assert cq(capfd, "check", "--strict", "-c", BIDS + LISTED + FIRED + row + "SELECT * FROM seen")[0::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "ways", "stored"),
+    [
+        ("BIGINT", "price", {"CAST(ROUND(…) AS BIGINT)": "2", "CAST(… AS BIGINT)": "1"}, "{}"),
+        ("BIGINT[]", "[id, price]", {"CAST(ROUND(…) AS BIGINT)": "2", "CAST(… AS BIGINT)": "1"}, "[1,{}]"),
+        ("BIGINT[]", "[id] || [price]", {"CAST(… AS BIGINT ARRAY)": "[1,1]"}, "{}"),
+    ],
+)  # fmt: skip
+def test_way_out_of_lost_decimal_places_is_taken_without_a_warning(
+    capfd: pytest.CaptureFixture[str], column: str, value: str, ways: dict[str, str], stored: str
+) -> None:
+    sink = f"CREATE SINK seen (n {column}) WITH (path = 'seen.json');\n"
+    query = BIDS + sink + "INSERT INTO seen SELECT {} FROM bid LIMIT 1"
+    err = cq(capfd, "check", "-c", query.format(value))[2]
+    marked = value if " || " in value else "price"
+    for way, number in ways.items():
+        assert way in err
+        taken = query.format(value.replace(marked, way.replace("…", marked)))
+        assert ref(capfd, "-c", taken)[0] == 0 and cq(capfd, "check", "--strict", "-c", taken)[0::2] == (0, "")
+        assert json.loads(Path("seen.json").read_text())["n"] == json.loads(stored.format(number))
 
 
 def test_a_table_that_a_trigger_writes_is_used_and_one_with_rows_alone_is_not(

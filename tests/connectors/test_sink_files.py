@@ -17,7 +17,8 @@ from cq.errors import UsageError
 from cq.lang import types as T
 from cq.lang.schema import Field
 
-HERE = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}  # a process finds what this file defines
+PATHS = os.pathsep.join((str(Path(__file__).parent), os.environ["PYTHONPATH"]))
+HERE = {**os.environ, "PYTHONPATH": PATHS}  # a process finds what this file defines
 FIELDS = [Field("id", T.BIGINT)]
 ROWS = pa.RecordBatch.from_arrays([pa.array(range(50_000), pa.int64())], ["id"])
 

@@ -230,6 +230,7 @@ def test_set_up_command_runs_as_written_in_a_fresh_copy(mark: str, tmp_path: Pat
     copy = tmp_path / "cq"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(copy)], check=True)
     environment = {**os.environ, "CQ_CACHE_DIR": str(tmp_path / "cache")}
+    del environment["PYTHONPATH"]  # the copy's cq, not this tree's
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", set_up(mark)],
         cwd=copy,

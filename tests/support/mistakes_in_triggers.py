@@ -123,6 +123,12 @@ OF_TRIGGERS = {
     "UPDATE account SET n = 1 WHERE card IN (SELECT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k));",
     "trigger_if_in": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "BEGIN IF item IN (SELECT card FROM account) THEN DELETE FROM account WHERE card = item; END IF; END;",
+    "trigger_when_in": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "WHEN (item IN (SELECT card FROM account)) DELETE FROM account WHERE card = item;",
+    "trigger_when_not_in": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "WHEN (item NOT IN (SELECT card FROM account WHERE n > 3)) DELETE FROM account WHERE card = item;",
+    "trigger_when_in_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "WHEN (item IN (SELECT u.k FROM UNNEST(SPLIT(item, ' ')) AS u(k))) DELETE FROM account WHERE card = item;",
     "trigger_deletes_among_others": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account\n"
     "WHERE card = ANY (SPLIT(item, ' ')) AND EXISTS (SELECT 1 FROM account AS o WHERE o.card = 'x');",
     "trigger_deletes_two_among_one": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
@@ -269,8 +275,6 @@ OF_TRIGGERS = {
     "INSERT INTO o SELECT auction FROM bid;",
     "trigger_changes_a_sink": BID + "CREATE SINK o (k BIGINT) WITH (connector = 'file', path = 'o.csv');\n"
     "CREATE TRIGGER t AFTER INSERT ON bid UPDATE o SET k = 1 WHERE k = new.auction;",
-    "trigger_key_of_decimals_by_an_integer": BID + "CREATE TABLE a (k DECIMAL(6,1) PRIMARY KEY, n BIGINT);\n"
-    "CREATE TRIGGER t AFTER INSERT ON bid UPDATE a SET n = 1 WHERE k = new.auction;",
     "trigger_key_of_text_by_another_type": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.auction;\n"
     "CREATE TRIGGER u AFTER INSERT ON bid DELETE FROM account AS a WHERE a.n > 1 AND DATE '2024-01-31' = a.card;\n"

@@ -14,7 +14,6 @@ from cq.connectors.registry import BY_NAME
 from cq.errors import NOWHERE, TOLD, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast, inline
 from cq.lang.casts import castable
-from cq.lang.expressions import Column
 from cq.lang.schema import Unheld
 from cq.lang.types import NULL, DataType, common_type
 from cq.lang.zones import NO_ZONE, session_zone
@@ -45,7 +44,7 @@ from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.triggers.filled_streams import filled_streams
 from cq.planner.binding.triggers.mistakes import second_insert
 from cq.planner.binding.triggers.transactions import Transactions
-from cq.planner.binding.whole_numbers import places_cut_off, rounded_casts
+from cq.planner.binding.whole_numbers import columns_cut_off, rounded_casts
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
 from cq.planner.plan.logical import LogicalPlan, Output
@@ -273,23 +272,22 @@ class Binding:
                 help=f"columns of the sink: {', '.join(str(f) for f in fields)}",
             )
         by_name = {f.name: f for f in fields}
+        wanted = [by_name[name] for name in names]
         bare = {n for n, e in enumerate(rows.exprs) if unsettled(e) == NULL} if isinstance(rows, Project) else set()
-        for n, (given, name) in enumerate(zip(rows.schema.fields, names, strict=True)):
-            wanted = by_name[name]
+        for n, (given, held) in enumerate(zip(rows.schema.fields, wanted, strict=True)):
             type_ = NULL if n in bare else given.type
-            if common_type(type_, wanted.type) is None and not _assignable(type_, wanted.type):
+            if common_type(type_, held.type) is None and not _assignable(type_, held.type):
                 raise compile_error(
                     "CQ0307",
-                    f'column "{name}" of sink "{node.target}" is {wanted.type}, but the query gives {given.type}',
+                    f'column "{held.name}" of sink "{node.target}" is {held.type}, but the query gives {given.type}',
                     node.query.span,
-                    help=f"CAST({inline.name(given.name)} AS {wanted.type})"
-                    if castable(given.type, wanted.type)
-                    else f"no {given.type} is a {wanted.type}: select another column, "
-                    f"or declare {inline.name(wanted.name)} {given.type}",
+                    help=f"CAST({inline.name(given.name)} AS {held.type})"
+                    if castable(given.type, held.type)
+                    else f"no {given.type} is a {held.type}: select another column, "
+                    f"or declare {inline.name(held.name)} {given.type}",
                 )
-            value = rows.exprs[n] if isinstance(rows, Project) else Column(given.type, True, n)
-            self.noted += places_cut_off(replace(value, span=_place(node.query, n)), wanted)
-        rows = _renamed(as_types(rows, [by_name[n].type for n in names]), names, node.span)
+        self.noted += columns_cut_off(rows, wanted, _column_spans(node.query, len(wanted)))
+        rows = _renamed(as_types(rows, [f.type for f in wanted]), names, node.span)
         order = [names.index(f.name) for f in fields]
         if order == list(range(len(order))):
             return rows
@@ -391,11 +389,11 @@ def _assignable(given: DataType, wanted: DataType) -> bool:
     return given.is_numeric and wanted.is_numeric and castable(given, wanted)
 
 
-def _place(query: ast.Query, column: int) -> Span:
-    """Where a column of a query is written; the whole query where that is not one item of a select list."""
+def _column_spans(query: ast.Query, width: int) -> list[Span]:
+    """Where each column of a query is written; the whole query where that is not one item of a select list."""
     items = query.body.items if isinstance(query.body, ast.Select) else ()
     written = [i.expr.span for i in items if isinstance(i, ast.SelectItem)]
-    return written[column] if len(written) == len(items) > column else query.span
+    return written if len(written) == len(items) == width else [query.span] * width
 
 
 def _renamed(node: LogicalNode, names: tuple[str, ...], span: Span) -> LogicalNode:

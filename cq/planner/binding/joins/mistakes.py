@@ -263,9 +263,7 @@ def lacks_bounds(node: ast.Join, error: CompileError) -> bool:
     look_up = isinstance(node.right, ast.TableRef) and node.right.as_of is not None
     if node.kind not in {"INNER", "LEFT"} or node.asof or look_up or isinstance(node.right, ast.Unnest):
         return False
-    whole, at = condition_span(node), error.diagnostics[0].span
-    inside = (whole.line, whole.column) <= (at.line, at.column) <= (whole.end_line, whole.end_column)
-    return inside and [d.code for d in error.diagnostics] == ["CQ0408"]
+    return condition_span(node).holds(error.diagnostics[0].span) and [d.code for d in error.diagnostics] == ["CQ0408"]
 
 
 def bounds_in_where(node: ast.Join, error: CompileError, parts: Sequence[ast.Expr]) -> CompileError:

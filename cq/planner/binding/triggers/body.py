@@ -38,6 +38,7 @@ from cq.planner.binding.triggers.names import TriggerNames
 from cq.planner.binding.triggers.outputs import Outputs, RowTarget
 from cq.planner.binding.triggers.queries import (
     BY_A_VIEW,
+    NO_TABLES,
     OF_A_VALUE,
     OF_ROWS,
     ROW_BY_ROW,
@@ -48,6 +49,7 @@ from cq.planner.binding.triggers.queries import (
     no_row,
     plain,
     refuse_aggregates,
+    refuse_in_when,
     source,
     there_of_array,
     written_out,
@@ -163,10 +165,11 @@ class BodyBinder:
         """The condition of WHEN, if there is one."""
         if self.node.when is None:
             return None
+        each_of(refuse_in_when, (n for n in ast.walk(self.node.when) if isinstance(n, ast.InQuery)))
         condition = self.binder(self.event()).condition(self.node.when, "the condition of WHEN")
         if self.taken():
             raise compile_error(
-                "CQ0502", "WHEN sees the event, not tables", self.node.when.span,
+                "CQ0502", NO_TABLES, self.node.when.span,
                 help="test it in the body: IF condition THEN … END IF",
             )  # fmt: skip
         return condition

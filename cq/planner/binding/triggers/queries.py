@@ -12,6 +12,8 @@ from cq.planner.binding.correlation import below
 from cq.planner.binding.scope import listing
 from cq.records import dataclass, replace
 
+NO_IN = "IN (SELECT …) is not supported here in a trigger"
+NO_TABLES = "WHEN sees the event, not tables"
 OF_ROWS = "the rows of a trigger are a relation of its name: group and order them in a query of its own"
 OF_ELEMENTS = "remove it: each element inserts a row in its turn, with ON CONFLICT DO NOTHING the first of each key"
 OF_KEYS = "remove it: the row of each key that the query gives is deleted, in the order of the array"
@@ -187,12 +189,28 @@ def there_of_array(span: Span) -> CompileError:
 
 def no_members(node: ast.InQuery) -> CompileError:
     """CQ0501 for IN (SELECT …), which names rows of a DELETE by arrays, and nothing else."""
-    ways = ["write EXISTS (SELECT 1 FROM t WHERE t.key = …)"]
-    select = node.query.body
-    of_arrays = isinstance(select, ast.Select) and any(isinstance(r, ast.Unnest) for r in select.relations)
-    if node.negated:
-        ways = ["write x <> ALL (new.keys)" if of_arrays else "write NOT EXISTS (SELECT 1 FROM t WHERE t.key = …)"]
-    elif of_arrays:
+    ways = [f"write {_without_in(node)}"]
+    if _over_arrays(node) and not node.negated:
         by_key = "write UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
-        ways = [by_key, "or beside a condition that gives the key: x = ANY (new.keys)"]
-    return compile_error("CQ0501", "IN (SELECT …) is not supported here in a trigger", node.span, help=tuple(ways))
+        ways = [by_key, f"or beside a condition that gives the key: {_without_in(node)}"]
+    return compile_error("CQ0501", NO_IN, node.span, help=tuple(ways))
+
+
+def refuse_in_when(node: ast.InQuery) -> None:
+    """CQ0502 for IN (SELECT …) of the rows of a table in a WHEN, which sees none; CQ0501 for one over an array."""
+    if _over_arrays(node):
+        raise compile_error("CQ0501", NO_IN, node.span, help=f"write {_without_in(node)}")
+    way = f"test it in the body: IF {_without_in(node)} THEN … END IF"
+    raise compile_error("CQ0502", NO_TABLES, node.span, help=way)
+
+
+def _over_arrays(node: ast.InQuery) -> bool:
+    select = node.query.body
+    return isinstance(select, ast.Select) and any(isinstance(r, ast.Unnest) for r in select.relations)
+
+
+def _without_in(node: ast.InQuery) -> str:
+    """The same condition as a trigger takes it."""
+    if _over_arrays(node):
+        return "x <> ALL (new.keys)" if node.negated else "x = ANY (new.keys)"
+    return ("NOT " if node.negated else "") + "EXISTS (SELECT 1 FROM t WHERE t.key = …)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from cq.errors import CompileError, Span, compile_error
@@ -65,16 +65,15 @@ def keyed(
     start: where the row begins in the frame.  several: how several rows are named there.
     """
     found: dict[int, Expr] = {}
-    rest = []
+    rest: list[Expr] = []
     own = range(start, start + 1 + len(table.fields))
     parts = conjuncts(condition) if condition is not None else ()
-    for part in parts:
-        named = _key_value(part, own)
+    for named, said in _key_values(parts, own):
         if named is not None and named.column - start - 1 in {*table.key} - {*found}:
             found[named.column - start - 1] = named.value
-            rest += [] if named.is_all else [part]
+            rest += () if named.is_all else said
         else:
-            rest.append(part)
+            rest += said
     if len(found) < len(table.key):
         missing = [c for c in table.key if c not in found]
         for part in parts:
@@ -93,6 +92,39 @@ def _guarded(key: Expr, guards: Sequence[Expr]) -> Expr:
     return Case(key.type, True, ((conjunction(guards), key),), Literal(key.type, True, None), span=key.span)
 
 
+def _key_values(parts: Sequence[Expr], own: range) -> Iterator[tuple[KeyValue | None, Sequence[Expr]]]:
+    """The parts of a condition, each with the column that it equates with a value; two for a DECIMAL that is compared
+    with an integer."""
+    rest = list(reversed(parts))
+    while rest:
+        part = rest.pop()
+        whole = _whole_number(part, rest[-1], own) if rest else None
+        if whole is not None:
+            yield whole, (part, rest.pop())
+        else:
+            yield _key_value(part, own), (part,)
+
+
+def _whole_number(below: Expr, above: Expr, own: range) -> KeyValue | None:
+    """That a column of these is a whole number, where these are value = floor(column) and value = ceil(column)."""
+    match below, above:
+        case Call(function=first, args=(value, low)), Call(function=second, args=(same, high)):
+            column = _rounded(low, "floor")
+            if column is None or column.index not in own or columns_of(value) & set(own):
+                return None
+            if first.name == second.name == "=" and value == same and column == _rounded(high, "ceil"):
+                return KeyValue(column.index, _narrowed(value, column), is_all=value.type.is_integer)
+    return None
+
+
+def _rounded(side: Expr, name: str) -> Column | None:
+    """The column that a side of a comparison rounds by this function."""
+    match side.arg if isinstance(side, Cast) else side:
+        case Call(function=function, args=(Column() as column,)) if function.name == name:
+            return column
+    return None
+
+
 def _key_value(part: Expr, own: range) -> KeyValue | None:
     """The column of these that a condition equates with a value of others; None where it does not.
 
@@ -108,37 +140,24 @@ def _key_value(part: Expr, own: range) -> KeyValue | None:
             return KeyValue(side.index, value, is_all=True)
         column = _widened(side)
         if column is not None and column.index in own and _is_one_to_one(column.type, side.type):
-            narrowed = Cast(column.type, True, value, True, span=value.span)
-            return KeyValue(column.index, narrowed, is_all=side.type.is_integer)
+            return KeyValue(column.index, _narrowed(value, column), is_all=side.type.is_integer)
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class OtherType:
-    """A column of a key, equated with a value of another type. is_exact: it equals one key at most."""
-
-    column: Column
-    value: Expr
-    is_exact: bool
+def _narrowed(value: Expr, column: Column) -> Expr:
+    """The value as the column's; NULL, the key of no row, where it does not fit."""
+    return Cast(column.type, True, value, True, span=value.span)
 
 
-def _other_type(parts: Sequence[Expr], column: int) -> OtherType | None:
-    """How a part of a condition, or two of them, equate this column with a value without naming a row."""
-    equal: dict[Expr, set[str]] = {}  # by value: the functions of the column that equal it
+def _other_type(parts: Sequence[Expr], column: int) -> tuple[Column, Expr] | None:
+    """The column and the value of another type with which a part of a condition equates it: that names no one row."""
     for part in parts:
         if not isinstance(part, Call) or part.function.name != "=":
             continue
         for side, value in (part.args, part.args[::-1]):
-            if column in columns_of(value):
-                continue
             own = _widened(side)
-            if own is not None and own.index == column:
-                return OtherType(own, value, is_exact=False)
-            match side.arg if isinstance(side, Cast) else side:
-                case Call(function=f, args=(Column(index=index) as own, *_)) if index == column:
-                    equal.setdefault(value, set()).add(f.name)
-                    if equal[value] >= {"floor", "ceil"}:  # as an integer is compared with a DECIMAL
-                        return OtherType(own, value, is_exact=True)
+            if own is not None and own.index == column and column not in columns_of(value):
+                return own, value
     return None
 
 
@@ -165,10 +184,10 @@ def no_key(
     span: Span,
     several: Several,
     missing: Sequence[int] | None = None,
-    other: OtherType | None = None,
+    other: tuple[Column, Expr] | None = None,
 ) -> CompileError:
     """CQ0411: a WHERE does not name a row. several: how the statement names several.  missing: columns of the key
-    without a value.  other: how it gives the first of them one of another type."""
+    without a value.  other: the first of them, and the value of another type that it gives."""
     missing = table.key if missing is None else missing
     names = [table.fields[c].name for c in missing]
     if other is None:
@@ -178,16 +197,15 @@ def no_key(
         more = several(inline.name(table.name), f"{named} IN (new.a, new.b)", _by_elements(table, missing[0]))
         ways = (f"{verb} {named} = new.column", *more)
         return compile_error("CQ0411", cause, span, label=BY_KEY, help=ways)
-    value, type_ = other.value, other.column.type
-    said = "is compared with a value" if other.is_exact else "a value"
-    said += f" of type {value.type}" + ("" if other.is_exact else " may equal several keys")
+    compared, value = other
+    cause = f'{names[0]}, the key of "{table.name}", is {compared.type}'
     shown = f"new.{inline.name(value.name)}" if isinstance(value, Column) else "…"
     return compile_error(
         "CQ0411",
-        f'{names[0]}, the key of "{table.name}", is {type_}, but {said}',
+        f"{cause}, but a value of type {value.type} may equal several keys",
         span,
         label=BY_KEY,
-        help=f"write {inline.name(names[0])} = TRY_CAST({shown} AS {type_})",
+        help=f"write {inline.name(names[0])} = TRY_CAST({shown} AS {compared.type})",
     )
 
 
