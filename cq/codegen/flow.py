@@ -116,12 +116,11 @@ class StageDraft:
 
     @property
     def mixed(self) -> bool:
-        """Whether one function takes the rows of all inputs, also of segments that have rows of several: the tickets of
-        two sources as they were cut, by one worker at a time or in lanes."""
-        way = self.planned.way.traits
-        apart = way.hands_over or way.together or self.planned.collects
-        cut = len(self.leaves) == 2 and all(leaf.source is not None for leaf in self.leaves) and not apart
-        return cut and (self.shares or bool(self.due))
+        """Whether one function takes the rows of all inputs, also of segments that have rows of both sources.
+
+        In one loop it asks before each row what is due; where nothing can be, each input has a faster one of its own.
+        """
+        return self.planned.mixed and (self.shares or bool(self.due))
 
     def slot(self, node: LogicalNode, name: str, make: Callable[[int], Slot]) -> Slot:
         """The described state word `name` of a node, made at first asking."""

@@ -176,24 +176,46 @@ def test_a_cheap_row_is_not_routed() -> None:
     assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 8 ns, and routing pays from 45"
 
 
+ONE_BY_ONE = f"pays from {ROUTED_FROM_NS * TURNS}, as rows of its inputs come one by one"
+
+
 def test_routing_takes_more_where_rows_of_several_inputs_take_turns() -> None:
     """A join of texts costs more than routing rows of one input, or of two that share segments, and less than routing
-    rows whose times are computed."""
+    those of three."""
     made = "CREATE STREAM {0} (a VARCHAR, ts {1}) WITH (connector = 'file', path = '{0}.csv');"
     join = " SELECT x.a, y.a FROM {0} AS x JOIN {1} AS y ON x.a = y.a;"
     timed = "".join(made.format(name, "TIMESTAMP, WATERMARK FOR ts") for name in "lr")
     cost = row_cost_ns(plan_of(timed + join.format("l", "r")))
     assert ROUTED_FROM_NS <= cost < ROUTED_FROM_NS * TURNS
     assert [ways(placed(plan_of(timed + join.format("l", other)))) for other in "rl"] == [[Way.LANES], [Way.LANES]]
-    time = "VARCHAR, at AS CAST(ts AS TIMESTAMP), WATERMARK FOR at"
-    computed = made.format("l", "TIMESTAMP, WATERMARK FOR ts") + made.format("r", time)
     third = timed + made.format("t", "TIMESTAMP, WATERMARK FOR ts")
     of_three = "SELECT l.a FROM l JOIN (SELECT a FROM r UNION ALL SELECT a FROM t) AS y ON l.a = y.a;"
-    for plan in (plan_of(computed + join.format("l", "r")), plan_of(third + of_three)):
-        assert ways(placed(plan)) == [Way.LOOP]
-        assert placed(plan).stages[0].reason.endswith(f"pays from {ROUTED_FROM_NS * TURNS}")
+    part = placed(plan_of(third + of_three))
+    assert ways(part) == [Way.LOOP] and part.stages[0].reason.endswith(ONE_BY_ONE)
     untimed = "".join(made.format(name, "TIMESTAMP") for name in "lr")
     assert ways(placed(plan_of(untimed + join.format("l", "r").replace("JOIN", "FULL JOIN")))) == [Way.LANES]
+
+
+@pytest.mark.parametrize(
+    ("time", "mixed"),
+    [
+        ("ts TIMESTAMP, WATERMARK FOR ts", True),
+        ("ts VARCHAR, at AS CAST(ts AS TIMESTAMP), WATERMARK FOR at", True),
+        ("n BIGINT, at AS TIMESTAMP_MICROS(n), WATERMARK FOR at", True),
+        ("n INTEGER, at AS TIMESTAMP_MICROS(n), WATERMARK FOR at", True),
+        ("n BIGINT, at AS TIMESTAMP_MILLIS(n), WATERMARK FOR at", False),
+        ("day DATE, at AS CAST(day AS TIMESTAMP), WATERMARK FOR at", False),
+    ],
+)
+def test_two_sources_share_segments_where_admission_finds_plain_times(time: str, mixed: bool) -> None:
+    """What routing is said to take, and what admission and the kernel of the join do, go by the same decision."""
+    made = "CREATE STREAM {0} (a VARCHAR, {1}) WITH (connector = 'file', path = '{0}.csv');"
+    sources = made.format("l", "ts TIMESTAMP, WATERMARK FOR ts") + made.format("r", time)
+    part = placed(plan_of(sources + " SELECT x.a, y.a FROM l AS x JOIN r AS y ON x.a = y.a;"))
+    assert ways(part) == [Way.LANES if mixed else Way.LOOP]
+    assert mixed != part.stages[0].reason.endswith(ONE_BY_ONE)
+    pipeline = verify_pipeline(write_pipeline(part))
+    assert part.stages[0].mixed == pipeline.mixed == all(s.plain for s in pipeline.sources) == mixed
 
 
 def test_interval_join_is_routed_whatever_lies_between_its_rows() -> None:

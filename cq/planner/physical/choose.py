@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cq.entries import refuse
-from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
@@ -39,7 +38,7 @@ from cq.planner.physical.transactions import MEASURED_WORKERS, Natively, cost_of
 from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
-from cq.planner.plan.source import SourceDef, sources_of
+from cq.planner.plan.source import SourceDef, may_mix, sources_of
 from cq.records import replace
 from cq.ways import WAY_OF_SCHEME, Sharing, Way
 
@@ -219,8 +218,9 @@ class _Choice:
         lanes = lane_count(self.workers, len(branches)) if branches else 0
         # a plan that has to gather is one stage; in a part of another rows come one by one, as they do in the whole
         gathers = gathered(plan, self.waits) if plan is self.plan else ()
+        mixed = may_mix(sources_of(plan.nodes())) and not (way.traits.hands_over or way.traits.together)
         return Stage(
-            name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits,
+            name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits, mixed=mixed,
             branches=branches, lanes=lanes, by_key=None, complete=(), gathered=gathers, final=final, collects=collects,
             instants=False, sharing=self.sharing if way.traits.together else None,
         )  # fmt: skip
@@ -317,9 +317,9 @@ class _Choice:
 
     def _routed(self, name: str, plan: LogicalPlan) -> Stage:
         """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
-        cost, least = row_cost_ns(plan), routed_from_ns(plan)
-        if cost < least:
-            return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {least}")
+        cost = row_cost_ns(plan)
+        if cost < routed_from_ns(plan):
+            return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {pays_from(plan)}")
         if ties_show(plan, self.waits):
             return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
         common = common_components(plan)
@@ -328,7 +328,7 @@ class _Choice:
             return self._stage(name, plan, Way.LOOP, ONLY_COMPUTED)
         if branch is None or None in branch.keys:
             return self._stage(name, plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
-        return self._stage(name, plan, Way.LANES, reason_of((branch,), cost, least), (branch,))
+        return self._stage(name, plan, Way.LANES, reason_of((branch,), plan), (branch,))
 
     def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:
         """Stages one after the other, as they run."""
@@ -382,11 +382,9 @@ class _Choice:
         found = tuple(b for b in branches if b is not None)
         if len(found) < len(branches):
             return []
-        cost = row_cost_ns(below)
-        least = routed_from_ns(below)
-        if len(found) == 1 and cost < least:
+        if len(found) == 1 and row_cost_ns(below) < routed_from_ns(below):
             return []
-        stage = self._stage("", below, Way.LANES, reason_of(found, cost, least), found)
+        stage = self._stage("", below, Way.LANES, reason_of(found, below), found)
         return [stage] if above is None else [stage, *self._parts(above)]
 
     def _branch(
@@ -434,18 +432,22 @@ def routed_from_ns(plan: LogicalPlan) -> int:
 
 
 def turns_in(plan: LogicalPlan) -> int:
-    """How many times as much as for rows of one input routing takes. Two sources share segments where their times stand
-    in columns."""
+    """How many times as much as for rows of one input routing takes."""
     sources = sources_of(plan.nodes())
-    times = [s.event_time for s in sources if s.event_time is not None]
-    shared = len(sources) == 2 and not any(map(is_computed, times))
-    return TURNS if len(times) > 1 and not shared else 1
+    timed = sum(s.event_time is not None for s in sources)
+    return TURNS if timed > 1 and not may_mix(sources) else 1
 
 
-def reason_of(branches: Sequence[Branch], cost_ns: int, least_ns: int) -> str:
+def pays_from(plan: LogicalPlan) -> str:
+    """From what cost of a row routing pays, for people: and why it takes more than for rows of one input."""
+    told = f"{routed_from_ns(plan)}"
+    return told if turns_in(plan) == 1 else f"{told}, as rows of its inputs come one by one"
+
+
+def reason_of(branches: Sequence[Branch], plan: LogicalPlan) -> str:
     """Why a stage runs in lanes, for people."""
     if len(branches) == 1:
-        return f"a row costs {cost_ns} ns: routing it pays from {least_ns}"
+        return f"a row costs {row_cost_ns(plan)} ns: routing it pays from {pays_from(plan)}"
     return f"its operators have {len(branches)} keys: a row goes to a lane of each"
 
 

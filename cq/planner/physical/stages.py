@@ -14,7 +14,7 @@ from cq.planner.physical.complete import complete_first
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.source import SourceDef, sources_of
+from cq.planner.plan.source import SourceDef, may_mix, sources_of
 from cq.records import dataclass
 from cq.ways import PLACEMENTS, Sharing, Way
 
@@ -29,7 +29,9 @@ class Stage:
     anyway.
     complete: for SHARED, the sources after whose last row its operators keep none (`cq.planner.physical.complete`).
     gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
-    waits: whether rows can come before the watermark reaches their time.  final: whether its ports are sinks.
+    waits: whether rows can come before the watermark reaches their time.
+    mixed: whether a segment of its tickets may have rows of two sources, where its kernel takes such.
+    final: whether its ports are sinks.
     collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
     instants: whether rows come to it that an earlier stage has made at instants; before it takes one, all that is due
     before that instant is served.
@@ -44,6 +46,7 @@ class Stage:
     reason: str
     cost_ns: int
     waits: bool
+    mixed: bool
     branches: tuple[Branch, ...]
     lanes: int
     complete: tuple[SourceDef, ...]
@@ -113,6 +116,8 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield "the first stage reads sources, every other the stage before"
     if len({n.source for n in scans}) != len(scans):
         yield "a source scanned twice: sub-plans are shared before stages are made"
+    if stage.mixed and (way.hands_over or way.together or not may_mix(n.source for n in scans if n.source is not None)):
+        yield "segments of two sources that admission cannot merge, or that its workers cannot take"
     if stage.final != last:
         yield "the last stage, and only that one, ends at the sinks"
     if way.lanes != bool(stage.branches) or way.lanes != (stage.lanes > 0):

@@ -15,8 +15,8 @@ from cq.runtime.engine.ways.protocol import Making, Runner, runners
 from cq.runtime.flow import admission_words as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
 from cq.runtime.flow.grids import grid_words
-from cq.runtime.layout.abi import BEFORE_ALL, COLUMN_WORDS, NEVER, Storage
-from cq.runtime.layout.pipeline import ColumnSpec, Pipeline, SourceSpec
+from cq.runtime.layout.abi import BEFORE_ALL, COLUMN_WORDS, NEVER
+from cq.runtime.layout.pipeline import Pipeline, SourceSpec
 from cq.ways import Way
 
 EVENTS_WAITING = 4  # items before a stage that collects panes: workers that run ahead of it fill fresh ones
@@ -177,16 +177,14 @@ def _fill_source(plant: Plant, source: int, spec: SourceSpec) -> None:
     host.set_word(source, m.SOURCE_WATERMARK, BEFORE_ALL)
     if time is None:
         return
-    column: ColumnSpec = spec.columns[time.column]
-    plain = column.storage is Storage.I64 and time.scale == 1 and time.shift == 0
     for index, value in (
         (m.SOURCE_TIMED, 1),
         (m.SOURCE_DELAY, spec.delay_us),
         (m.SOURCE_TIME_COLUMN, time.column),
         (m.SOURCE_SCALE, time.scale),
         (m.SOURCE_SHIFT, time.shift),
-        (m.SOURCE_STORAGE, int(column.storage)),
-        (m.SOURCE_PLAIN, int(plain)),
+        (m.SOURCE_STORAGE, int(spec.columns[time.column].storage)),
+        (m.SOURCE_PLAIN, int(spec.plain)),
     ):
         host.set_word(source, index, value)
 
