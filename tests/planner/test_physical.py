@@ -20,7 +20,7 @@ from cq.planner.operators import Scan
 from cq.planner.physical import chain
 from cq.planner.physical import choose as choosing
 from cq.planner.physical.chain import cuts
-from cq.planner.physical.choose import ROUTED_FROM_NS, TURNS, choose, lane_count, row_cost_ns
+from cq.planner.physical.choose import MOST_PARTS, ROUTED_FROM_NS, TURNS, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
 from cq.planner.physical.stages import PhysicalPlan, verify
 from cq.planner.physical.transactions import Natively, transactions_of
@@ -245,6 +245,15 @@ def test_windows_that_merge_exactly_over_stateless_rows_are_filled_by_every_work
     assert ways(doubles) == [Way.LOOP]
     sets = placed(plan_of(f"SELECT COUNT(DISTINCT auction) AS n FROM {TUMBLE} GROUP BY window_end;"))
     assert ways(sets) == [Way.LOOP]
+
+
+@pytest.mark.parametrize(("workers", "by_key"), [(2, True), (MOST_PARTS, True), (MOST_PARTS + 1, False)])
+def test_parts_are_filled_by_key_for_no_more_workers_than_a_byte_tells_apart(workers: int, by_key: bool) -> None:
+    """It was explained for any number, and was not done for more."""
+    text = f"SELECT auction, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end, auction;"
+    panes, _ = placed(plan_of(text), workers).stages
+    assert panes.way is Way.PARTIAL and (panes.by_key is not None) == by_key
+    assert ("a part of the keys" in panes.reason) == by_key
 
 
 def test_a_join_within_windows_runs_in_lanes_by_the_keys_that_rows_show(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,13 @@ from test_engine_schedules import Run, in_every_schedule
 
 from cq.compiler.passes import compile
 from cq.planner.physical import choose
+from cq.runtime.base.host import InterpretedHost
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.containers.pane_words import PANE_TABLES
 from cq.runtime.containers.panes import panes_attach, panes_drop, panes_groups, panes_new
 from cq.runtime.containers.tables import table_insert
+from cq.runtime.engine.build import build
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
 from cq.runtime.engine.ways import parts as q
@@ -191,6 +193,14 @@ def test_windows_of_one_pane_can_be_filled_by_key():
         "keys": True, "whole": True, "overlapping": False, "no key": False, "two keys": False,
         "a key of two sources": False,
     }  # fmt: skip
+
+
+def test_parts_by_key_of_more_workers_than_a_byte_tells_apart_are_refused(monkeypatch):
+    """They were filled otherwise, without a word: the plan is to say which."""
+    monkeypatch.setattr(partial, "MOST_PARTS", 2)
+    host = InterpretedHost()
+    with host.active(), pytest.raises(AssertionError, match="parts by key for more workers"):
+        build(host, pipeline_of(ALL), 3, 100, 0)
 
 
 BY_KEY = {

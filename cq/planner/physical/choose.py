@@ -85,6 +85,7 @@ def untold(ways: Iterable[Way]) -> Iterator[str]:
 
 refuse("reasons", untold(WAY_OF_SCHEME.values()))
 
+MOST_PARTS = 255  # that keys are told apart into, one a worker: what is noted of a row is a byte
 LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64  # of a stage, for sixteen workers; each ticket has a record for every one
 
@@ -260,7 +261,9 @@ class _Choice:
         above = replaced(self.plan, {id(w): w.with_inputs([given[id(i)] for i in w.inputs]) for w in windows})
         filled = "state merges exactly: each worker fills its own panes if groups have enough rows, "
         panes = self._stage("panes", below, Way.PARTIAL, f"{filled}else one", final=False)
-        by_key = self._part_key(panes.plan) if all(w.closes_one_pane for w in windows) else None
+        by_key = None
+        if self.workers <= MOST_PARTS and all(w.closes_one_pane for w in windows):
+            by_key = self._part_key(panes.plan)
         if by_key is not None:
             panes = replace(
                 panes, by_key=by_key, reason=f"{filled}a part of the keys if there are many groups, else one"
