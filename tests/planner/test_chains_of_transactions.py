@@ -12,11 +12,10 @@ from cq.errors import CompileError
 from cq.planner.physical import transactions
 from cq.planner.physical.choose import TOLD
 from cq.planner.physical.stages import PhysicalPlan, verify
-from cq.planner.physical.transactions import MOST_KEY_COLUMNS, MOST_TABLES, Cost, cost_of, homes_of, transactions_of
+from cq.planner.physical.transactions import MOST_KEY_COLUMNS, Cost, cost_of, homes_of, transactions_of
 from cq.records import replace
 from cq.runtime.engine.plant import Together
 from cq.runtime.engine.ways.pace import LADDER
-from cq.runtime.layout.chains import TAG_TABLE_SHIFT
 from cq.ways import UNCHECKED, WAY_OF_SCHEME, Sharing, Way
 
 SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, w VARCHAR, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);
@@ -183,7 +182,6 @@ def test_stages_without_transactions_keep_their_reasons() -> None:
 
 def test_the_tables_of_a_stage_are_no_more_than_an_access_can_tell_apart(monkeypatch) -> None:
     """More of them failed when the code was written."""
-    assert MOST_TABLES < 1 << 63 - TAG_TABLE_SHIFT
     text = SCRIPT.format(body="UPDATE t SET n = 1 WHERE k = new.a; UPDATE named SET n = 1 WHERE k = new.w;")
     for most, reason in ((2, TOLD[Way.CHAINS]), (1, "no chains of transactions: there are more than 1 tables")):
         monkeypatch.setattr(transactions, "MOST_TABLES", most)

@@ -15,7 +15,7 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field
 
-MOST_BRANCHES = 4  # of more, rows could not be put in order by scattering them (WIDEST_SCATTER in flow/gather.py)
+MOST_BRANCHES = 4  # of more, rows could not be put in order by scattering them (WIDEST_SCATTER in flow/merged_lanes.py)
 
 
 @dataclass(frozen=True, slots=True)
