@@ -33,13 +33,13 @@ from cq.planner.physical.classify import (
 from cq.planner.physical.complete import complete_first
 from cq.planner.physical.leaf_keys import LeafKey, leaf_key, one_key
 from cq.planner.physical.stage_input import StageInput
-from cq.planner.physical.stages import PhysicalPlan, Stage
+from cq.planner.physical.stages import PhysicalPlan, Stage, leaves_of
 from cq.planner.physical.transactions import MEASURED_WORKERS, Natively, cost_of, transactions_of, why_serial
 from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import SourceDef, may_mix, sources_of
-from cq.records import replace
+from cq.records import dataclass, replace
 from cq.ways import WAY_OF_SCHEME, Sharing, Way
 
 Routable = Callable[[Schema, Expr], bool]
@@ -88,6 +88,16 @@ refuse("reasons", untold(WAY_OF_SCHEME.values()))
 MOST_PARTS = 255  # that keys are told apart into, one a worker: what is noted of a row is a byte
 LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64  # of a stage, for sixteen workers; each ticket has a record for every one
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How a plan with state runs as one stage, and why. branches: the keys it is routed by; none where it is not."""
+
+    plan: LogicalPlan
+    way: Way
+    reason: str
+    branches: tuple[Branch, ...] = ()
 
 
 def choose(
@@ -214,7 +224,7 @@ class _Choice:
 
     def _stage(
         self, name: str, plan: LogicalPlan, way: Way, reason: str, branches: tuple[Branch, ...] = (),
-        final: bool = True, collects: bool = False,
+        final: bool = True, collects: bool = False, instants: bool = False,
     ) -> Stage:  # fmt: skip
         lanes = lane_count(self.workers, len(branches)) if branches else 0
         # a plan that has to gather is one stage; in a part of another rows come one by one, as they do in the whole
@@ -223,7 +233,7 @@ class _Choice:
         return Stage(
             name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits, mixed=mixed,
             branches=branches, lanes=lanes, by_key=None, complete=(), gathered=gathers, final=final, collects=collects,
-            instants=False, sharing=self.sharing if way.traits.together else None,
+            instants=instants, sharing=self.sharing if way.traits.together else None,
         )  # fmt: skip
 
     # -- groups filled by every worker --------------------------------------------------------------------------------
@@ -308,64 +318,67 @@ class _Choice:
     def _with_state(self, plan: LogicalPlan, name: str) -> tuple[Stage, ...]:
         """A plan of which some operators have state: lanes by what their keys have in common; where they have nothing,
         branches and a chain of stages, each by its own key, or one loop where that is about as fast."""
-        whole = self._routed(name, plan)
-        parts = [whole] if whole.way is Way.LANES else self._parts(plan)
-        if not any(s.branches for s in parts):
-            return (whole,)
-        figures = [(s.cost_ns, len(s.branches) * turns_in(s.plan), few_rows(s.plan)) for s in parts]
-        if whole not in parts and not pays(figures, self.workers):
-            told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
-            return (replace(whole, reason=told if whole.reason == NOTHING_IN_COMMON else whole.reason),)
-        return self._chained(parts, name)
+        whole = self._routed(plan)
+        parts = self._parts(whole)
+        if whole.way is Way.LANES or not any(p.branches for p in parts):
+            return self._chained([whole], name)
+        figures = [(row_cost_ns(p.plan), len(p.branches) * turns_in(p.plan), few_rows(p.plan)) for p in parts]
+        if pays(figures, self.workers):
+            return self._chained(parts, name)
+        told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
+        return self._chained([replace(whole, reason=told) if whole.reason == NOTHING_IN_COMMON else whole], name)
 
-    def _routed(self, name: str, plan: LogicalPlan) -> Stage:
+    def _routed(self, plan: LogicalPlan) -> Decision:
         """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
         cost = row_cost_ns(plan)
         if cost < routed_from_ns(plan):
-            return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {pays_from(plan)}")
+            return Decision(plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {pays_from(plan)}")
         if ties_show(plan, self.waits):
-            return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
+            return Decision(plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
         common = common_components(plan)
         branch = self._branch(plan, plan.nodes(), common)
         if branch is None and common:
-            return self._stage(name, plan, Way.LOOP, ONLY_COMPUTED)
+            return Decision(plan, Way.LOOP, ONLY_COMPUTED)
         if branch is None or None in branch.keys:
-            return self._stage(name, plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
-        return self._stage(name, plan, Way.LANES, reason_of((branch,), plan), (branch,))
+            return Decision(plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
+        return Decision(plan, Way.LANES, reason_of((branch,), plan), (branch,))
 
-    def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:
+    def _chained(self, parts: Sequence[Decision], name: str) -> tuple[Stage, ...]:
         """Stages one after the other, as they run."""
         instants, made = False, []
         for number, part in enumerate(parts, 1):
-            last = number == len(parts)
             mine = name if len(parts) == 1 else f"state{number}"
-            made.append(replace(part, name=mine, final=last, instants=instants))
+            last = number == len(parts)
+            how = (mine, part.plan, part.way, part.reason, part.branches)
+            made.append(self._stage(*how, final=last, instants=instants))
             instants = instants or made_at_instants(part.plan, self.waits)
         return tuple(made)
 
-    def _parts(self, plan: LogicalPlan) -> list[Stage]:
-        """The plan cut so that, from the lowest on, as many operators as possible share a key and run in lanes."""
-        whole = self._routed("", plan)
+    def _parts(self, whole: Decision) -> list[Decision]:
+        """The plan cut so that, from the lowest on, as many operators as possible share a key and run in lanes.
+
+        whole: how it runs as one stage.
+        """
         if whole.way is Way.LANES:
             return [whole]
-        found = cuts(plan, self.waits)
+        found = cuts(whole.plan, self.waits)
         for cut in reversed(found):
-            below = self._routed("", cut.below)
+            below = self._routed(cut.below)
             if below.way is Way.LANES:
-                return [below, *self._parts(cut.above)]
-        branched = self._branched(plan)
+                return [below, *self._parts(self._routed(cut.above))]
+        branched = self._branched(whole.plan)
         if branched:
             return branched
         for cut in found:
             operators = tuple(n.identity for n in cut.above.nodes() if n.keeps_state)
             if operators not in self.no_lanes:
-                above = self._parts(cut.above)
-                if any(s.way is Way.LANES for s in above):
-                    return [self._routed("", cut.below), *above]
+                above = self._parts(self._routed(cut.above))
+                if any(p.way is Way.LANES for p in above):
+                    return [self._routed(cut.below), *above]
                 self.no_lanes.add(operators)
         return [whole]
 
-    def _branched(self, plan: LogicalPlan) -> list[Stage]:
+    def _branched(self, plan: LogicalPlan) -> list[Decision]:
         """The operators that share no key in branches of one stage, and the stages above it; none where that is not
         possible."""
         groups = grouped(plan)
@@ -387,8 +400,8 @@ class _Choice:
             return []
         if len(found) == 1 and row_cost_ns(below) < routed_from_ns(below):
             return []
-        stage = self._stage("", below, Way.LANES, reason_of(found, below), found)
-        return [stage] if above is None else [stage, *self._parts(above)]
+        lanes = Decision(below, Way.LANES, reason_of(found, below), found)
+        return [lanes] if above is None else [lanes, *self._parts(self._routed(above))]
 
     def _branch(
         self, plan: LogicalPlan, nodes: Sequence[LogicalNode], components: Sequence[Component]
@@ -406,8 +419,7 @@ class _Choice:
             down = leaf_key(edge, [c[id(edge)] for c in components])
             assert down is not None, "a key of which every part is shown"
             found.setdefault(id(down.leaf), []).append(down)
-        leaves = self._stage("", plan, Way.LOOP, "").leaves
-        keys = [one_key(found[id(n)]) if id(n) in found else None for n in leaves]
+        keys = [one_key(found[id(n)]) if id(n) in found else None for n in leaves_of(plan)]
         if any(not k for k in keys if k is not None):
             return None
         tracer, states = Tracer(prefix), [n for n in nodes if n.keeps_state]

@@ -65,10 +65,15 @@ class Stage:
     @property
     def leaves(self) -> tuple[LogicalNode, ...]:
         """The nodes whose rows come from outside, by port: one scan a source, or the rows of the stage before."""
-        nodes = self.plan.nodes()
-        given = [n for n in nodes if isinstance(n, StageInput)]
-        scans = {n.source: n for n in nodes if n.source is not None}
-        return tuple(given) or tuple(scans[s] for s in sources_of(nodes))
+        return leaves_of(self.plan)
+
+
+def leaves_of(plan: LogicalPlan) -> tuple[LogicalNode, ...]:
+    """The nodes of a stage's plan whose rows come from outside: scans by source, or the inputs from another stage."""
+    nodes = plan.nodes()
+    given = [n for n in nodes if isinstance(n, StageInput)]
+    scans = {n.source: n for n in nodes if n.source is not None}
+    return tuple(given) or tuple(scans[s] for s in sources_of(nodes))
 
 
 @dataclass(frozen=True, slots=True)
