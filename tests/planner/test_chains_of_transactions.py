@@ -11,8 +11,9 @@ from cq.engines.native import settled_together
 from cq.errors import CompileError
 from cq.planner.physical import transactions
 from cq.planner.physical.choose import TOLD
+from cq.planner.physical.named_rows import homes_of
 from cq.planner.physical.stages import PhysicalPlan, verify
-from cq.planner.physical.transactions import MOST_KEY_COLUMNS, Cost, cost_of, homes_of, transactions_of
+from cq.planner.physical.transactions import MOST_KEY_COLUMNS, Cost, cost_of, transactions_of
 from cq.records import replace
 from cq.runtime.engine.plant import Together
 from cq.runtime.engine.ways.pace import LADDER
