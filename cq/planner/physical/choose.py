@@ -146,7 +146,7 @@ class _Choice:
         return PhysicalPlan(self.plan, stages, self.workers if spread else min(self.workers, len(stages)))
 
     def _stages(self) -> tuple[Stage, ...]:
-        stages = self._otherwise()
+        stages = self._stages_by_ticket()
         if self.natively is None or not transactions_of(self.plan):
             return stages
         if self.scheme == "auto" and self.workers > 1:
@@ -199,8 +199,8 @@ class _Choice:
         rows = self._stage("rows", cut.below, made, told_of_rows, final=False)
         return (rows, self._stage("transactions", cut.above, way, told))
 
-    def _otherwise(self) -> tuple[Stage, ...]:
-        """The stages without chains of transactions."""
+    def _stages_by_ticket(self) -> tuple[Stage, ...]:
+        """The stages whose workers share tickets, or the rows of each; transactions run one after the other."""
         if self.workers == 1:
             return (self._query(Way.LOOP, "one worker: a single loop needs no queues"),)
         if gathered(self.plan, self.waits):
@@ -318,7 +318,7 @@ class _Choice:
     def _with_state(self, plan: LogicalPlan, name: str) -> tuple[Stage, ...]:
         """A plan of which some operators have state: lanes by what their keys have in common; where they have nothing,
         branches and a chain of stages, each by its own key, or one loop where that is about as fast."""
-        whole = self._routed(plan)
+        whole = self._as_one_stage(plan)
         parts = self._parts(whole)
         if whole.way is Way.LANES or not any(p.branches for p in parts):
             return self._chained([whole], name)
@@ -328,8 +328,8 @@ class _Choice:
         told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
         return self._chained([replace(whole, reason=told) if whole.reason == NOTHING_IN_COMMON else whole], name)
 
-    def _routed(self, plan: LogicalPlan) -> Decision:
-        """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
+    def _as_one_stage(self, plan: LogicalPlan) -> Decision:
+        """How a plan with state runs as one stage, why, and by which keys of its leaves it is routed, if it is."""
         cost = row_cost_ns(plan)
         if cost < routed_from_ns(plan):
             return Decision(plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {pays_from(plan)}")
@@ -363,18 +363,18 @@ class _Choice:
             return [whole]
         found = cuts(whole.plan, self.waits)
         for cut in reversed(found):
-            below = self._routed(cut.below)
+            below = self._as_one_stage(cut.below)
             if below.way is Way.LANES:
-                return [below, *self._parts(self._routed(cut.above))]
+                return [below, *self._parts(self._as_one_stage(cut.above))]
         branched = self._branched(whole.plan)
         if branched:
             return branched
         for cut in found:
             operators = tuple(n.identity for n in cut.above.nodes() if n.keeps_state)
             if operators not in self.no_lanes:
-                above = self._parts(self._routed(cut.above))
+                above = self._parts(self._as_one_stage(cut.above))
                 if any(p.way is Way.LANES for p in above):
-                    return [self._routed(cut.below), *above]
+                    return [self._as_one_stage(cut.below), *above]
                 self.no_lanes.add(operators)
         return [whole]
 
@@ -401,7 +401,7 @@ class _Choice:
         if len(found) == 1 and row_cost_ns(below) < routed_from_ns(below):
             return []
         lanes = Decision(below, Way.LANES, reason_of(found, below), found)
-        return [lanes] if above is None else [lanes, *self._parts(self._routed(above))]
+        return [lanes] if above is None else [lanes, *self._parts(self._as_one_stage(above))]
 
     def _branch(
         self, plan: LogicalPlan, nodes: Sequence[LogicalNode], components: Sequence[Component]

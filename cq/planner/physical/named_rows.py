@@ -40,8 +40,8 @@ def homes_of(nodes: Sequence[Trigger]) -> dict[tuple[int, int], int]:
     """By operator and program, both numbered: the access to whose row the transaction belongs.
 
     It is the one with the key by which most rows are named in all programs, so that those of an event go together where
-    they can: then what one of them waits for is done by the same worker just before. A
-    program has none if arrays name all its rows.
+    they can: then what one of them waits for is done by the same worker just before. A program has
+    none if arrays name all its rows.
     """
     named: dict[tuple[int, int], list[tuple[int, tuple[Expr, ...]]]] = {}
     for at, node in enumerate(nodes):

@@ -1,8 +1,8 @@
 """Transactions: whether all workers can run those of a plan together, and from how many workers on that pays.
 
 They can if every row that a transaction names is known from its event, and its outcome needs nothing but these rows and
-the event. Then a transaction depends on those before it that name one of its rows, and on nothing else. An array
-of the event names as many rows as it has elements.
+the event. Then a transaction depends on those before it that name one of its rows, and on nothing else. An
+array of the event names as many rows as it has elements.
 """
 
 from __future__ import annotations
