@@ -106,12 +106,12 @@ class StageDraft:
 
     @property
     def asks(self) -> bool:
-        """Whether its chained transactions ask for rows one by one, and are not linked in chains."""
+        """Whether its transactions ask for rows one by one, and are not linked in chains beforehand."""
         return bool(self.chained) and self.planned.way.traits.asks
 
     @property
-    def shares(self) -> bool:
-        """Whether its lanes have rows of several inputs (cq/runtime/flow/shares.py)."""
+    def lanes_of_ports(self) -> bool:
+        """Whether its lanes have rows of several ports, which share segments (cq/runtime/flow/shares.py)."""
         return self.lanes and len(self.leaves) > 1
 
     @property
@@ -120,7 +120,7 @@ class StageDraft:
 
         In one loop it asks before each row what is due; where nothing can be, each input has a faster one of its own.
         """
-        return self.planned.mixed and (self.shares or bool(self.due))
+        return self.planned.mixed and (self.lanes_of_ports or bool(self.due))
 
     def slot(self, node: LogicalNode, name: str, make: Callable[[int], Slot]) -> Slot:
         """The described state word `name` of a node, made at first asking."""

@@ -20,7 +20,7 @@ from cq.planner.operators import Scan
 from cq.planner.physical import chain
 from cq.planner.physical import choose as choosing
 from cq.planner.physical.chain import cuts
-from cq.planner.physical.choose import MOST_PARTS, ROUTED_FROM_NS, TURNS, choose, lane_count, row_cost_ns
+from cq.planner.physical.choose import MOST_PARTS, ROUTED_FROM_NS, ROW_BY_ROW, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
 from cq.planner.physical.stages import PhysicalPlan, verify
 from cq.planner.physical.transactions import Natively, transactions_of
@@ -176,7 +176,7 @@ def test_a_cheap_row_is_not_routed() -> None:
     assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 8 ns, and routing pays from 45"
 
 
-ONE_BY_ONE = f"pays from {ROUTED_FROM_NS * TURNS}, as rows of its inputs come one by one"
+ONE_BY_ONE = f"pays from {ROUTED_FROM_NS * ROW_BY_ROW}, as rows of its inputs come one by one"
 
 
 def test_routing_takes_more_where_rows_of_several_inputs_take_turns() -> None:
@@ -186,7 +186,7 @@ def test_routing_takes_more_where_rows_of_several_inputs_take_turns() -> None:
     join = " SELECT x.a, y.a FROM {0} AS x JOIN {1} AS y ON x.a = y.a;"
     timed = "".join(made.format(name, "TIMESTAMP, WATERMARK FOR ts") for name in "lr")
     cost = row_cost_ns(plan_of(timed + join.format("l", "r")))
-    assert ROUTED_FROM_NS <= cost < ROUTED_FROM_NS * TURNS
+    assert ROUTED_FROM_NS <= cost < ROUTED_FROM_NS * ROW_BY_ROW
     assert [ways(placed(plan_of(timed + join.format("l", other)))) for other in "rl"] == [[Way.LANES], [Way.LANES]]
     third = timed + made.format("t", "TIMESTAMP, WATERMARK FOR ts")
     of_three = "SELECT l.a FROM l JOIN (SELECT a FROM r UNION ALL SELECT a FROM t) AS y ON l.a = y.a;"

@@ -185,9 +185,9 @@ REFUSED: dict[str, Callable[[], object]] = {
         Way.CHAINS, lock_admit, lock_ready, lock_finish, in_turn=True, at_once=True
     ),
     "way PAT: has no traits": lambda: verify({w: t for w, t in TRAITS.items() if w is not Way.PAT}, WAY_OF_SCHEME),
-    "reasons: nothing is told of way LOOP": listed("reasons", choose.untold([Way.LOOP])),
+    "reasons: way LOOP has no reason": listed("reasons", choose.unreasoned([Way.LOOP])),
     "placements: placement probe has no order of shares": listed("placements", placement.unordered(["probe"])),
-    "placements: nothing is told of placement probe": listed("placements", printing.untold(["probe"])),
+    "placements: placement probe has no text": listed("placements", printing.without_text(["probe"])),
     "way LANES: is lanes and hands_over": traits(Way.LANES, hands_over=True),
     "way ANY: is shares, and no operator with state runs so": traits(Way.ANY, shares=True),
     "way LOOP: its transactions ask for their places, and are not run together": traits(Way.LOOP, asks=True),

@@ -2,7 +2,7 @@
 
 A row goes to one lane of every branch that reads it. Lanes merge what all of them emit by position, so the outputs of
 a stage with branches are those of one loop. What reads several branches, or has a key that its branch has not, runs in
-the next stage: there the rows of the operators below come together (`together.py`).
+the next stage: there the rows of the operators below come in one schema (`crossing_rows.py`).
 """
 
 from __future__ import annotations

@@ -48,10 +48,10 @@ Routable = Callable[[Schema, Expr], bool]
 # Splitting a ticket into lanes and merging their rows takes about 30 ns a row, which two workers must win back. At half
 # the threshold running SUMs lose a third on two workers, at double the tolls of Linear Road stay on one.
 ROUTED_FROM_NS = 45
-# So many times that where rows of several inputs take turns by their times and share no segments: then each row is one.
+# So many times that where rows of several inputs come row by row, by their times, and each is a segment of its own.
 # Measured with 2 workers, CPU nanoseconds more a row than one loop, where every row is another input's: 13 to 20 for an
 # interval join, 24 for an ASOF join, 30 for a window join of ten bids an ask; of an interval join that shares none 55.
-TURNS = 2
+ROW_BY_ROW = 2
 
 # Function calls before the state from which on handing rows to a second stage pays. Word count has one, SPLIT: apart,
 # its two stages took 83 ms of CPU where one loop takes 57, and no less time on two workers.
@@ -67,7 +67,7 @@ NOTHING_IN_COMMON = "its operators have no common key that can be read from a ro
 ONLY_COMPUTED = "the common key of its operators cannot be computed where rows are routed"
 PASSED_BY = "a UNION ALL combines rows of a source and of operators with state, which belong to no lane"
 
-TOLD = {
+WHY_TOGETHER = {
     Way.CHAINS: "transactions wait only for earlier ones that name the same rows",
     Way.LOCK: "each transaction queues for the rows it names, in the order of events",
     Way.LOCK_A: "each transaction locks the rows it names before the next one may",
@@ -78,12 +78,12 @@ TOLD = {
 """Why transactions are run together, for people."""
 
 
-def untold(ways: Iterable[Way]) -> Iterator[str]:
-    """Ways of running transactions of which nothing is told."""
-    yield from (f"nothing is told of way {way.name}" for way in ways if way not in TOLD)
+def unreasoned(ways: Iterable[Way]) -> Iterator[str]:
+    """Ways of running transactions together that have no reason here."""
+    yield from (f"way {way.name} has no reason" for way in ways if way not in WHY_TOGETHER)
 
 
-refuse("reasons", untold(WAY_OF_SCHEME.values()))
+refuse("reasons", unreasoned(WAY_OF_SCHEME.values()))
 
 MOST_PARTS = 255  # that keys are told apart into, one a worker: what is noted of a row is a byte
 LANES_A_WORKER = 4  # so that lanes of different weight even out
@@ -154,16 +154,16 @@ class _Choice:
         way = WAY_OF_SCHEME.get(self.scheme)
         if way is None:
             return stages
-        together = self._together(way, self.natively)
-        if isinstance(together, str):
-            return _one_by_one(stages, f"{_refused(way, self.scheme)}: {together}")
-        return together
+        shared = self._stages_by_transaction(way, self.natively)
+        if isinstance(shared, str):
+            return _one_by_one(stages, f"{_refused(way, self.scheme)}: {shared}")
+        return shared
 
     def _cheaper(self, serial: tuple[Stage, ...], natively: Natively) -> tuple[Stage, ...]:
         """Transactions in chains where so many workers are faster than one that takes them one after the other."""
-        together = self._together(Way.CHAINS, natively)
-        if isinstance(together, str):
-            return _one_by_one(serial, f"{_refused(Way.CHAINS, self.scheme)}: {together}")
+        shared = self._stages_by_transaction(Way.CHAINS, natively)
+        if isinstance(shared, str):
+            return _one_by_one(serial, f"{_refused(Way.CHAINS, self.scheme)}: {shared}")
         cost = cost_of(transactions_of(self.plan))
         told = (
             f"an event takes about {cost.serial_ns} ns one after the other, {cost.chained_ns} of all workers in chains"
@@ -172,9 +172,9 @@ class _Choice:
         if self.workers < cost.pays_from:
             return _one_by_one(serial, f"{told}, which pays from {cost.pays_from} workers{guess}")
         told = f"{told}, which {self.workers} workers share{guess}"
-        return tuple(replace(s, reason=told) if s.way is Way.CHAINS else s for s in together)
+        return tuple(replace(s, reason=told) if s.way is Way.CHAINS else s for s in shared)
 
-    def _together(self, way: Way, natively: Natively) -> tuple[Stage, ...] | str:
+    def _stages_by_transaction(self, way: Way, natively: Natively) -> tuple[Stage, ...] | str:
         """Transactions by all workers, behind a stage that makes their events of rows; or why that cannot be."""
         found = transactions_of(self.plan)
         (event, *others) = {id(n.input): n.input for n in found}.values()
@@ -189,15 +189,15 @@ class _Choice:
         shown = {id(o.node) for o in self.plan.outputs}
         if boundaries(self.plan) != (event,) or any(id(n) in shown for n in below):
             return "what fires the triggers is read elsewhere, too, or made by operators with state"
-        told = TOLD[way]
+        why = WHY_TOGETHER[way]
         if below == [event]:
-            return (self._stage("transactions", self.plan, way, told),)
+            return (self._stage("transactions", self.plan, way, why),)
         cut, _ = crossing(self.plan, (event,))
-        made, told_of_rows = Way.ANY, "the events of transactions are made by any worker"
+        made, why_rows = Way.ANY, "the events of transactions are made by any worker"
         if self.workers == 1:
-            made, told_of_rows = Way.LOOP, "one worker: the order is never lost"
-        rows = self._stage("rows", cut.below, made, told_of_rows, final=False)
-        return (rows, self._stage("transactions", cut.above, way, told))
+            made, why_rows = Way.LOOP, "one worker: the order is never lost"
+        rows = self._stage("rows", cut.below, made, why_rows, final=False)
+        return (rows, self._stage("transactions", cut.above, way, why))
 
     def _stages_by_ticket(self) -> tuple[Stage, ...]:
         """The stages whose workers share tickets, or the rows of each; transactions run one after the other."""
@@ -321,12 +321,12 @@ class _Choice:
         whole = self._as_one_stage(plan)
         parts = self._parts(whole)
         if whole.way is Way.LANES or not any(p.branches for p in parts):
-            return self._chained([whole], name)
-        figures = [(row_cost_ns(p.plan), len(p.branches) * turns_in(p.plan), few_rows(p.plan)) for p in parts]
+            return self._in_a_row([whole], name)
+        figures = [(row_cost_ns(p.plan), len(p.branches) * routing_factor(p.plan), few_rows(p.plan)) for p in parts]
         if pays(figures, self.workers):
-            return self._chained(parts, name)
+            return self._in_a_row(parts, name)
         told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
-        return self._chained([replace(whole, reason=told) if whole.reason == NOTHING_IN_COMMON else whole], name)
+        return self._in_a_row([replace(whole, reason=told) if whole.reason == NOTHING_IN_COMMON else whole], name)
 
     def _as_one_stage(self, plan: LogicalPlan) -> Decision:
         """How a plan with state runs as one stage, why, and by which keys of its leaves it is routed, if it is."""
@@ -343,7 +343,7 @@ class _Choice:
             return Decision(plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
         return Decision(plan, Way.LANES, reason_of((branch,), plan), (branch,))
 
-    def _chained(self, parts: Sequence[Decision], name: str) -> tuple[Stage, ...]:
+    def _in_a_row(self, parts: Sequence[Decision], name: str) -> tuple[Stage, ...]:
         """Stages one after the other, as they run."""
         instants, made = False, []
         for number, part in enumerate(parts, 1):
@@ -443,20 +443,20 @@ def _refused(way: Way, scheme: str) -> str:
 
 def routed_from_ns(plan: LogicalPlan) -> int:
     """What a row of the leaves has to cost for routing to pay."""
-    return ROUTED_FROM_NS * turns_in(plan)
+    return ROUTED_FROM_NS * routing_factor(plan)
 
 
-def turns_in(plan: LogicalPlan) -> int:
+def routing_factor(plan: LogicalPlan) -> int:
     """How many times as much as for rows of one input routing takes."""
     sources = sources_of(plan.nodes())
     timed = sum(s.event_time is not None for s in sources)
-    return TURNS if timed > 1 and not may_mix(sources) else 1
+    return ROW_BY_ROW if timed > 1 and not may_mix(sources) else 1
 
 
 def pays_from(plan: LogicalPlan) -> str:
     """From what cost of a row routing pays, for people: and why it takes more than for rows of one input."""
     told = f"{routed_from_ns(plan)}"
-    return told if turns_in(plan) == 1 else f"{told}, as rows of its inputs come one by one"
+    return told if routing_factor(plan) == 1 else f"{told}, as rows of its inputs come one by one"
 
 
 def reason_of(branches: Sequence[Branch], plan: LogicalPlan) -> str:

@@ -58,7 +58,7 @@ class Stage:
     sharing: Sharing | None
 
     @property
-    def told_apart(self) -> tuple[Branch, ...]:
+    def routing_keys(self) -> tuple[Branch, ...]:
         """By what keys its rows can be told apart."""
         return self.branches if self.by_key is None else (self.by_key,)
 
