@@ -263,7 +263,7 @@ def test_how_workers_share_transactions_is_part_of_the_plan_that_is_shown_checke
             verify(replace(part, stages=(replace(part.stages[-1], sharing=wrong),)))
     (serial,) = parts(text, "serial")
     assert [s.sharing for s in serial.stages] == [None]
-    with pytest.raises(AssertionError, match="nothing says how"):
+    with pytest.raises(AssertionError, match="does not say how"):
         verify(replace(serial, stages=(replace(serial.stages[0], sharing=sharing),)))
     (seven,) = compile(text, settings=asked | {"punctuation_interval": "7"}).for_workers(2).after("emit")
     assert settled_sharing(seven, 10**6) == (7, SettledSharing(False, "shared_everything"))

@@ -332,7 +332,7 @@ class _Choice:
         """How a plan with state runs as one stage, why, and by which keys of its leaves it is routed, if it is."""
         cost = row_cost_ns(plan)
         if cost < routed_from_ns(plan):
-            return Decision(plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {pays_from(plan)}")
+            return Decision(plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {routing_pays_from(plan)}")
         if ties_show(plan, self.waits):
             return Decision(plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
         common = common_components(plan)
@@ -453,7 +453,7 @@ def routing_factor(plan: LogicalPlan) -> int:
     return ROW_BY_ROW if timed > 1 and not may_mix(sources) else 1
 
 
-def pays_from(plan: LogicalPlan) -> str:
+def routing_pays_from(plan: LogicalPlan) -> str:
     """From what cost of a row routing pays, for people: and why it takes more than for rows of one input."""
     told = f"{routed_from_ns(plan)}"
     return told if routing_factor(plan) == 1 else f"{told}, as rows of its inputs come one by one"
@@ -462,7 +462,7 @@ def pays_from(plan: LogicalPlan) -> str:
 def reason_of(branches: Sequence[Branch], plan: LogicalPlan) -> str:
     """Why a stage runs in lanes, for people."""
     if len(branches) == 1:
-        return f"a row costs {row_cost_ns(plan)} ns: routing it pays from {pays_from(plan)}"
+        return f"a row costs {row_cost_ns(plan)} ns: routing it pays from {routing_pays_from(plan)}"
     return f"its operators have {len(branches)} keys: a row goes to a lane of each"
 
 

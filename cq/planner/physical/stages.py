@@ -138,11 +138,11 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
     if way.hands_over and not all(o.node.merges_exactly for o in stage.plan.outputs):
         yield "partial states that do not merge"
     if way.shares != bool(stage.complete):
-        yield "tickets are shared from no known one on, or from a known one and are not"
+        yield "workers share its tickets and it names no source whose end they wait for, or the reverse"
     if way.shares and stage.complete != complete_first(stage.plan):
-        yield "state that changes where any worker takes any ticket"
+        yield "its state still changes when any worker may take any ticket"
     if way.together != (stage.sharing is not None):
-        yield "transactions that are run together and nothing says how, or the reverse"
+        yield "it runs transactions together and does not say how workers share them, or the reverse"
     if stage.sharing is not None and (stage.sharing.events == 0 or stage.sharing.placement not in PLACEMENTS):
         yield "transactions of no event, or in no place"
     if (way.lanes or way.hands_over or way.shares) and stage.gathered:
