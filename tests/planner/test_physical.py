@@ -216,6 +216,9 @@ def test_two_sources_share_segments_where_admission_finds_plain_times(time: str,
     assert mixed != part.stages[0].reason.endswith(ONE_BY_ONE)
     pipeline = verify_pipeline(write_pipeline(part))
     assert part.stages[0].mixed == pipeline.mixed == all(s.plain for s in pipeline.sources) == mixed
+    if not mixed:
+        with pytest.raises(AssertionError, match="sources that cannot be merged"):
+            verify_pipeline(replace(pipeline, mixed=True))
 
 
 def test_interval_join_is_routed_whatever_lies_between_its_rows() -> None:
@@ -356,6 +359,7 @@ def test_lanes_are_a_power_of_two_and_bounded() -> None:
         ({"way": Way.ANY}, "state where any worker takes any ticket"),
         ({"lanes": 4}, "lanes without a key"),
         ({"final": False}, "the last stage, and only that one"),
+        ({"mixed": True}, "segments of two sources that admission cannot merge"),
     ],
 )
 def test_a_plan_that_contradicts_itself_is_found(change: dict[str, object], told: str) -> None:
