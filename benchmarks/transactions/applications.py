@@ -123,7 +123,7 @@ class Runner:
         """Where the time of the workers goes. useful_ns: what the serial loop takes for all transactions."""
         _, wall_s, stages = self._run(self.batches())
         whole = self.workers * wall_s * 1e9
-        busy, turns, rows = (sum(getattr(s, n) for s in stages) for n in ("busy_ns", "turns_ns", "rows_ns"))
+        busy, turns, rows = (sum(getattr(s, n) for s in stages) for n in ("busy_ns", "turn_wait_ns", "row_wait_ns"))
         sync = max(0.0, whole - busy) + turns
         return Spent(useful_ns / whole, sync / whole, rows / whole, max(0.0, whole - sync - rows - useful_ns) / whole)
 

@@ -27,7 +27,8 @@ from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
 from cq.lang.types import BIGINT
 from cq.planner.operators import Trigger
-from cq.planner.physical.transactions import MOST_TABLES, accesses_of, decided, homes_of, lists_of, transactions_of
+from cq.planner.physical.named_rows import accesses_of, decided, homes_of, lists_of
+from cq.planner.physical.transactions import MOST_TABLES, transactions_of
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
     Choose,

@@ -106,22 +106,21 @@ class StageDraft:
 
     @property
     def asks(self) -> bool:
-        """Whether its chained transactions ask for rows one by one, and are not linked in chains."""
+        """Whether its transactions ask for rows one by one, and are not linked in chains beforehand."""
         return bool(self.chained) and self.planned.way.traits.asks
 
     @property
-    def shares(self) -> bool:
-        """Whether its lanes have rows of several inputs (cq/runtime/flow/shares.py)."""
+    def lanes_of_ports(self) -> bool:
+        """Whether its lanes have rows of several ports, which share segments (cq/runtime/flow/shares.py)."""
         return self.lanes and len(self.leaves) > 1
 
     @property
     def mixed(self) -> bool:
-        """Whether one function takes the rows of all inputs, also of segments that have rows of several: the tickets of
-        two sources as they were cut, by one worker at a time or in lanes."""
-        way = self.planned.way.traits
-        apart = way.hands_over or way.together or self.planned.collects
-        cut = len(self.leaves) == 2 and all(leaf.source is not None for leaf in self.leaves) and not apart
-        return cut and (self.shares or bool(self.due))
+        """Whether one function takes the rows of all inputs, also of segments that have rows of both sources.
+
+        In one loop it asks before each row what is due; where nothing can be, each input has a faster one of its own.
+        """
+        return self.planned.mixed and (self.lanes_of_ports or bool(self.due))
 
     def slot(self, node: LogicalNode, name: str, make: Callable[[int], Slot]) -> Slot:
         """The described state word `name` of a node, made at first asking."""

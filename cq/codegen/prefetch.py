@@ -26,17 +26,18 @@ from cq.runtime.containers.runs_words import ROWS_MASK, RUN_PLACE, RUN_ROWS
 from cq.runtime.containers.table_words import TABLE_ARENA
 from cq.runtime.layout.words import Word, beside
 
-# That are fetched of an array: the processor itself goes on with what is read from end to end. Without them a kernel of
-# Grep and Sum, whose arrays are 104 bytes long and half of them never read, took 14 % more; twice as many cost 3 %.
+# A prefetch fetches so many bytes of an array; the processor fetches the rest itself when the kernel reads on. Without
+# it a kernel of Grep and Sum, whose arrays are 104 bytes long and half of them never read, took 14 % more, with twice
+# as many bytes 3 % more.
 ARRAY_BYTES = 128
 
-# Likewise of a run of rows.
+# It fetches so many bytes of a run of rows.
 RUN_BYTES = 128
 
-# Of the rows of a key that may stand side by side: ten of one value.
+# It fetches so many bytes of the rows of a key that stand side by side: ten rows of one value.
 SIDE_BY_SIDE_BYTES = 192
 
-# Of longer arrays the rest is not fetched: what is fetched too early has left the cache when it is wanted.
+# It leaves out the elements behind these: what is fetched too early has left the cache when the kernel reads it.
 MOST_ELEMENTS = Word(64, "MOST_ELEMENTS")
 
 

@@ -214,13 +214,13 @@ def step_of(stage: StageDraft) -> str:
 def _begin_row(flow: Flow) -> None:
     """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark."""
     writer, stage = flow.writer, flow.stage
-    if stage.lanes and not stage.shares:
+    if stage.lanes and not stage.lanes_of_ports:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         writer.code("i = ld_i32(SEL, j)", SEL=selection)
     elif stage.by_key:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         writer.code("i = j\nif SEL != 0:\n    i = ld_i32(SEL, j)", SEL=selection)
-    if stage.shares:
+    if stage.lanes_of_ports:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         writer.code("serial = base + shr_u(ld_i64(SEL, j), SHIFT)", SEL=selection, SHIFT=abi.SHARE_SERIAL_SHIFT)
     else:
@@ -334,7 +334,7 @@ def _row_ahead(flow: Flow, schema: Schema, indices: dict[int, int], port: int, t
     """
 
     def later(column: int) -> ast.expr:  # anew for each: the first use may stand in a branch that the next is not in
-        if flow.stage.shares:
+        if flow.stage.lanes_of_ports:
             assert turns <= abi.SHARE_AHEAD_ROWS, "a row behind the list"
             rows = _column_word(flow.scope, port, column, abi.COLUMN_ROWS, "rows")
             places = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_MIXED), "places")

@@ -89,7 +89,7 @@ def write_stage(
     finishers = [] if fills else _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
-    lanes, by_key = _told_apart(stage, planned, inputs)
+    lanes, by_key = _write_routing(stage, planned, inputs)
     chains = write_chains(stage, inputs[0]) if stage.chained else None
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = StageSpec(
@@ -120,11 +120,11 @@ def write_stage(
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.mixed, stage.columns)
 
 
-def _told_apart(stage: StageDraft, planned: Stage, inputs: tuple[LogicalNode, ...]) -> tuple[Lanes | None, str]:
+def _write_routing(stage: StageDraft, planned: Stage, inputs: tuple[LogicalNode, ...]) -> tuple[Lanes | None, str]:
     """How its rows are told apart, by lanes and by parts; writes the function that does it."""
-    if not planned.told_apart:
+    if not planned.routing_keys:
         return None, ""
-    entry = write_lanes(stage, inputs, planned.told_apart)
+    entry = write_lanes(stage, inputs, planned.routing_keys)
     if planned.by_key is not None:
         return None, entry
     most = max(stage.turns.get(id(n), 1) for n in inputs)
@@ -145,7 +145,7 @@ def _write_row_loops(stage: StageDraft, inputs: Sequence[LogicalNode], branches:
 
     MIXED: that of all ports.
     """
-    if stage.shares:
+    if stage.lanes_of_ports:
         return {n: write_shared_rows(stage, inputs, b, n) for n, b in enumerate(branches)}
     if stage.mixed:
         return {abi.MIXED: write_mixed_rows(stage, inputs)}
@@ -302,7 +302,7 @@ def _write_rows_step(stage: StageDraft, row_loops: Mapping[int, str]) -> None:
     writer = stage.writer
     writer.code("lo = ld_i64(segment, W)", W=abi.SEGMENT_LO)
     writer.code("hi = ld_i64(segment, W)", W=abi.SEGMENT_HI)
-    if stage.shares:
+    if stage.lanes_of_ports:
         writer.code("base = ld_i64(batch, W)", W=abi.BATCH_FIRST)
     elif stage.lanes:
         writer.code("base = serial - ld_i32(ld_i64(batch, W), lo)", W=abi.BATCH_SELECTION)

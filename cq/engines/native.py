@@ -27,7 +27,7 @@ from cq.records import dataclass, field
 from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
-from cq.runtime.engine.plant import AS_EVER, Together
+from cq.runtime.engine.plant import DEFAULT_SHARING, SettledSharing
 from cq.runtime.engine.ways.pace import LADDER
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.pipeline import Pipeline, Site, SourceSpec
@@ -90,14 +90,14 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
     return None if asked == NO_MEMORY_LIMIT else asked
 
 
-def settled_together(pipeline: Pipeline, batch_rows: int) -> tuple[int, Together]:
+def settled_sharing(pipeline: Pipeline, batch_rows: int) -> tuple[int, SettledSharing]:
     """The most rows of a ticket, and how transactions run where workers share those of one."""
     sharing = next((stage.sharing for stage in pipeline.stages if stage.sharing is not None), None)
     if sharing is None:
-        return batch_rows, AS_EVER
+        return batch_rows, DEFAULT_SHARING
     sockets = usable_sockets() if sharing.placement == "per_socket" else ()
     most = LADDER[-1] if sharing.events is None else sharing.events
-    return min(batch_rows, most), Together(sharing.events is None, sharing.placement, sockets)
+    return min(batch_rows, most), SettledSharing(sharing.events is None, sharing.placement, sockets)
 
 
 def batch_rows(compiled: Compiled, options: RunOptions) -> int:
@@ -119,12 +119,12 @@ class PipelineRun:
         self._names = [sink.name for sink in pipeline.sinks]
         self._source = compiled.request.source
         schemas = [arrow_schema(outputs[name]) for name in self._names]
-        most, together = settled_together(pipeline, options.batch_rows)
+        most, sharing = settled_sharing(pipeline, options.batch_rows)
         self.engine = Engine(
             pipeline,
             threads=options.threads,
             batch_rows=most,
-            together=together,
+            sharing=sharing,
             heuristic=compiled.settings.heuristic,
             memory_limit=options.memory_limit,
             schemas=schemas,

@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Call, Cast, Column, Expr
 from cq.lang.functions import EPOCH_UNITS
-from cq.lang.types import INT64_MAX, Kind
+from cq.lang.types import INT64_MAX, INTEGER_BITS, Kind
 from cq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnTime:
-    """An event time that one column gives: its value times `unit_us`, in microseconds.
+    """An event time that one column gives: its value, of so many bits, times `unit_us`, in microseconds.
 
     It is NULL where the column is, and beyond 64 bits for values outside [least, greatest].
     """
 
     column: int
-    unit_us: int = 1
+    bits: int
+    unit_us: int
 
     @property
     def least(self) -> int:
@@ -34,13 +35,13 @@ def column_time(event_time: Expr | None) -> ColumnTime | None:
     """The column that gives this event time; None when there is none, or it has to be computed."""
     match event_time:
         case Column(index=index, type=t) if t.is_timestamp:
-            return ColumnTime(index)
+            return ColumnTime(index, 64, 1)
         case Column(index=index, type=t) if t.kind is Kind.DATE:
-            return ColumnTime(index, DAY_US)
+            return ColumnTime(index, 32, DAY_US)
         case Cast(type=to, arg=Column(index=index, type=t)) if t.kind is Kind.DATE and to.kind is Kind.TIMESTAMP:
-            return ColumnTime(index, DAY_US)
+            return ColumnTime(index, 32, DAY_US)
         case Call(function=f, args=(Column(index=index, type=t),)) if f.name in EPOCH_UNITS and t.is_integer:
-            return ColumnTime(index, EPOCH_UNITS[f.name])
+            return ColumnTime(index, INTEGER_BITS[t.kind], EPOCH_UNITS[f.name])
         case _:
             return None
 
@@ -48,6 +49,13 @@ def column_time(event_time: Expr | None) -> ColumnTime | None:
 def is_computed(event_time: Expr | None) -> bool:
     """Whether there is an event time and no single column gives it."""
     return event_time is not None and column_time(event_time) is None
+
+
+def is_plain(event_time: Expr | None) -> bool:
+    """Whether there is an event time, and a column of 64 bits holds it in microseconds: one of the stream's own, or the
+    one that it is computed into."""
+    column = column_time(event_time)
+    return event_time is not None and (column is None or (column.bits == 64 and column.unit_us == 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from test_transactions import STREAMS, Application
 from cq.engines import native
 from cq.engines.analysis import analyze
 from cq.planner.binding.settings import ADAPTIVE
-from cq.planner.physical.printing import told
+from cq.planner.physical.printing import reason_text
 from cq.runtime.base.kernel import library
 from cq.runtime.base.ops import ld_i64, release, st_i64, st_u8, zalloc
 from cq.runtime.base.simulation import Memory
@@ -352,4 +352,4 @@ def test_an_application_is_that_of_one_loop_wherever_its_transactions_run(
     for workers, interval in ((0, 7), (1, 500), (2, 7), (3, 50), (4, 500)):
         application.agrees(Way(workers, batch_rows=interval))
     (part,) = compiled.for_workers(2).after("place")
-    assert ("; a worker takes" in told(part.stages[-1])) == (placement != PLACEMENTS[0])
+    assert ("; a worker takes" in reason_text(part.stages[-1])) == (placement != PLACEMENTS[0])

@@ -74,10 +74,11 @@ def test_rows_of_several_inputs_in_lanes_are_those_of_the_reference(case, comput
     agrees(case, computed, [w for w in WAYS if w.threads > 1], 2, (7, 100))
 
 
+@pytest.mark.parametrize("computed", [False, True], ids=["", "by computed times"])
 @pytest.mark.parametrize("case", CASES)
-def test_they_are_in_lanes_and_share_segments_where_there_are_two(case):
+def test_they_are_in_lanes_and_share_segments_where_there_are_two(case, computed):
     with spread_out():
-        compiled = prepared(CASES[case], False).compiled.for_workers(2)
+        compiled = prepared(CASES[case], computed).compiled.for_workers(2)
         parts, pipelines = compiled.after("place"), compiled.after("emit")
     several = [(part.stages[0].way, p) for part, p in zip(parts, pipelines, strict=True) if len(p.sources) > 1]
     assert several and all(way is ways.Way.LANES and p.mixed == (len(p.sources) == 2) for way, p in several)

@@ -7,16 +7,16 @@ from paths import QUERIES
 
 from cq.codegen import printing
 from cq.compiler.passes import compile
-from cq.engines.native import settled_together
+from cq.engines.native import settled_sharing
 from cq.errors import CompileError
 from cq.planner.physical import transactions
-from cq.planner.physical.choose import TOLD
+from cq.planner.physical.choose import WHY_TOGETHER
+from cq.planner.physical.named_rows import homes_of
 from cq.planner.physical.stages import PhysicalPlan, verify
-from cq.planner.physical.transactions import MOST_KEY_COLUMNS, MOST_TABLES, Cost, cost_of, homes_of, transactions_of
+from cq.planner.physical.transactions import MOST_KEY_COLUMNS, Cost, cost_of, transactions_of
 from cq.records import replace
-from cq.runtime.engine.plant import Together
+from cq.runtime.engine.plant import SettledSharing
 from cq.runtime.engine.ways.pace import LADDER
-from cq.runtime.layout.chains import TAG_TABLE_SHIFT
 from cq.ways import UNCHECKED, WAY_OF_SCHEME, Sharing, Way
 
 SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, w VARCHAR, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);
@@ -183,9 +183,8 @@ def test_stages_without_transactions_keep_their_reasons() -> None:
 
 def test_the_tables_of_a_stage_are_no_more_than_an_access_can_tell_apart(monkeypatch) -> None:
     """More of them failed when the code was written."""
-    assert MOST_TABLES < 1 << 63 - TAG_TABLE_SHIFT
     text = SCRIPT.format(body="UPDATE t SET n = 1 WHERE k = new.a; UPDATE named SET n = 1 WHERE k = new.w;")
-    for most, reason in ((2, TOLD[Way.CHAINS]), (1, "no chains of transactions: there are more than 1 tables")):
+    for most, reason in ((2, WHY_TOGETHER[Way.CHAINS]), (1, "no chains of transactions: there are more than 1 tables")):
         monkeypatch.setattr(transactions, "MOST_TABLES", most)
         (part,) = parts(text)
         assert part.stages[-1].reason == reason
@@ -258,16 +257,16 @@ def test_how_workers_share_transactions_is_part_of_the_plan_that_is_shown_checke
     sharing = Sharing(None, "shared_everything")
     assert part.stages[-1].sharing == pipeline.stages[-1].sharing == sharing
     assert "how many events are run together is adaptive; a worker takes any" in made.explain("stages")
-    assert settled_together(pipeline, 10**6) == (LADDER[-1], Together(True, "shared_everything"))
+    assert settled_sharing(pipeline, 10**6) == (LADDER[-1], SettledSharing(True, "shared_everything"))
     for wrong in (None, Sharing(0), Sharing(5, "numa")):
         with pytest.raises(AssertionError, match="transactions"):
             verify(replace(part, stages=(replace(part.stages[-1], sharing=wrong),)))
     (serial,) = parts(text, "serial")
     assert [s.sharing for s in serial.stages] == [None]
-    with pytest.raises(AssertionError, match="nothing says how"):
+    with pytest.raises(AssertionError, match="does not say how"):
         verify(replace(serial, stages=(replace(serial.stages[0], sharing=sharing),)))
     (seven,) = compile(text, settings=asked | {"punctuation_interval": "7"}).for_workers(2).after("emit")
-    assert settled_together(seven, 10**6) == (7, Together(False, "shared_everything"))
+    assert settled_sharing(seven, 10**6) == (7, SettledSharing(False, "shared_everything"))
 
 
 def test_what_runs_without_locks_is_said_to_be_unchecked() -> None:

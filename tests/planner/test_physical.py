@@ -20,7 +20,7 @@ from cq.planner.operators import Scan
 from cq.planner.physical import chain
 from cq.planner.physical import choose as choosing
 from cq.planner.physical.chain import cuts
-from cq.planner.physical.choose import ROUTED_FROM_NS, TURNS, choose, lane_count, row_cost_ns
+from cq.planner.physical.choose import MOST_PARTS, ROUTED_FROM_NS, ROW_BY_ROW, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
 from cq.planner.physical.stages import PhysicalPlan, verify
 from cq.planner.physical.transactions import Natively, transactions_of
@@ -176,24 +176,49 @@ def test_a_cheap_row_is_not_routed() -> None:
     assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 8 ns, and routing pays from 45"
 
 
+ONE_BY_ONE = f"pays from {ROUTED_FROM_NS * ROW_BY_ROW}, as rows of its inputs come one by one"
+
+
 def test_routing_takes_more_where_rows_of_several_inputs_take_turns() -> None:
     """A join of texts costs more than routing rows of one input, or of two that share segments, and less than routing
-    rows whose times are computed."""
+    those of three."""
     made = "CREATE STREAM {0} (a VARCHAR, ts {1}) WITH (connector = 'file', path = '{0}.csv');"
     join = " SELECT x.a, y.a FROM {0} AS x JOIN {1} AS y ON x.a = y.a;"
     timed = "".join(made.format(name, "TIMESTAMP, WATERMARK FOR ts") for name in "lr")
     cost = row_cost_ns(plan_of(timed + join.format("l", "r")))
-    assert ROUTED_FROM_NS <= cost < ROUTED_FROM_NS * TURNS
+    assert ROUTED_FROM_NS <= cost < ROUTED_FROM_NS * ROW_BY_ROW
     assert [ways(placed(plan_of(timed + join.format("l", other)))) for other in "rl"] == [[Way.LANES], [Way.LANES]]
-    time = "VARCHAR, at AS CAST(ts AS TIMESTAMP), WATERMARK FOR at"
-    computed = made.format("l", "TIMESTAMP, WATERMARK FOR ts") + made.format("r", time)
     third = timed + made.format("t", "TIMESTAMP, WATERMARK FOR ts")
     of_three = "SELECT l.a FROM l JOIN (SELECT a FROM r UNION ALL SELECT a FROM t) AS y ON l.a = y.a;"
-    for plan in (plan_of(computed + join.format("l", "r")), plan_of(third + of_three)):
-        assert ways(placed(plan)) == [Way.LOOP]
-        assert placed(plan).stages[0].reason.endswith(f"pays from {ROUTED_FROM_NS * TURNS}")
+    part = placed(plan_of(third + of_three))
+    assert ways(part) == [Way.LOOP] and part.stages[0].reason.endswith(ONE_BY_ONE)
     untimed = "".join(made.format(name, "TIMESTAMP") for name in "lr")
     assert ways(placed(plan_of(untimed + join.format("l", "r").replace("JOIN", "FULL JOIN")))) == [Way.LANES]
+
+
+@pytest.mark.parametrize(
+    ("time", "mixed"),
+    [
+        ("ts TIMESTAMP, WATERMARK FOR ts", True),
+        ("ts VARCHAR, at AS CAST(ts AS TIMESTAMP), WATERMARK FOR at", True),
+        ("n BIGINT, at AS TIMESTAMP_MICROS(n), WATERMARK FOR at", True),
+        ("n INTEGER, at AS TIMESTAMP_MICROS(n), WATERMARK FOR at", True),
+        ("n BIGINT, at AS TIMESTAMP_MILLIS(n), WATERMARK FOR at", False),
+        ("day DATE, at AS CAST(day AS TIMESTAMP), WATERMARK FOR at", False),
+    ],
+)
+def test_two_sources_share_segments_where_admission_finds_plain_times(time: str, mixed: bool) -> None:
+    """What routing is said to take, and what admission and the kernel of the join do, go by the same decision."""
+    made = "CREATE STREAM {0} (a VARCHAR, {1}) WITH (connector = 'file', path = '{0}.csv');"
+    sources = made.format("l", "ts TIMESTAMP, WATERMARK FOR ts") + made.format("r", time)
+    part = placed(plan_of(sources + " SELECT x.a, y.a FROM l AS x JOIN r AS y ON x.a = y.a;"))
+    assert ways(part) == [Way.LANES if mixed else Way.LOOP]
+    assert mixed != part.stages[0].reason.endswith(ONE_BY_ONE)
+    pipeline = verify_pipeline(write_pipeline(part))
+    assert part.stages[0].mixed == pipeline.mixed == all(s.plain for s in pipeline.sources) == mixed
+    if not mixed:
+        with pytest.raises(AssertionError, match="sources that cannot be merged"):
+            verify_pipeline(replace(pipeline, mixed=True))
 
 
 def test_interval_join_is_routed_whatever_lies_between_its_rows() -> None:
@@ -223,6 +248,15 @@ def test_windows_that_merge_exactly_over_stateless_rows_are_filled_by_every_work
     assert ways(doubles) == [Way.LOOP]
     sets = placed(plan_of(f"SELECT COUNT(DISTINCT auction) AS n FROM {TUMBLE} GROUP BY window_end;"))
     assert ways(sets) == [Way.LOOP]
+
+
+@pytest.mark.parametrize(("workers", "by_key"), [(2, True), (MOST_PARTS, True), (MOST_PARTS + 1, False)])
+def test_parts_are_filled_by_key_for_no_more_workers_than_a_byte_tells_apart(workers: int, by_key: bool) -> None:
+    """It was explained for any number, and was not done for more."""
+    text = f"SELECT auction, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end, auction;"
+    panes, _ = placed(plan_of(text), workers).stages
+    assert panes.way is Way.PARTIAL and (panes.by_key is not None) == by_key
+    assert ("a part of the keys" in panes.reason) == by_key
 
 
 def test_a_join_within_windows_runs_in_lanes_by_the_keys_that_rows_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,6 +359,7 @@ def test_lanes_are_a_power_of_two_and_bounded() -> None:
         ({"way": Way.ANY}, "state where any worker takes any ticket"),
         ({"lanes": 4}, "lanes without a key"),
         ({"final": False}, "the last stage, and only that one"),
+        ({"mixed": True}, "segments of two sources that admission cannot merge"),
     ],
 )
 def test_a_plan_that_contradicts_itself_is_found(change: dict[str, object], told: str) -> None:

@@ -42,6 +42,7 @@ from cq.records import replace
 from cq.reference import operator as reference
 from cq.reference import operators as _of_the_reference  # noqa: F401  they register themselves
 from cq.runtime.containers import protocol as containers
+from cq.runtime.engine.ways import placement
 from cq.runtime.engine.ways import protocol as runners
 from cq.runtime.engine.ways.chains import register_scheme, register_together
 from cq.runtime.engine.ways.lock import lock_admit, lock_finish, lock_ready
@@ -184,8 +185,9 @@ REFUSED: dict[str, Callable[[], object]] = {
         Way.CHAINS, lock_admit, lock_ready, lock_finish, in_turn=True, at_once=True
     ),
     "way PAT: has no traits": lambda: verify({w: t for w, t in TRAITS.items() if w is not Way.PAT}, WAY_OF_SCHEME),
-    "reasons: nothing is told of way LOOP": listed("reasons", choose.untold([Way.LOOP])),
-    "placements: nothing is told of placement probe": listed("placements", printing.untold(["probe"])),
+    "reasons: way LOOP has no reason": listed("reasons", choose.unreasoned([Way.LOOP])),
+    "placements: placement probe has no order of shares": listed("placements", placement.unordered(["probe"])),
+    "placements: placement probe has no text": listed("placements", printing.without_text(["probe"])),
     "way LANES: is lanes and hands_over": traits(Way.LANES, hands_over=True),
     "way ANY: is shares, and no operator with state runs so": traits(Way.ANY, shares=True),
     "way LOOP: its transactions ask for their places, and are not run together": traits(Way.LOOP, asks=True),

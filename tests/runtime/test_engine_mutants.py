@@ -80,7 +80,7 @@ MUTANTS = {
         "cq.runtime.engine.ways.lanes", "bytes(each * branch + n % each", "bytes(n % each", BRANCHES, BRANCHED
     ),
     "a row that comes together with others is told by its columns alone": Mutant(
-        "cq.planner.physical.together",
+        "cq.planner.physical.crossing_rows",
         "Literal(BOOLEAN, False, n == number)",
         "Literal(BOOLEAN, False, True)",
         BRANCHES,

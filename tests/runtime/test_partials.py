@@ -14,11 +14,13 @@ from test_engine_schedules import Run, in_every_schedule
 
 from cq.compiler.passes import compile
 from cq.planner.physical import choose
+from cq.runtime.base.host import InterpretedHost
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.containers.pane_words import PANE_TABLES
 from cq.runtime.containers.panes import panes_attach, panes_drop, panes_groups, panes_new
 from cq.runtime.containers.tables import table_insert
+from cq.runtime.engine.build import build
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
 from cq.runtime.engine.ways import parts as q
@@ -193,6 +195,14 @@ def test_windows_of_one_pane_can_be_filled_by_key():
     }  # fmt: skip
 
 
+def test_parts_by_key_of_more_workers_than_a_byte_tells_apart_are_refused(monkeypatch):
+    """They were filled otherwise, without a word: the plan is to say which."""
+    monkeypatch.setattr(partial, "MOST_PARTS", 2)
+    host = InterpretedHost()
+    with host.active(), pytest.raises(AssertionError, match="parts by key for more workers"):
+        build(host, pipeline_of(ALL), 3, 100, 0)
+
+
 BY_KEY = {
     "tumble": windows(TUMBLE),
     "filtered": windows(TUMBLE).replace(" GROUP BY", " WHERE v <> 2 GROUP BY"),
@@ -349,24 +359,41 @@ def test_panes_of_workers_that_never_end_outlive_a_pause(at):
     assert rows_of(found) == rows_alone(ALL)
 
 
-@pytest.mark.parametrize(
-    ("filling", "rows", "groups", "then"),
-    [
-        (q.ONE, 159, 10, q.ONE), (q.ONE, 160, 10, q.ALL), (q.ALL, 40, 10, q.ALL), (q.ALL, 39, 10, q.ONE),
-        (q.ONE, 5, 0, q.ONE),
-        (q.BY_KEY, 159, 10, q.BY_KEY), (q.BY_KEY, 160, 10, q.ALL), (q.ALL, 79, 20, q.BY_KEY),
-        (q.BY_KEY, 5, 0, q.BY_KEY),
-    ],
-    ids=[
-        "too few", "enough", "fewer, still", "far too few", "nothing yet",
-        "by key, too few", "by key, enough", "far too few, many groups", "by key, nothing yet",
-    ],
-)  # fmt: skip
-def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(filling, rows, groups, then):
-    """Two parts, one of which has had so many rows, while all others wait.
+OPEN, CLOSED = 0, 1
+FILLED = {  # 8 rows a group in each of two parts are enough; 20 groups are many
+    "one, open: too few": (q.ONE, 159, 10, OPEN, q.ONE),
+    "one, open: enough": (q.ONE, 160, 10, OPEN, q.ALL),
+    "one, open: many groups, but more rows are to come": (q.ONE, 0, 20, OPEN, q.ONE),
+    "one, closed: few groups": (q.ONE, 159, 10, CLOSED, q.ONE),
+    "one, closed: many groups": (q.ONE, 319, 20, CLOSED, q.BY_KEY),
+    "one, closed: enough": (q.ONE, 320, 20, CLOSED, q.ALL),
+    "all, open: half is enough": (q.ALL, 40, 10, OPEN, q.ALL),
+    "all, open: less than half, few groups": (q.ALL, 39, 10, OPEN, q.ONE),
+    "all, open: less than half, many groups": (q.ALL, 79, 20, OPEN, q.BY_KEY),
+    "all, closed: each part has counted the groups": (q.ALL, 80, 10, CLOSED, q.ALL),
+    "all, closed: half is too few": (q.ALL, 79, 10, CLOSED, q.ONE),
+    "by key, open: too few": (q.BY_KEY, 159, 10, OPEN, q.BY_KEY),
+    "by key, open: enough": (q.BY_KEY, 160, 10, OPEN, q.ALL),
+    "by key, closed: few groups": (q.BY_KEY, 159, 10, CLOSED, q.ONE),
+    "by key, closed: many groups": (q.BY_KEY, 319, 20, CLOSED, q.BY_KEY),
+}
 
-    8 rows a group in each are enough, and half of them for all to be filled still.
-    """
+
+@pytest.mark.parametrize(("filling", "rows", "groups", "closed", "then"), FILLED.values(), ids=FILLED)
+def test_how_parts_are_filled_goes_by_rows_and_groups(filling, rows, groups, closed, then):
+    assert q.next_filling(filling, rows, groups, 2, closed, 8, 20) == then
+
+
+def test_parts_that_cannot_be_filled_by_key_are_not_however_many_the_groups_are():
+    assert q.next_filling(q.ONE, 319, 20, 2, CLOSED, 8, -1) == q.ONE
+    assert q.next_filling(q.ALL, 79, 20, 2, OPEN, 8, -1) == q.ONE
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups", "then"), [(159, 10, q.ONE), (160, 10, q.ALL), (5, 0, q.ONE)], ids=["few", "enough", "no group"]
+)
+def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(rows, groups, then):
+    """Two parts, one of which has had so many rows, while all others wait."""
     with Memory() as memory:
         words = lambda *values: memory.place(struct.pack(f"<{len(values)}q", *values), True)  # noqa: E731
         panes = panes_new(*[0] * (panes_new.__code__.co_argcount - 2), 1, words(4, 0, 0))
@@ -377,7 +404,7 @@ def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(filling, rows, 
         partials = words(*[0] * (q.PARTIALS_PARTS + 2 * q.PART_WORDS))
         for word, value in (
             (q.PARTIALS_COUNT, 2), (q.PARTIALS_ROWS_IN, words(1000)), (q.PARTIALS_SLOTS, slots),
-            (q.PARTIALS_SLOT_COUNT, 1), (q.PARTIALS_ROWS_A_GROUP, 8), (q.PARTIALS_FILLING, filling),
+            (q.PARTIALS_SLOT_COUNT, 1), (q.PARTIALS_ROWS_A_GROUP, 8), (q.PARTIALS_FILLING, q.ONE),
             (q.PARTIALS_MANY, 20), (q.PARTIALS_ENTRY, 1),
             (q.PARTIALS_PARTS + q.PART_STATE, state), (q.PARTIALS_PARTS + q.PART_ROWS, rows),
         ):  # fmt: skip

@@ -28,6 +28,12 @@ def test_every_share_is_some_workers_and_no_worker_looks_twice(placement: str) -
         assert all(len(set(own)) == len(own) >= SHARES_A_WORKER for own in taken)
 
 
+def test_an_unknown_placement_is_no_other_one() -> None:
+    """It was stealing."""
+    with pytest.raises(KeyError, match="probe"):
+        shares_of("probe", 0, (0,), 4)
+
+
 def test_a_worker_has_shares_of_its_own_and_keeps_to_them_or_begins_with_them() -> None:
     for workers, sockets in MACHINES:
         nothing, stealing = orders("shared_nothing", workers, sockets), orders("stealing", workers, sockets)

@@ -11,7 +11,7 @@ from cq.codegen.writer import expr
 from cq.lang.expressions import And, Call, Column, Expr, IsNull, Literal, walk
 from cq.lang.types import Physical
 from cq.planner.operators import Filter, Project, UnionAll
-from cq.planner.physical.together import RowsOf
+from cq.planner.physical.crossing_rows import RowsOf
 from cq.planner.plan.node import LogicalNode
 
 

@@ -2,7 +2,7 @@
 
 A row goes to one lane of every branch that reads it. Lanes merge what all of them emit by position, so the outputs of
 a stage with branches are those of one loop. What reads several branches, or has a key that its branch has not, runs in
-the next stage: there the rows of the operators below come together (`together.py`).
+the next stage: there the rows of the operators below come in one schema (`crossing_rows.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field
 
-MOST_BRANCHES = 4  # of more, rows could not be put in order by scattering them (WIDEST_SCATTER in flow/gather.py)
+MOST_BRANCHES = 4  # of more, rows could not be put in order by scattering them (WIDEST_SCATTER in flow/merged_lanes.py)
 
 
 @dataclass(frozen=True, slots=True)

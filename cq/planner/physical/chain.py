@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from cq.planner.operators.pruning import prune
 from cq.planner.physical.branches import readers_of
+from cq.planner.physical.crossing_rows import in_one_schema, same_turns
 from cq.planner.physical.stage_input import StageInput
-from cq.planner.physical.together import same_turns, together
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode, topological
 from cq.records import dataclass, replace
 
-# Splitting a ticket into lanes and merging their rows takes about this long for a row (figures: choose.py, TURNS).
+# Splitting a ticket into lanes and merging their rows takes about this long for a row (figures: choose.py, ROW_BY_ROW).
 ROUTING_NS = 30
 # A chain must be this much faster by its costs, which are known within a factor, than one loop.
 GAIN = 1.25
@@ -27,7 +27,7 @@ ROWS_A_RESULT = 8
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A plan in two: `below` has one output, whose rows are the only leaf of `above`; see `together`."""
+    """A plan in two: `below` has one output, whose rows are the only leaf of `above`; see `in_one_schema`."""
 
     below: LogicalPlan
     above: LogicalPlan
@@ -65,7 +65,7 @@ def crossing(plan: LogicalPlan, edges: Sequence[LogicalNode]) -> tuple[Cut, tupl
         for n in above.nodes()
         if isinstance(n, StageInput)
     }
-    below, stand_ins = together([leaves[id(e)].node for e in edges])
+    below, stand_ins = in_one_schema([leaves[id(e)].node for e in edges])
     above = replaced(above, {id(leaves[id(e)]): s for e, s in zip(edges, stand_ins, strict=True)})
     return Cut(LogicalPlan((Output("rows", below),)), above), stand_ins
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cq.entries import refuse
-from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
@@ -34,13 +33,13 @@ from cq.planner.physical.classify import (
 from cq.planner.physical.complete import complete_first
 from cq.planner.physical.leaf_keys import LeafKey, leaf_key, one_key
 from cq.planner.physical.stage_input import StageInput
-from cq.planner.physical.stages import PhysicalPlan, Stage
+from cq.planner.physical.stages import PhysicalPlan, Stage, leaves_of
 from cq.planner.physical.transactions import MEASURED_WORKERS, Natively, cost_of, transactions_of, why_serial
 from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
-from cq.planner.plan.source import SourceDef, sources_of
-from cq.records import replace
+from cq.planner.plan.source import SourceDef, may_mix, sources_of
+from cq.records import dataclass, replace
 from cq.ways import WAY_OF_SCHEME, Sharing, Way
 
 Routable = Callable[[Schema, Expr], bool]
@@ -49,10 +48,10 @@ Routable = Callable[[Schema, Expr], bool]
 # Splitting a ticket into lanes and merging their rows takes about 30 ns a row, which two workers must win back. At half
 # the threshold running SUMs lose a third on two workers, at double the tolls of Linear Road stay on one.
 ROUTED_FROM_NS = 45
-# So many times that where rows of several inputs take turns by their times and share no segments: then each row is one.
+# So many times that where rows of several inputs come row by row, by their times, and each is a segment of its own.
 # Measured with 2 workers, CPU nanoseconds more a row than one loop, where every row is another input's: 13 to 20 for an
 # interval join, 24 for an ASOF join, 30 for a window join of ten bids an ask; of an interval join that shares none 55.
-TURNS = 2
+ROW_BY_ROW = 2
 
 # Function calls before the state from which on handing rows to a second stage pays. Word count has one, SPLIT: apart,
 # its two stages took 83 ms of CPU where one loop takes 57, and no less time on two workers.
@@ -68,7 +67,7 @@ NOTHING_IN_COMMON = "its operators have no common key that can be read from a ro
 ONLY_COMPUTED = "the common key of its operators cannot be computed where rows are routed"
 PASSED_BY = "a UNION ALL combines rows of a source and of operators with state, which belong to no lane"
 
-TOLD = {
+WHY_TOGETHER = {
     Way.CHAINS: "transactions wait only for earlier ones that name the same rows",
     Way.LOCK: "each transaction queues for the rows it names, in the order of events",
     Way.LOCK_A: "each transaction locks the rows it names before the next one may",
@@ -79,15 +78,26 @@ TOLD = {
 """Why transactions are run together, for people."""
 
 
-def untold(ways: Iterable[Way]) -> Iterator[str]:
-    """Ways of running transactions of which nothing is told."""
-    yield from (f"nothing is told of way {way.name}" for way in ways if way not in TOLD)
+def unreasoned(ways: Iterable[Way]) -> Iterator[str]:
+    """Ways of running transactions together that have no reason here."""
+    yield from (f"way {way.name} has no reason" for way in ways if way not in WHY_TOGETHER)
 
 
-refuse("reasons", untold(WAY_OF_SCHEME.values()))
+refuse("reasons", unreasoned(WAY_OF_SCHEME.values()))
 
+MOST_PARTS = 255  # that keys are told apart into, one a worker: what is noted of a row is a byte
 LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64  # of a stage, for sixteen workers; each ticket has a record for every one
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How a plan with state runs as one stage, and why. branches: the keys it is routed by; none where it is not."""
+
+    plan: LogicalPlan
+    way: Way
+    reason: str
+    branches: tuple[Branch, ...] = ()
 
 
 def choose(
@@ -136,7 +146,7 @@ class _Choice:
         return PhysicalPlan(self.plan, stages, self.workers if spread else min(self.workers, len(stages)))
 
     def _stages(self) -> tuple[Stage, ...]:
-        stages = self._otherwise()
+        stages = self._stages_by_ticket()
         if self.natively is None or not transactions_of(self.plan):
             return stages
         if self.scheme == "auto" and self.workers > 1:
@@ -144,16 +154,16 @@ class _Choice:
         way = WAY_OF_SCHEME.get(self.scheme)
         if way is None:
             return stages
-        together = self._together(way, self.natively)
-        if isinstance(together, str):
-            return _one_by_one(stages, f"{_refused(way, self.scheme)}: {together}")
-        return together
+        shared = self._stages_by_transaction(way, self.natively)
+        if isinstance(shared, str):
+            return _one_by_one(stages, f"{_refused(way, self.scheme)}: {shared}")
+        return shared
 
     def _cheaper(self, serial: tuple[Stage, ...], natively: Natively) -> tuple[Stage, ...]:
         """Transactions in chains where so many workers are faster than one that takes them one after the other."""
-        together = self._together(Way.CHAINS, natively)
-        if isinstance(together, str):
-            return _one_by_one(serial, f"{_refused(Way.CHAINS, self.scheme)}: {together}")
+        shared = self._stages_by_transaction(Way.CHAINS, natively)
+        if isinstance(shared, str):
+            return _one_by_one(serial, f"{_refused(Way.CHAINS, self.scheme)}: {shared}")
         cost = cost_of(transactions_of(self.plan))
         told = (
             f"an event takes about {cost.serial_ns} ns one after the other, {cost.chained_ns} of all workers in chains"
@@ -162,9 +172,9 @@ class _Choice:
         if self.workers < cost.pays_from:
             return _one_by_one(serial, f"{told}, which pays from {cost.pays_from} workers{guess}")
         told = f"{told}, which {self.workers} workers share{guess}"
-        return tuple(replace(s, reason=told) if s.way is Way.CHAINS else s for s in together)
+        return tuple(replace(s, reason=told) if s.way is Way.CHAINS else s for s in shared)
 
-    def _together(self, way: Way, natively: Natively) -> tuple[Stage, ...] | str:
+    def _stages_by_transaction(self, way: Way, natively: Natively) -> tuple[Stage, ...] | str:
         """Transactions by all workers, behind a stage that makes their events of rows; or why that cannot be."""
         found = transactions_of(self.plan)
         (event, *others) = {id(n.input): n.input for n in found}.values()
@@ -179,18 +189,18 @@ class _Choice:
         shown = {id(o.node) for o in self.plan.outputs}
         if boundaries(self.plan) != (event,) or any(id(n) in shown for n in below):
             return "what fires the triggers is read elsewhere, too, or made by operators with state"
-        told = TOLD[way]
+        why = WHY_TOGETHER[way]
         if below == [event]:
-            return (self._stage("transactions", self.plan, way, told),)
+            return (self._stage("transactions", self.plan, way, why),)
         cut, _ = crossing(self.plan, (event,))
-        made, told_of_rows = Way.ANY, "the events of transactions are made by any worker"
+        made, why_rows = Way.ANY, "the events of transactions are made by any worker"
         if self.workers == 1:
-            made, told_of_rows = Way.LOOP, "one worker: the order is never lost"
-        rows = self._stage("rows", cut.below, made, told_of_rows, final=False)
-        return (rows, self._stage("transactions", cut.above, way, told))
+            made, why_rows = Way.LOOP, "one worker: the order is never lost"
+        rows = self._stage("rows", cut.below, made, why_rows, final=False)
+        return (rows, self._stage("transactions", cut.above, way, why))
 
-    def _otherwise(self) -> tuple[Stage, ...]:
-        """The stages without chains of transactions."""
+    def _stages_by_ticket(self) -> tuple[Stage, ...]:
+        """The stages whose workers share tickets, or the rows of each; transactions run one after the other."""
         if self.workers == 1:
             return (self._query(Way.LOOP, "one worker: a single loop needs no queues"),)
         if gathered(self.plan, self.waits):
@@ -214,15 +224,16 @@ class _Choice:
 
     def _stage(
         self, name: str, plan: LogicalPlan, way: Way, reason: str, branches: tuple[Branch, ...] = (),
-        final: bool = True, collects: bool = False,
+        final: bool = True, collects: bool = False, instants: bool = False,
     ) -> Stage:  # fmt: skip
         lanes = lane_count(self.workers, len(branches)) if branches else 0
         # a plan that has to gather is one stage; in a part of another rows come one by one, as they do in the whole
         gathers = gathered(plan, self.waits) if plan is self.plan else ()
+        mixed = may_mix(sources_of(plan.nodes())) and not (way.traits.hands_over or way.traits.together)
         return Stage(
-            name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits,
+            name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits, mixed=mixed,
             branches=branches, lanes=lanes, by_key=None, complete=(), gathered=gathers, final=final, collects=collects,
-            instants=False, sharing=self.sharing if way.traits.together else None,
+            instants=instants, sharing=self.sharing if way.traits.together else None,
         )  # fmt: skip
 
     # -- groups filled by every worker --------------------------------------------------------------------------------
@@ -260,7 +271,9 @@ class _Choice:
         above = replaced(self.plan, {id(w): w.with_inputs([given[id(i)] for i in w.inputs]) for w in windows})
         filled = "state merges exactly: each worker fills its own panes if groups have enough rows, "
         panes = self._stage("panes", below, Way.PARTIAL, f"{filled}else one", final=False)
-        by_key = self._part_key(panes.plan) if all(w.closes_one_pane for w in windows) else None
+        by_key = None
+        if self.workers <= MOST_PARTS and all(w.closes_one_pane for w in windows):
+            by_key = self._part_key(panes.plan)
         if by_key is not None:
             panes = replace(
                 panes, by_key=by_key, reason=f"{filled}a part of the keys if there are many groups, else one"
@@ -305,64 +318,67 @@ class _Choice:
     def _with_state(self, plan: LogicalPlan, name: str) -> tuple[Stage, ...]:
         """A plan of which some operators have state: lanes by what their keys have in common; where they have nothing,
         branches and a chain of stages, each by its own key, or one loop where that is about as fast."""
-        whole = self._routed(name, plan)
-        parts = [whole] if whole.way is Way.LANES else self._parts(plan)
-        if not any(s.branches for s in parts):
-            return (whole,)
-        figures = [(s.cost_ns, len(s.branches) * turns_in(s.plan), few_rows(s.plan)) for s in parts]
-        if whole not in parts and not pays(figures, self.workers):
-            told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
-            return (replace(whole, reason=told if whole.reason == NOTHING_IN_COMMON else whole.reason),)
-        return self._chained(parts, name)
+        whole = self._as_one_stage(plan)
+        parts = self._parts(whole)
+        if whole.way is Way.LANES or not any(p.branches for p in parts):
+            return self._in_a_row([whole], name)
+        figures = [(row_cost_ns(p.plan), len(p.branches) * routing_factor(p.plan), few_rows(p.plan)) for p in parts]
+        if pays(figures, self.workers):
+            return self._in_a_row(parts, name)
+        told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
+        return self._in_a_row([replace(whole, reason=told) if whole.reason == NOTHING_IN_COMMON else whole], name)
 
-    def _routed(self, name: str, plan: LogicalPlan) -> Stage:
-        """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
-        cost, least = row_cost_ns(plan), routed_from_ns(plan)
-        if cost < least:
-            return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {least}")
+    def _as_one_stage(self, plan: LogicalPlan) -> Decision:
+        """How a plan with state runs as one stage, why, and by which keys of its leaves it is routed, if it is."""
+        cost = row_cost_ns(plan)
+        if cost < routed_from_ns(plan):
+            return Decision(plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {routing_pays_from(plan)}")
         if ties_show(plan, self.waits):
-            return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
+            return Decision(plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
         common = common_components(plan)
         branch = self._branch(plan, plan.nodes(), common)
         if branch is None and common:
-            return self._stage(name, plan, Way.LOOP, ONLY_COMPUTED)
+            return Decision(plan, Way.LOOP, ONLY_COMPUTED)
         if branch is None or None in branch.keys:
-            return self._stage(name, plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
-        return self._stage(name, plan, Way.LANES, reason_of((branch,), cost, least), (branch,))
+            return Decision(plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
+        return Decision(plan, Way.LANES, reason_of((branch,), plan), (branch,))
 
-    def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:
+    def _in_a_row(self, parts: Sequence[Decision], name: str) -> tuple[Stage, ...]:
         """Stages one after the other, as they run."""
         instants, made = False, []
         for number, part in enumerate(parts, 1):
-            last = number == len(parts)
             mine = name if len(parts) == 1 else f"state{number}"
-            made.append(replace(part, name=mine, final=last, instants=instants))
+            last = number == len(parts)
+            how = (mine, part.plan, part.way, part.reason, part.branches)
+            made.append(self._stage(*how, final=last, instants=instants))
             instants = instants or made_at_instants(part.plan, self.waits)
         return tuple(made)
 
-    def _parts(self, plan: LogicalPlan) -> list[Stage]:
-        """The plan cut so that, from the lowest on, as many operators as possible share a key and run in lanes."""
-        whole = self._routed("", plan)
+    def _parts(self, whole: Decision) -> list[Decision]:
+        """The plan cut so that, from the lowest on, as many operators as possible share a key and run in lanes.
+
+        whole: how it runs as one stage.
+        """
         if whole.way is Way.LANES:
             return [whole]
-        found = cuts(plan, self.waits)
+        found = cuts(whole.plan, self.waits)
         for cut in reversed(found):
-            below = self._routed("", cut.below)
+            below = self._as_one_stage(cut.below)
             if below.way is Way.LANES:
-                return [below, *self._parts(cut.above)]
-        branched = self._branched(plan)
+                return [below, *self._parts(self._as_one_stage(cut.above))]
+        branched = self._branched(whole.plan)
         if branched:
             return branched
         for cut in found:
             operators = tuple(n.identity for n in cut.above.nodes() if n.keeps_state)
             if operators not in self.no_lanes:
-                above = self._parts(cut.above)
-                if any(s.way is Way.LANES for s in above):
-                    return [self._routed("", cut.below), *above]
+                above = self._parts(self._as_one_stage(cut.above))
+                if any(p.way is Way.LANES for p in above):
+                    return [self._as_one_stage(cut.below), *above]
                 self.no_lanes.add(operators)
         return [whole]
 
-    def _branched(self, plan: LogicalPlan) -> list[Stage]:
+    def _branched(self, plan: LogicalPlan) -> list[Decision]:
         """The operators that share no key in branches of one stage, and the stages above it; none where that is not
         possible."""
         groups = grouped(plan)
@@ -382,12 +398,10 @@ class _Choice:
         found = tuple(b for b in branches if b is not None)
         if len(found) < len(branches):
             return []
-        cost = row_cost_ns(below)
-        least = routed_from_ns(below)
-        if len(found) == 1 and cost < least:
+        if len(found) == 1 and row_cost_ns(below) < routed_from_ns(below):
             return []
-        stage = self._stage("", below, Way.LANES, reason_of(found, cost, least), found)
-        return [stage] if above is None else [stage, *self._parts(above)]
+        lanes = Decision(below, Way.LANES, reason_of(found, below), found)
+        return [lanes] if above is None else [lanes, *self._parts(self._as_one_stage(above))]
 
     def _branch(
         self, plan: LogicalPlan, nodes: Sequence[LogicalNode], components: Sequence[Component]
@@ -405,8 +419,7 @@ class _Choice:
             down = leaf_key(edge, [c[id(edge)] for c in components])
             assert down is not None, "a key of which every part is shown"
             found.setdefault(id(down.leaf), []).append(down)
-        leaves = self._stage("", plan, Way.LOOP, "").leaves
-        keys = [one_key(found[id(n)]) if id(n) in found else None for n in leaves]
+        keys = [one_key(found[id(n)]) if id(n) in found else None for n in leaves_of(plan)]
         if any(not k for k in keys if k is not None):
             return None
         tracer, states = Tracer(prefix), [n for n in nodes if n.keeps_state]
@@ -430,22 +443,26 @@ def _refused(way: Way, scheme: str) -> str:
 
 def routed_from_ns(plan: LogicalPlan) -> int:
     """What a row of the leaves has to cost for routing to pay."""
-    return ROUTED_FROM_NS * turns_in(plan)
+    return ROUTED_FROM_NS * routing_factor(plan)
 
 
-def turns_in(plan: LogicalPlan) -> int:
-    """How many times as much as for rows of one input routing takes. Two sources share segments where their times stand
-    in columns."""
+def routing_factor(plan: LogicalPlan) -> int:
+    """How many times as much as for rows of one input routing takes."""
     sources = sources_of(plan.nodes())
-    times = [s.event_time for s in sources if s.event_time is not None]
-    shared = len(sources) == 2 and not any(map(is_computed, times))
-    return TURNS if len(times) > 1 and not shared else 1
+    timed = sum(s.event_time is not None for s in sources)
+    return ROW_BY_ROW if timed > 1 and not may_mix(sources) else 1
 
 
-def reason_of(branches: Sequence[Branch], cost_ns: int, least_ns: int) -> str:
+def routing_pays_from(plan: LogicalPlan) -> str:
+    """From what cost of a row routing pays, for people: and why it takes more than for rows of one input."""
+    told = f"{routed_from_ns(plan)}"
+    return told if routing_factor(plan) == 1 else f"{told}, as rows of its inputs come one by one"
+
+
+def reason_of(branches: Sequence[Branch], plan: LogicalPlan) -> str:
     """Why a stage runs in lanes, for people."""
     if len(branches) == 1:
-        return f"a row costs {cost_ns} ns: routing it pays from {least_ns}"
+        return f"a row costs {row_cost_ns(plan)} ns: routing it pays from {routing_pays_from(plan)}"
     return f"its operators have {len(branches)} keys: a row goes to a lane of each"
 
 

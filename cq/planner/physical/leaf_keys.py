@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.lang.expressions import Case, Column, Expr, transform
-from cq.planner.physical.together import RowsOf
+from cq.planner.physical.crossing_rows import RowsOf
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace

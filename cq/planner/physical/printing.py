@@ -29,7 +29,7 @@ def way_text(stage: Stage) -> str:
     return f"{stage.lanes} {stage.way.value}" if stage.way.traits.lanes else stage.way.value
 
 
-TOLD_PLACEMENT = {
+PLACEMENT_TEXTS = {
     "stealing": "",
     "shared_nothing": "; a worker takes those of its own rows only",
     "shared_everything": "; a worker takes any",
@@ -38,20 +38,20 @@ TOLD_PLACEMENT = {
 """Which of the transactions that are run together a worker takes, for people."""
 
 
-def untold(placements: Iterable[str]) -> Iterator[str]:
-    """Placements of which nothing is told."""
-    yield from (f"nothing is told of placement {name}" for name in placements if name not in TOLD_PLACEMENT)
+def without_text(placements: Iterable[str]) -> Iterator[str]:
+    """Placements that have no text here."""
+    yield from (f"placement {name} has no text" for name in placements if name not in PLACEMENT_TEXTS)
 
 
-refuse("placements", untold(PLACEMENTS))
+refuse("placements", without_text(PLACEMENTS))
 
 
-def told(stage: Stage) -> str:
+def reason_text(stage: Stage) -> str:
     """Why a stage runs as it does, and how its workers share what they run together."""
     if stage.sharing is None:
         return stage.reason
     adaptive = "; how many events are run together is adaptive" if stage.sharing.events is None else ""
-    return stage.reason + adaptive + TOLD_PLACEMENT[stage.sharing.placement]
+    return stage.reason + adaptive + PLACEMENT_TEXTS[stage.sharing.placement]
 
 
 def stage_number(physical: PhysicalPlan) -> dict[int, int]:
@@ -69,8 +69,8 @@ def _draw_part(physical: PhysicalPlan) -> str:
     lines = [printable(line) for line in graph_text(physical).split("\n")]
     numbers = stage_number(physical)
     for stage in physical.stages:
-        lines += ["", f"{stage.name}: {told(stage)}"]
-        for branch in stage.told_apart:
+        lines += ["", f"{stage.name}: {reason_text(stage)}"]
+        for branch in stage.routing_keys:
             lines += _draw_branch(stage, branch, numbers)
         outputs = {id(o.node) for o in stage.plan.outputs}
         for node in stage.plan.nodes():
@@ -120,9 +120,9 @@ def stage_facts(physical: PhysicalPlan, numbers: dict[int, int]) -> list[dict[st
             "name": s.name,
             "runs": s.way.value,
             "lanes": s.lanes,
-            "reason": told(s),
+            "reason": reason_text(s),
             "cost_ns": s.cost_ns,
-            "keys": [[_key_facts(k, leaf) for k, leaf in zip(b.keys, s.leaves, strict=True)] for b in s.told_apart],
+            "keys": [[_key_facts(k, leaf) for k, leaf in zip(b.keys, s.leaves, strict=True)] for b in s.routing_keys],
             "nodes": [numbers[id(n)] for n in s.plan.nodes() if not isinstance(n, StageInput)],
             "reads": [numbers[id(n.node)] for n in s.plan.nodes() if isinstance(n, StageInput)],
             "outputs": [numbers[id(o.node)] for o in s.plan.outputs],

@@ -14,7 +14,7 @@ from cq.planner.physical.complete import complete_first
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.source import SourceDef, sources_of
+from cq.planner.plan.source import SourceDef, may_mix, sources_of
 from cq.records import dataclass
 from cq.ways import PLACEMENTS, Sharing, Way
 
@@ -29,7 +29,9 @@ class Stage:
     anyway.
     complete: for SHARED, the sources after whose last row its operators keep none (`cq.planner.physical.complete`).
     gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
-    waits: whether rows can come before the watermark reaches their time.  final: whether its ports are sinks.
+    waits: whether rows can come before the watermark reaches their time.
+    mixed: whether a segment of its tickets may have rows of two sources, where its kernel takes such.
+    final: whether its ports are sinks.
     collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
     instants: whether rows come to it that an earlier stage has made at instants; before it takes one, all that is due
     before that instant is served.
@@ -44,6 +46,7 @@ class Stage:
     reason: str
     cost_ns: int
     waits: bool
+    mixed: bool
     branches: tuple[Branch, ...]
     lanes: int
     complete: tuple[SourceDef, ...]
@@ -55,17 +58,22 @@ class Stage:
     sharing: Sharing | None
 
     @property
-    def told_apart(self) -> tuple[Branch, ...]:
+    def routing_keys(self) -> tuple[Branch, ...]:
         """By what keys its rows can be told apart."""
         return self.branches if self.by_key is None else (self.by_key,)
 
     @property
     def leaves(self) -> tuple[LogicalNode, ...]:
         """The nodes whose rows come from outside, by port: one scan a source, or the rows of the stage before."""
-        nodes = self.plan.nodes()
-        given = [n for n in nodes if isinstance(n, StageInput)]
-        scans = {n.source: n for n in nodes if n.source is not None}
-        return tuple(given) or tuple(scans[s] for s in sources_of(nodes))
+        return leaves_of(self.plan)
+
+
+def leaves_of(plan: LogicalPlan) -> tuple[LogicalNode, ...]:
+    """The nodes of a stage's plan whose rows come from outside: scans by source, or the inputs from another stage."""
+    nodes = plan.nodes()
+    given = [n for n in nodes if isinstance(n, StageInput)]
+    scans = {n.source: n for n in nodes if n.source is not None}
+    return tuple(given) or tuple(scans[s] for s in sources_of(nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,8 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield "the first stage reads sources, every other the stage before"
     if len({n.source for n in scans}) != len(scans):
         yield "a source scanned twice: sub-plans are shared before stages are made"
+    if stage.mixed and (way.hands_over or way.together or not may_mix(n.source for n in scans if n.source is not None)):
+        yield "segments of two sources that admission cannot merge, or that its workers cannot take"
     if stage.final != last:
         yield "the last stage, and only that one, ends at the sinks"
     if way.lanes != bool(stage.branches) or way.lanes != (stage.lanes > 0):
@@ -128,11 +138,11 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
     if way.hands_over and not all(o.node.merges_exactly for o in stage.plan.outputs):
         yield "partial states that do not merge"
     if way.shares != bool(stage.complete):
-        yield "tickets are shared from no known one on, or from a known one and are not"
+        yield "workers share its tickets and it names no source whose end they wait for, or the reverse"
     if way.shares and stage.complete != complete_first(stage.plan):
-        yield "state that changes where any worker takes any ticket"
+        yield "its state still changes when any worker may take any ticket"
     if way.together != (stage.sharing is not None):
-        yield "transactions that are run together and nothing says how, or the reverse"
+        yield "it runs transactions together and does not say how workers share them, or the reverse"
     if stage.sharing is not None and (stage.sharing.events == 0 or stage.sharing.placement not in PLACEMENTS):
         yield "transactions of no event, or in no place"
     if (way.lanes or way.hands_over or way.shares) and stage.gathered:

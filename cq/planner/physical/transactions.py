@@ -1,8 +1,8 @@
-"""Chains: whether the transactions of a plan can be evaluated by several workers, each in the order of its rows.
+"""Transactions: whether all workers can run those of a plan together, and from how many workers on that pays.
 
-They can if all rows that a transaction names are known from its event, and if its outcome needs nothing but these rows
-and the event. Then a transaction depends on those before it that name one of its rows, and on nothing else. An array of
-the event names as many rows as it has elements.
+They can if every row that a transaction names is known from its event, and its outcome needs nothing but these rows and
+the event. Then a transaction depends on those before it that name one of its rows, and on nothing else. An
+array of the event names as many rows as it has elements.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from functools import partial
 from cq.lang.expressions import Expr, can_fail, columns_of
 from cq.lang.schema import Schema
 from cq.planner.operators import Trigger
+from cq.planner.physical.named_rows import accesses_of, known_from_event, lists_of
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.transactions import Each, Program, Read, every, frame_starts
+from cq.planner.plan.transactions import Each, Program, every, frame_starts
 from cq.records import dataclass
 
 # What a row takes of all workers more in chains: to be collected, linked, copied and settled, and to change cores. From
@@ -23,6 +24,10 @@ from cq.records import dataclass
 # little, chains begin with 8 or 9 workers; at half of this with 5, at double with 15 or 16.
 CHAINED_NS = 85
 MEASURED_WORKERS = 2  # at most; what is said of more is extrapolated from them
+
+MOST_COLUMNS = 1000  # of a table: an access says in twelve bits how many words its row has, at most three a column
+MOST_TABLES = 511  # of a stage: an access says in nine bits which one its row is of
+MOST_KEY_COLUMNS = 20  # of a key: a word of an access has a bit for each word of the key where a text begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,54 +39,6 @@ class Natively:
 
     at_once: Callable[[Schema, Expr], bool]
     alone: Callable[[Schema, Expr], bool]
-
-
-MOST_COLUMNS = 1000  # of a table: an access says in twelve bits how many words its row has, at most three a column
-MOST_TABLES = 511  # of a stage: an access says in nine bits which one its row is of
-MOST_KEY_COLUMNS = 20  # of a key: a word of an access has a bit for each word of the key where a text begins
-
-
-@dataclass(frozen=True, slots=True)
-class ListedRows:
-    """The rows that the elements of arrays name: `accesses` of each, in the order in which they are read."""
-
-    each: Each
-    accesses: tuple[int, ...]
-
-
-def accesses_of(program: Program) -> tuple[int, ...]:
-    """The accesses of a program, in the order in which it reads them first."""
-    return tuple(dict.fromkeys(s.access for s in every(program.steps) if isinstance(s, Read)))
-
-
-def lists_of(node: Trigger, program: Program) -> tuple[ListedRows, ...]:
-    """What the program takes for each element of arrays, in its order."""
-    found = []
-    for step in every(program.steps):
-        if isinstance(step, Each):
-            reads = dict.fromkeys(s.access for s in every(step.steps) if isinstance(s, Read))
-            found.append(ListedRows(step, tuple(n for n in reads if not _known(node, *node.access(n).key))))
-    return tuple(found)
-
-
-def homes_of(nodes: Sequence[Trigger]) -> dict[tuple[int, int], int]:
-    """By operator and program, both numbered: the access to whose row the transaction belongs.
-
-    It is the one with the key by which most rows are named in all programs, so that those of an event go together where
-    they can: then what one of them waits for is done by the same worker just before. None where arrays name all rows.
-    """
-    named: dict[tuple[int, int], list[tuple[int, tuple[Expr, ...]]]] = {}
-    for at, node in enumerate(nodes):
-        for number, program in enumerate(node.programs):
-            keys = ((n, node.access(n).key) for n in accesses_of(program))
-            named[at, number] = [(n, key) for n, key in keys if _known(node, *key)]
-    often = [key for found in named.values() for _, key in found]
-    return {place: max(found, key=lambda f: often.count(f[1]))[0] for place, found in named.items() if found}
-
-
-def decided(node: Trigger, condition: Expr) -> bool:
-    """Whether an event alone says which side of a condition is taken."""
-    return _known(node, condition) and not can_fail(condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +73,6 @@ def why_serial(nodes: Sequence[Trigger], natively: Natively) -> str | None:
     return next((reason for n in nodes for reason in _obstacles(n, natively)), None)
 
 
-def _known(node: Trigger, *exprs: Expr) -> bool:
-    """Whether expressions are over the columns of the event alone."""
-    return all(c < node.width for c in columns_of(*exprs))
-
-
 def _obstacles(node: Trigger, natively: Natively) -> Iterator[str]:
     for table in node.tables:
         if len(table.fields) > MOST_COLUMNS:
@@ -146,7 +98,7 @@ def _obstacles_in(node: Trigger, program: Program, at_once: Callable[[Expr], boo
     for found in lists_of(node, program):
         if any(isinstance(s, Each) and s is not found.each for s in every((found.each,))):
             yield f"{trigger} loops over an array for each element of another"
-        if not _known(node, *found.each.arrays):
+        if not known_from_event(node, *found.each.arrays):
             yield f"the event alone does not say which rows an array of {trigger} names"
         if any(map(can_fail, found.each.arrays)):
             yield f"computing an array of {trigger} may fail"

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from cq.connectors.registry import option
 from cq.errors import NOWHERE, Span
-from cq.lang.event_time import ProposedTime
+from cq.lang.event_time import ProposedTime, is_plain
 from cq.lang.expressions import Expr
 from cq.lang.schema import Field, Unheld
 from cq.records import dataclass, field
@@ -75,3 +75,12 @@ def may_wait(sources: Iterable[SourceDef]) -> bool:
     """
     timed = [s for s in sources if s.event_time is not None]
     return len(timed) > 1 or any(s.delay_us > 0 for s in timed)
+
+
+def may_mix(sources: Iterable[SourceDef]) -> bool:
+    """Whether admission can put rows of these sources into one segment where they take turns.
+
+    It merges two sources row by row, and reads their times where they stand.
+    """
+    plain = [is_plain(s.event_time) for s in sources]
+    return len(plain) == 2 and all(plain)

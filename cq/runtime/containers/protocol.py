@@ -1,4 +1,4 @@
-"""What a state container says about itself, once, in the file that defines it.
+"""Containers: each declares how the engine makes, saves and drops it, in the file that defines it.
 
 A container is a structure behind a word of a stage's state: it is made empty, filled by kernels, weighed while the
 stage runs, saved as flat words and loaded again, and dropped. `register` names its native functions by role; whoever
@@ -25,7 +25,7 @@ Place = Callable[[bytes], int]
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """What a container says of which several workers fill one each (cq/runtime/engine/ways/parts.py).
+    """How a collector takes over the containers that workers have filled, one each (cq/runtime/engine/ways/parts.py).
 
     hand_over(container, target, part, watermark): what closes at or before the watermark is the target's; how many
     groups that are, or -1 without memory. part: its number, above 0.

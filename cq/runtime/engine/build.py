@@ -8,15 +8,15 @@ from __future__ import annotations
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import drop_state, made, native_name, weighed_slots, words
 from cq.runtime.engine import stage as s
-from cq.runtime.engine.plant import AS_EVER, Carried, Plant, Together, new_depot
+from cq.runtime.engine.plant import DEFAULT_SHARING, Carried, Plant, SettledSharing, new_depot
 from cq.runtime.engine.user_calls import place_constants
 from cq.runtime.engine.ways.pace import adapt
 from cq.runtime.engine.ways.protocol import Making, Runner, runners
 from cq.runtime.flow import admission_words as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
 from cq.runtime.flow.grids import grid_words
-from cq.runtime.layout.abi import BEFORE_ALL, COLUMN_WORDS, NEVER, Storage
-from cq.runtime.layout.pipeline import ColumnSpec, Pipeline, SourceSpec
+from cq.runtime.layout.abi import BEFORE_ALL, COLUMN_WORDS, NEVER
+from cq.runtime.layout.pipeline import Pipeline, SourceSpec
 from cq.ways import Way
 
 EVENTS_WAITING = 4  # items before a stage that collects panes: workers that run ahead of it fill fresh ones
@@ -40,22 +40,22 @@ def build(
     heuristic: int,
     state_limit_bytes: int = NO_LIMIT,
     saved: tuple[int, ...] = (),
-    together: Together = AS_EVER,
+    sharing: SettledSharing = DEFAULT_SHARING,
 ) -> Plant:
     """All structures of a pipeline. workers: 0 runs inline, as one.  saved: as of a plant.
 
-    together: how transactions are, by a way that runs them together; adaptive up to `batch_rows`.
+    sharing: how workers share transactions that are run together; adaptive up to `batch_rows`.
     """
-    plant = Plant(host, pipeline, max(workers, 1), saved, together)
+    plant = Plant(host, pipeline, max(workers, 1), saved, sharing)
     plant.engine = plant.block(s.ENGINE_WORDS)
     try:
         for number, spec in enumerate(pipeline.stages):
-            adapts = together.adaptive and spec.way.traits.together
+            adapts = sharing.adaptive and spec.way.traits.together
             _build_stage(plant, number, min(batch_rows, PARCEL_ROWS) if adapts else batch_rows)
         _build_sinks(plant)
         _build_admission(plant, batch_rows)
         last = max((n for n, spec in enumerate(pipeline.stages) if spec.way.traits.together), default=None)
-        if together.adaptive and last is not None:  # one decides: two would measure each other's
+        if sharing.adaptive and last is not None:  # one decides: two would measure each other's
             adapt(plant, plant.stages[last], batch_rows, behind=len(plant.tickets) * (last + 1))
     except BaseException:
         close(plant)
@@ -120,9 +120,9 @@ def _new_depots(making: Making, runner: Runner) -> list[int]:
     limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
     # a full ticket fits on top of a port that is not full; where ports are emptied after every item, a ticket fits
     capacity = limit if runner.emptied else 2 * limit
-    chained = not making.is_last
+    sends_on = not making.is_last
     # the rows of lanes get their segments when they are merged
-    carried = Carried(chained and lanes == 1, lanes > 1, spec.passes_watermarks, chained)
+    carried = Carried(sends_on and lanes == 1, lanes > 1, spec.passes_watermarks, sends_on)
     making.plant.depots.append([new_depot(making.plant.host, port, limit, capacity, carried) for port in spec.ports])
     return making.plant.depots[-1]
 
@@ -177,16 +177,14 @@ def _fill_source(plant: Plant, source: int, spec: SourceSpec) -> None:
     host.set_word(source, m.SOURCE_WATERMARK, BEFORE_ALL)
     if time is None:
         return
-    column: ColumnSpec = spec.columns[time.column]
-    plain = column.storage is Storage.I64 and time.scale == 1 and time.shift == 0
     for index, value in (
         (m.SOURCE_TIMED, 1),
         (m.SOURCE_DELAY, spec.delay_us),
         (m.SOURCE_TIME_COLUMN, time.column),
         (m.SOURCE_SCALE, time.scale),
         (m.SOURCE_SHIFT, time.shift),
-        (m.SOURCE_STORAGE, int(column.storage)),
-        (m.SOURCE_PLAIN, int(plain)),
+        (m.SOURCE_STORAGE, int(spec.columns[time.column].storage)),
+        (m.SOURCE_PLAIN, int(spec.plain)),
     ):
         host.set_word(source, index, value)
 

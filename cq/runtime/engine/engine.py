@@ -40,7 +40,7 @@ from cq.runtime.engine.clock import ComputedTimes, SourceClock
 from cq.runtime.engine.failure import EngineFailure, read_failure
 from cq.runtime.engine.graph import graph
 from cq.runtime.engine.metrics import Metrics, read_metrics
-from cq.runtime.engine.plant import AS_EVER, Plant, Together
+from cq.runtime.engine.plant import DEFAULT_SHARING, Plant, SettledSharing
 from cq.runtime.engine.snapshot import Snapshot, put_snapshot, saved_states, take_snapshot
 from cq.runtime.engine.ways.placement import homes_of
 from cq.runtime.flow.admission_words import (
@@ -119,13 +119,13 @@ class Engine:
         schemas: Sequence[pa.Schema] | None = None,
         interpreted: bool = False,
         snapshot: Snapshot | None = None,
-        together: Together = AS_EVER,
+        sharing: SettledSharing = DEFAULT_SHARING,
     ) -> None:
         """A run that has not begun, or goes on from a snapshot.
 
         memory_limit: bytes that the states of all stages may hold; beyond them the run fails with LIMIT.
         schemas: of each sink's batches, of the layouts of its columns.
-        together: as of `build`.
+        sharing: as of `build`.
         """
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
         self.pipeline = pipeline
@@ -140,7 +140,7 @@ class Engine:
             threads = threads if pipeline.workers is None else min(threads, pipeline.workers)
             saved = () if snapshot is None else saved_states(pipeline, snapshot)
             order = HEURISTICS.index(heuristic)
-            self._plant = build(self._host, pipeline, threads, batch_rows, order, limit, saved, together)
+            self._plant = build(self._host, pipeline, threads, batch_rows, order, limit, saved, sharing)
             if snapshot is not None:
                 try:
                     put_snapshot(self._host, self._plant, snapshot)
@@ -171,7 +171,7 @@ class Engine:
 
     def _start(self, number: int) -> threading.Thread:
         loop, plant = self._host.function("worker_loop"), self._plant
-        sockets = plant.together.sockets
+        sockets = plant.sharing.sockets
         home = sockets[homes_of(plant.workers, len(sockets))[number]] if len(sockets) > 1 else ()
 
         def work(engine: int, worker: int) -> None:

@@ -23,8 +23,8 @@ class StageMetrics:
     """One stage. busy_ns: worker time in its kernel.  queued: items waiting.  workers: inside now.
 
     state_bytes, buffer_bytes: held by its containers, when last weighed, and by its rows on their way.
-    turns_ns, rows_ns: of busy_ns, what transactions have waited for their turn and for rows, if their scheme has them
-    wait.  punctuations: where their length adapts, (events at most, how many of these there were), ascending.
+    turn_wait_ns, row_wait_ns: of busy_ns, what transactions have waited for their turn and for rows, if their scheme
+    has them wait.  punctuations: where their length adapts, (events at most, how many of these there were), ascending.
     """
 
     name: str
@@ -37,8 +37,8 @@ class StageMetrics:
     workers: int
     state_bytes: int
     buffer_bytes: int
-    turns_ns: int
-    rows_ns: int
+    turn_wait_ns: int
+    row_wait_ns: int
     punctuations: Sequence[tuple[int, int]]
 
 

@@ -23,8 +23,8 @@ def power_of_two(least: int) -> int:
     return 1 << max(1, (least - 1).bit_length())
 
 
-class Together(NamedTuple):
-    """How transactions run by a way that runs them together.
+class SettledSharing(NamedTuple):
+    """How the workers of a run share transactions that are run together: `cq.ways.Sharing`, on this machine.
 
     adaptive: whether the engine finds out of how many at a time.  placement: one of PLACEMENTS.
     sockets: the processors of each; where there are several, workers stay on theirs.
@@ -35,7 +35,7 @@ class Together(NamedTuple):
     sockets: Sequence[Sequence[int]] = ()
 
 
-AS_EVER = Together()  # unless the query sets anything
+DEFAULT_SHARING = SettledSharing()  # unless the query sets anything
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Plant:
     pipeline: Pipeline
     workers: int
     saved: tuple[int, ...] = ()
-    together: Together = AS_EVER
+    sharing: SettledSharing = DEFAULT_SHARING
     engine: int = 0
     admission: int = 0
     stages: list[int] = field(default_factory=list)

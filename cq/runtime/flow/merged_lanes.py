@@ -40,9 +40,9 @@ from cq.runtime.flow.merged_segments import (
 from cq.runtime.flow.parcel import DEPOT_LIMIT, PARCEL_PORT, parcel_get, parcel_return, port_make_bytes_room
 from cq.runtime.flow.rooms import room_for
 from cq.runtime.flow.split_words import (
-    LANES_CHAINED,
     LANES_COUNT,
     LANES_DEPOTS,
+    LANES_SENDS_ON,
     LANES_TURNS,
     RECORD_FIRST,
     RECORD_STATE,
@@ -419,8 +419,8 @@ def append_merged(split: int, port: int, parcel: int) -> None:
 def _merge_port(lanes: int, split: int, port: int) -> int:
     """1 and the rows of one port are among the merged parcels, in order; 0 without memory."""
     count, rows, giving = _measure(lanes, split, port)
-    chained = ld_i64(lanes, LANES_CHAINED)
-    if giving <= 1 and chained == 0:
+    sends_on = ld_i64(lanes, LANES_SENDS_ON)
+    if giving <= 1 and sends_on == 0:
         return 1
     width = ld_i64(lanes, LANES_COUNT)
     head = count * (1 + BASE_WORDS) + width * CURSOR_WORDS
@@ -450,16 +450,16 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
         if parcel == 0:
             return 0
         append_merged(split, port, parcel)
-        if chained == 1:
+        if sends_on == 1:
             segment = segment_rows(item, parcel, room, order + done * 8, portion, segment)
             if segment < 0:
                 return 0
         done += portion
-    return _end_chained(depot, split, segment) if chained == 1 else 1
+    return _end_sent_on(depot, split, segment) if sends_on == 1 else 1
 
 
 @native("i64(i64, i64, i64)")
-def _end_chained(depot: int, split: int, segment: int) -> int:
+def _end_sent_on(depot: int, split: int, segment: int) -> int:
     """1 and the last merged parcel, an empty one if there is none, tells the next stage of all events that remain."""
     if ld_i64(split, SPLIT_FIRST) == 0:
         parcel = parcel_get(depot)
@@ -479,7 +479,7 @@ def _clear_records(lanes: int, split: int, ports: int) -> None:
     """The lanes' parcels are back in their depots, but for those that are sent as they are: one lane had them all."""
     for port in range(ports):
         _count, _rows, giving = _measure(lanes, split, port)
-        giving += ld_i64(lanes, LANES_CHAINED)  # what goes to another stage has been merged in any case
+        giving += ld_i64(lanes, LANES_SENDS_ON)  # what goes to another stage has been merged in any case
         for lane in range(ld_i64(lanes, LANES_COUNT)):
             record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
             parcel = ld_i64(record, RECORD_FIRST)

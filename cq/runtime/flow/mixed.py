@@ -20,7 +20,6 @@ from cq.runtime.flow.admission_words import (
     SOURCE_DELAY,
     SOURCE_ENDED,
     SOURCE_MAX,
-    SOURCE_PLAIN,
     SOURCE_ROW,
     SOURCE_ROWS,
     SOURCE_TAKEN,
@@ -50,9 +49,9 @@ LONG_ROWS = 32
 
 @native("i64(i64)")
 def _merges(source: int) -> int:
-    """1 when rows of the source can be merged here: it has one, and the times are as they stand in the column."""
+    """1 when rows of the source can be merged here: it has one, and its watermark is that of a row."""
     maximum = ld_i64(source, SOURCE_MAX)
-    if ld_i64(source, SOURCE_PLAIN) == 0 or ld_i64(source, SOURCE_ENDED) != 0:
+    if ld_i64(source, SOURCE_ENDED) != 0:
         return 0
     if ld_i64(source, SOURCE_ROW) == ld_i64(source, SOURCE_ROWS):
         return 0

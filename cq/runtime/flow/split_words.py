@@ -25,7 +25,7 @@ LANES_SPLITS = _lanes.word()  # pool of idle splits
 LANES_SPREAD = _lanes.word()  # reorder buffer of splits to be added to the hybrid queue
 LANES_MERGED = _lanes.word()  # reorder buffer of splits to be sent
 LANES_DEPOTS = _lanes.word()  # -> one a port: parcels of merged rows
-LANES_CHAINED = _lanes.word()  # 1: the one port leads to another stage
+LANES_SENDS_ON = _lanes.word()  # 1: the one port leads to another stage
 LANES_WORDS = _lanes.lines()
 
 _split = Struct("SPLIT")

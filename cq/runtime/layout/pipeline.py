@@ -122,6 +122,14 @@ class SourceSpec:
     delay_us: int = 0
 
     @property
+    def plain(self) -> bool:
+        """Whether its event times stand in their column as admission compares them."""
+        time = self.time
+        if time is None:
+            return False
+        return self.columns[time.column].storage is Storage.I64 and time.scale == 1 and time.shift == 0
+
+    @property
     def delivered(self) -> tuple[ColumnSpec, ...]:
         """The columns that are read; a computed event time stands before them."""
         return self.columns if self.time is None or self.time.entry is None else self.columns[1:]
@@ -340,7 +348,7 @@ class Pipeline:
 
     grids: admission sends CLOSE when the watermark passes a multiple of any of them.  watermarks: tickets carry the
     watermark of every row, for stages whose closing times depend on data.
-    mixed: segments may have rows of two sources (abi.MIXED).
+    mixed: segments may have rows of its two sources (abi.MIXED), whose times are plain.
     workers: how many of those it was made for can be busy; None: as many as there are.
     """
 
@@ -359,6 +367,7 @@ class Pipeline:
 def verify_pipeline(pipeline: Pipeline) -> Pipeline:
     """The pipeline itself; an AssertionError names what breaks the contract of this file."""
     assert pipeline.stages, "a pipeline without stages"
+    assert not pipeline.mixed or [s.plain for s in pipeline.sources] == [True, True], "sources that cannot be merged"
     for number, stage in enumerate(pipeline.stages):
         problems = list(_problems(pipeline, number, stage))
         assert not problems, f"stage {stage.name}: {', '.join(problems)}"

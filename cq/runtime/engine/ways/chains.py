@@ -447,14 +447,14 @@ def build_chains(making: Making) -> int:
     plant = making.plant
     (task,) = new_tasks(plant, making.spec, making.address, new_states(plant, making.spec, 1))
     chains, other = _build_shares(making), _build_shares(making)
-    together, workers = plant.together, range(plant.workers)
-    homes = homes_of(plant.workers, max(1, len(together.sockets)))
+    sharing, workers = plant.sharing, range(plant.workers)
+    homes = homes_of(plant.workers, max(1, len(sharing.sockets)))
     count = plant.host.word(chains, CHAINS_COUNT)
-    taken = [shares_of(together.placement, worker, homes, count) for worker in workers]
+    taken = [shares_of(sharing.placement, worker, homes, count) for worker in workers]
     rounds = plant.host.place(words([plant.host.place(words((len(shares), *shares))) for shares in taken]))
     for shares in (chains, other):
         plant.host.set_word(shares, CHAINS_ROUNDS, rounds)
-        plant.host.set_word(shares, CHAINS_OWNED, int(together.placement == "shared_nothing"))
+        plant.host.set_word(shares, CHAINS_OWNED, int(sharing.placement == "shared_nothing"))
     plant.when_closed(lambda: plant.host.function("chains_release")(chains))
     plant.host.set_word(chains, CHAINS_OTHER, other)
     plant.host.set_word(other, CHAINS_OTHER, chains)

@@ -318,13 +318,13 @@ def serve_lanes(stage: int, worker: int) -> int:
 
 def _build(making: Making) -> None:
     """A task for each of its lanes, and splits for two tickets a worker and two more."""
-    plant, spec, batch_rows, chained = making.plant, making.spec, making.batch_rows, not making.is_last
+    plant, spec, batch_rows, sends_on = making.plant, making.spec, making.batch_rows, not making.is_last
     routing = spec.lanes
     assert routing is not None, "verify_pipeline has seen to it"
     host, lanes, count, stage = plant.host, plant.block(x.LANES_WORDS), routing.count, making.address
     splits = 2 * plant.workers + 2
     tasks = new_tasks(plant, spec, stage, new_states(plant, spec, count))
-    carried = Carried(chained, False, spec.passes_watermarks, chained)
+    carried = Carried(sends_on, False, spec.passes_watermarks, sends_on)
     depots = [new_depot(host, port, batch_rows, batch_rows, carried) for port in spec.ports]
     plant.depots.append(depots)
     hybrid = made(host.function("hybrid_new")(power_of_two(count), power_of_two(2 * splits)), spec.name)
@@ -345,7 +345,7 @@ def _build(making: Making) -> None:
         (x.LANES_SPREAD, plant.reorder_buffer(splits)),
         (x.LANES_MERGED, plant.reorder_buffer(splits)),
         (x.LANES_DEPOTS, host.place(words(depots))),
-        (x.LANES_CHAINED, int(chained)),
+        (x.LANES_SENDS_ON, int(sends_on)),
     ):
         host.set_word(lanes, index, value)
     host.set_word(stage, s.STAGE_OWN, lanes)

@@ -139,7 +139,8 @@ def _build(making: Making) -> None:
     idle_tasks(plant, spec, making.address, [0] * (2 * plant.workers))
     tasks = list(plant.tasks[-1])
     partials = _build_parts(making, states)
-    if spec.by_key and 1 < len(states) <= MOST_PARTS:
+    assert not spec.by_key or plant.workers <= MOST_PARTS, "parts by key for more workers than a row's byte tells apart"
+    if spec.by_key and 1 < len(states) <= MOST_PARTS:  # a run of more workers may have left more parts than that
         _build_deals(making, partials, states, tasks)
     plant.host.function("filling_begin")(partials)
 

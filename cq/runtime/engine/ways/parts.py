@@ -11,8 +11,8 @@ and is collected when somebody looks next. What is collected is moved, so the wo
 
 Merging a group costs as much as a few rows. Where there are not rows enough for each group, parts are filled by key,
 each with rows that no other has groups of (deals.py): panes of such parts are not merged, unless their time was filled
-in another way as well (cq/runtime/containers/disjoint_panes.py). Where groups are few, one part is filled. `_decide`
-says which it is to be, at a close and while panes are open.
+in another way as well (cq/runtime/containers/disjoint_panes.py). Where groups are few, one part is filled.
+`next_filling` says which it is to be, at a close and while panes are open.
 
 Roles     each worker fills its own part; one collects (the holder of the second stage's STAGE_BUSY).
 Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's
@@ -32,14 +32,13 @@ Source    partial aggregation by worker: Koliousis et al., LightSaber (SIGMOD 20
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import at_add, at_cas, at_load, at_store, call2, call4, ld_i64, st_i64
+from cq.runtime.base.ops import at_add, at_cas, at_load, at_store, call2, call4, ld_i64, max_i64, st_i64
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
 from cq.runtime.layout.abi import (
     BATCH_SEGMENT_COUNT,
     BATCH_SEGMENTS,
     BATCH_WORDS,
     BEFORE_ALL,
-    NEVER,
     SEGMENT_CLOSE,
     SEGMENT_KIND,
     SEGMENT_WATERMARK,
@@ -263,23 +262,43 @@ def _collect(partials: int, part: int, number: int, state: int, watermark: int) 
 # -- how parts are filled ---------------------------------------------------------------------------------------------
 
 
+@native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
+def next_filling(filling: int, rows: int, groups: int, parts: int, closed: int, rows_a_group: int, many: int) -> int:
+    """How parts are filled from here on, ALL, BY_KEY or ONE, when one or all of them have so many rows and groups.
+
+    Merging pays where each group has `rows_a_group` rows in each part that has it. While ALL are filled nearly every
+    part has it, and it was counted in each; else one has it, and it takes that many rows for each of the parts.
+    closed: 0 while windows are open, and more is to come: then ALL are filled as soon as merging pays, and are still
+    filled if there is half of what it takes; nothing else changes.
+    many: groups from which on parts are filled by key where merging does not pay; -1 where they cannot be.
+    """
+    enough = rows_a_group * groups
+    if filling != ALL:
+        enough *= parts
+        if closed == 0 and rows < enough:
+            return filling
+    elif closed == 0:
+        rows *= 2
+    if rows >= enough:
+        return ALL
+    return BY_KEY if many >= 0 and groups >= many else ONE
+
+
+@native("i64(i64)")
+def _many(partials: int) -> int:
+    """From how many groups on parts can be filled by key; -1 where they cannot be."""
+    return ld_i64(partials, PARTIALS_MANY) if ld_i64(partials, PARTIALS_ENTRY) != 0 else -1
+
+
 @native("void(i64)", export=True)
 def filling_begin(partials: int) -> None:
-    """Parts are filled as suits many groups of a row each, until there are some: by key, or one where they cannot be.
+    """Parts are filled as suits many groups with few rows, until there are some: by key, or one if they cannot be.
 
     Groups of a whole input that one part had first would have to be merged at the end.
     """
-    pays = 1 if ld_i64(partials, PARTIALS_ROWS_A_GROUP) == 0 else 0
-    at_store(partials + PARTIALS_FILLING * 8, _filling(partials, pays, NEVER))
-
-
-@native("i64(i64, i64, i64)")
-def _filling(partials: int, pays: int, groups: int) -> int:
-    """How so many groups are filled: ALL where merging pays, else BY_KEY where they are many and can be, else ONE."""
-    if pays == 1:
-        return ALL
-    by_key = ld_i64(partials, PARTIALS_ENTRY) != 0 and groups >= ld_i64(partials, PARTIALS_MANY)
-    return BY_KEY if by_key else ONE
+    many = _many(partials)
+    begun = next_filling(ONE, 0, max_i64(many, 1), 1, 1, ld_i64(partials, PARTIALS_ROWS_A_GROUP), many)
+    at_store(partials + PARTIALS_FILLING * 8, begun)
 
 
 @native("i64(i64)")
@@ -290,24 +309,10 @@ def is_filled_by_key(partials: int) -> int:
 
 @native("void(i64, i64, i64, i64)")
 def _decide(partials: int, rows: int, groups: int, closed: int) -> None:
-    """How parts are filled from here on, after some parts, or one, have got so many rows in so many groups.
-
-    Merging pays where each group has PARTIALS_ROWS_A_GROUP rows in each part that has it. While ALL are filled nearly
-    every part has it, and it was counted in each; else one has it, and it takes that many rows for each part there is.
-    closed: 0 while windows are open, and more is to come: then ALL are filled as soon as merging pays, and are still
-    filled if there is half of what it takes; nothing else changes.
-    """
-    if groups == 0:
-        return
+    """Parts are filled as `next_filling` says of these rows and groups."""
     filling = at_load(partials + PARTIALS_FILLING * 8)
-    enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups
-    if filling != ALL:
-        enough *= ld_i64(partials, PARTIALS_COUNT)
-        if closed == 0 and rows < enough:
-            return
-    elif closed == 0:
-        rows *= 2
-    decided = _filling(partials, 1 if rows >= enough else 0, groups)
+    parts, rows_a_group = ld_i64(partials, PARTIALS_COUNT), ld_i64(partials, PARTIALS_ROWS_A_GROUP)
+    decided = next_filling(filling, rows, groups, parts, closed, rows_a_group, _many(partials))
     if decided != filling:
         at_store(partials + PARTIALS_FILLING * 8, decided)
 
@@ -341,4 +346,5 @@ def parts_balance(partials: int, part: int) -> None:
         slot = slots + n * SLOT_WORDS * 8
         filled = ld_i64(ld_i64(part, PART_STATE), ld_i64(slot, SLOT_FILLED))
         groups += call2(ld_i64(slot, SLOT_GROUPS), filled, lasting)
-    _decide(partials, ld_i64(part, PART_ROWS), groups, 0)
+    if groups > 0:
+        _decide(partials, ld_i64(part, PART_ROWS), groups, 0)

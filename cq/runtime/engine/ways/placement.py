@@ -6,7 +6,10 @@ them are done, and the rows of the query do not depend on which it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from cq.entries import refuse
+from cq.ways import PLACEMENTS
 
 
 def homes_of(workers: int, sockets: int) -> tuple[int, ...]:
@@ -17,13 +20,43 @@ def homes_of(workers: int, sockets: int) -> tuple[int, ...]:
 def shares_of(placement: str, worker: int, homes: Sequence[int], count: int) -> tuple[int, ...]:
     """The shares, of so many, that the worker looks at, the first one first. homes: the socket of each worker."""
     owners = [share * len(homes) // count for share in range(count)]
-    own = [share for share in range(count) if owners[share] == worker]
-    turned = [(own[0] + turn) % count for turn in range(count)]
-    match placement:
-        case "shared_nothing":
-            return tuple(own)
-        case "shared_everything":
-            return tuple(range(count))
-        case "per_socket":
-            return tuple(sorted(turned, key=lambda share: homes[owners[share]] != homes[worker]))
-    return tuple(turned)
+    return ORDERS[placement](worker, owners, homes)
+
+
+def _own(worker: int, owners: Sequence[int], homes: Sequence[int]) -> tuple[int, ...]:
+    """The worker's own shares, and no others."""
+    return tuple(share for share, owner in enumerate(owners) if owner == worker)
+
+
+def _own_first(worker: int, owners: Sequence[int], homes: Sequence[int]) -> tuple[int, ...]:
+    """All shares, from the worker's own on."""
+    first = owners.index(worker)
+    return (*range(first, len(owners)), *range(first))
+
+
+def _all_alike(worker: int, owners: Sequence[int], homes: Sequence[int]) -> tuple[int, ...]:
+    """All shares, in the same order for every worker."""
+    return tuple(range(len(owners)))
+
+
+def _socket_first(worker: int, owners: Sequence[int], homes: Sequence[int]) -> tuple[int, ...]:
+    """The shares of the worker's socket, from its own on, then those of other sockets."""
+    turned = _own_first(worker, owners, homes)
+    return tuple(sorted(turned, key=lambda share: homes[owners[share]] != homes[worker]))
+
+
+ORDERS: dict[str, Callable[[int, Sequence[int], Sequence[int]], tuple[int, ...]]] = {
+    "stealing": _own_first,
+    "shared_nothing": _own,
+    "shared_everything": _all_alike,
+    "per_socket": _socket_first,
+}
+"""By placement: the shares of a worker in order, from the owner of each share and the socket of each worker."""
+
+
+def unordered(placements: Iterable[str]) -> Iterator[str]:
+    """Placements that give no order."""
+    yield from (f"placement {name} has no order of shares" for name in placements if name not in ORDERS)
+
+
+refuse("placements", unordered(PLACEMENTS))

@@ -1,4 +1,4 @@
-"""What runs stages one way (cq/ways.py) says about itself, once, in the file that defines it.
+"""Runners: each declares how the engine runs the stages of one way (cq/ways.py), in the file that defines it.
 
 A stage is made of what all stages have (cq/runtime/engine/build.py) and what its runner adds. Workers know a runner by
 the addresses of its native functions, which stand in the stage's words. To add one, name its way and add a file to this

@@ -1,8 +1,8 @@
-"""Rows of several operators that cross to the next stage together, in the order in which they come.
+"""Crossing rows: those of several operators cross to the next stage in one schema, in the order in which they come.
 
-Below, each operator's rows are put into the columns of one schema (`together`): a BOOLEAN column for each operator says
-whose row it is, and columns of different operators are one column where their types are equal. Above, `RowsOf` gives
-back the rows of one of them.
+Below, the rows of each operator are put into the columns of that schema (`in_one_schema`): a BOOLEAN column for each
+operator says whose row it is, and columns of different operators are one column where their types are equal. Above,
+`RowsOf` gives back the rows of one of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cq.records import dataclass
 @operator("rows_of")
 @dataclass(frozen=True, slots=True)
 class RowsOf(OneInput, Stateless):
-    """The rows of `node`, which runs in an earlier stage, of those that come together.
+    """The rows of `node`, which runs in an earlier stage, of those that come in one schema.
 
     chosen: the BOOLEAN column of `input` that is TRUE for them.  indices: of the node's columns in `input`.
     """
@@ -80,7 +80,7 @@ class RowsOf(OneInput, Stateless):
         return f"{self.node.operator}  {self.node.describe()}"
 
 
-def together(nodes: Sequence[LogicalNode]) -> tuple[LogicalNode, tuple[LogicalNode, ...]]:
+def in_one_schema(nodes: Sequence[LogicalNode]) -> tuple[LogicalNode, tuple[LogicalNode, ...]]:
     """One operator whose rows are those of all the nodes, as they come, and what stands for each node above it."""
     if len(nodes) == 1:
         return nodes[0], (StageInput(nodes[0]),)

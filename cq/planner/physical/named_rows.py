@@ -1,0 +1,62 @@
+"""Named rows: which rows of tables a transaction names, in the order in which codegen writes what looks them up.
+
+An access of a program names one row by a key over the event, or a row for each element of an array of the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.lang.expressions import Expr, can_fail, columns_of
+from cq.planner.operators import Trigger
+from cq.planner.plan.transactions import Each, Program, Read, every
+from cq.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRows:
+    """The rows that the elements of arrays name: `accesses` of each, in the order in which they are read."""
+
+    each: Each
+    accesses: tuple[int, ...]
+
+
+def accesses_of(program: Program) -> tuple[int, ...]:
+    """The accesses of a program, in the order in which it reads them first."""
+    return tuple(dict.fromkeys(s.access for s in every(program.steps) if isinstance(s, Read)))
+
+
+def lists_of(node: Trigger, program: Program) -> tuple[ListedRows, ...]:
+    """What the program takes for each element of arrays, in its order."""
+    found = []
+    for step in every(program.steps):
+        if isinstance(step, Each):
+            reads = dict.fromkeys(s.access for s in every(step.steps) if isinstance(s, Read))
+            found.append(ListedRows(step, tuple(n for n in reads if not known_from_event(node, *node.access(n).key))))
+    return tuple(found)
+
+
+def homes_of(nodes: Sequence[Trigger]) -> dict[tuple[int, int], int]:
+    """By operator and program, both numbered: the access to whose row the transaction belongs.
+
+    It is the one with the key by which most rows are named in all programs, so that those of an event go together where
+    they can: then what one of them waits for is done by the same worker just before. A program has
+    none if arrays name all its rows.
+    """
+    named: dict[tuple[int, int], list[tuple[int, tuple[Expr, ...]]]] = {}
+    for at, node in enumerate(nodes):
+        for number, program in enumerate(node.programs):
+            keys = ((n, node.access(n).key) for n in accesses_of(program))
+            named[at, number] = [(n, key) for n, key in keys if known_from_event(node, *key)]
+    often = [key for found in named.values() for _, key in found]
+    return {place: max(found, key=lambda f: often.count(f[1]))[0] for place, found in named.items() if found}
+
+
+def decided(node: Trigger, condition: Expr) -> bool:
+    """Whether an event alone says which side of a condition is taken."""
+    return known_from_event(node, condition) and not can_fail(condition)
+
+
+def known_from_event(node: Trigger, *exprs: Expr) -> bool:
+    """Whether expressions are over the columns of the event alone."""
+    return all(c < node.width for c in columns_of(*exprs))
