@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
@@ -34,16 +36,33 @@ def rows_of_duckdb(case: SltCase, compiled: Compiled) -> list[str]:
     (output,) = compiled.outputs
     fields = output.node.schema.fields
     text = case.duckdb or case.query
-    with duckdb.connect(config={"threads": 1}) as base:
-        base.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'; SET integer_division = true")
-        for name, table in _tables(case, compiled, marked=bool(re.search(r"\b(arrival|mark|late)\b", text))).items():
-            base.register(name, table)
+    with registered(_tables(case, compiled, marked=bool(re.search(r"\b(arrival|mark|late)\b", text)))) as base:
         found = base.sql(text).to_arrow_table()
     assert found.num_columns == len(fields)
     columns = [_as(column, field) for column, field in zip(found.columns, fields, strict=True)]
     batches = pa.Table.from_arrays(columns, [f.name for f in fields]).to_batches()
     seen = [row for batch in batches for row in rows_of(batch, [f.type for f in fields])]
     return [write_row(row, fields) for row in seen]
+
+
+@cache
+def database() -> duckdb.DuckDBPyConnection:
+    """One for all cases of the process: a new one takes as long as a case."""
+    base = duckdb.connect(config={"threads": 1})
+    base.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'; SET integer_division = true")
+    return base
+
+
+@contextmanager
+def registered(tables: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The database, in which these are tables meanwhile."""
+    for name, table in tables.items():
+        database().register(name, table)
+    try:
+        yield database()
+    finally:
+        for name in tables:
+            database().unregister(name)
 
 
 def _tables(case: SltCase, compiled: Compiled, marked: bool) -> dict[str, pa.Table]:
