@@ -178,13 +178,12 @@ def _fill_source(plant: Plant, source: int, spec: SourceSpec) -> None:
     if time is None:
         return
     column: ColumnSpec = spec.columns[time.column]
-    plain = column.storage is Storage.I64 and time.scale == 1 and time.shift == 0
+    plain = column.storage is Storage.I64 and time.scale == 1
     for index, value in (
         (m.SOURCE_TIMED, 1),
         (m.SOURCE_DELAY, spec.delay_us),
         (m.SOURCE_TIME_COLUMN, time.column),
         (m.SOURCE_SCALE, time.scale),
-        (m.SOURCE_SHIFT, time.shift),
         (m.SOURCE_STORAGE, int(column.storage)),
         (m.SOURCE_PLAIN, int(plain)),
     ):

@@ -96,7 +96,7 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """How admission finds a row's event time: microseconds = column * scale + shift.
+    """How admission finds a row's event time: microseconds = column * scale.
 
     entry: a function of the first stage that computes this column, the source's first, before rows are admitted (see
     `StageSpec.time_entries`); None when the source delivers it.
@@ -104,7 +104,6 @@ class EventTime:
 
     column: int
     scale: int = 1
-    shift: int = 0
     entry: str | None = None
 
 
