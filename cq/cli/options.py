@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cq.cli import say
 from cq.cli.completion import complete_files
+from cq.cli.process import say
 from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text
 from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.inputs import Inputs

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from cq.cli import DONE, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options, threads_option
 from cq.cli.paging import PagedScreen, paged
+from cq.cli.process import DONE, INTERRUPTED, say
 from cq.cli.progress import ProgressLine, ProgressNotes, summary_json, summary_text
 from cq.cli.signals import stopping
 from cq.compiler.passes import EXPLAINED, Compiled, demand_output

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from cq.cli import DONE, say
 from cq.cli.entries import HelpEntry
 from cq.cli.functions import all_entries
+from cq.cli.process import DONE, say
 from cq.cli.progress import summary_text
 from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, interposed
 from cq.cli.running import TerminalView, explain_statement, open_sinks, progress_shown, say_late

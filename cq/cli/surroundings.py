@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from cq.cli import DONE, say
 from cq.cli.completion import complete_files
 from cq.cli.options import compiled_query, threads_option
+from cq.cli.process import DONE, say
 from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.formats import FORMATS
 from cq.errors import Diagnostic, UsageError
