@@ -19,6 +19,7 @@ from cq.planner.binding.catalog import Environment
 from cq.planner.operators import Scan
 from cq.planner.physical import chain
 from cq.planner.physical import choose as choosing
+from cq.planner.physical.branches import MOST_BRANCHES
 from cq.planner.physical.chain import cuts
 from cq.planner.physical.choose import ROUTED_FROM_NS, TURNS, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
@@ -33,6 +34,7 @@ from cq.runtime.engine.build import build, close
 from cq.runtime.engine.engine import TICKET_ROWS, Engine
 from cq.runtime.engine.graph import graph
 from cq.runtime.engine.schedule import CT
+from cq.runtime.flow.merged_lanes import WIDEST_SCATTER
 from cq.runtime.layout.pipeline import verify_pipeline
 from cq.ways import SCHEMES, Way
 
@@ -137,6 +139,10 @@ def test_operators_of_several_keys_are_branches_of_one_stage_and_say_so() -> Non
     (pipeline,) = [verify_pipeline(write_pipeline(part))]
     with Engine(pipeline, threads=2) as engine:
         assert engine.graph() == graph_text(part)
+
+
+def test_rows_of_as_many_branches_as_may_be_are_scattered_into_order() -> None:
+    assert MOST_BRANCHES <= WIDEST_SCATTER
 
 
 def test_branches_that_do_not_pay_stay_one_loop_and_say_so() -> None:

@@ -65,11 +65,15 @@ def test_classes_have_names_of_their_own() -> None:
 
 def test_files_and_tests_that_code_and_pages_name_exist() -> None:
     tests = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
+    tops = [p for name in ("tests", "benchmarks") for p in (ROOT / name).rglob("*.py")]
+    files = [f"/{p.relative_to(ROOT)}" for p in (*ROOT.glob("*.py"), *MODULES, *tops)]
     missing = []
     for place in (*MODULES, *PAGES, ROOT / "tests" / "README.md"):
         text = place.read_text(encoding="utf-8")
         paths = set(re.findall(r"(?<![\w/])(?:cq|docs|tests|benchmarks|queries)/[a-z_/]+\.(?:py|md|cq|lark)\b", text))
         missing += [f"{place.relative_to(ROOT)}: {p}" for p in paths if not (ROOT / p).exists()]
+        ends = set(re.findall(r"(?<![\w/.*])(?:[a-z0-9_]+/)*[a-z0-9_]+\.py\b", text))  # of paths, such as flow/lanes.py
+        missing += [f"{place.relative_to(ROOT)}: {e}" for e in ends if not any(p.endswith(f"/{e}") for p in files)]
         named = re.findall(r"tests: (test_\w+)(\*?)", text)
         missing += [
             f"{place.relative_to(ROOT)}: {n}" for n, more in named if f"def {n}{'' if more else '('}" not in tests
