@@ -318,22 +318,22 @@ class StageSpec:
     state_words: int
     constants: bytes
     ports: tuple[PortSpec, ...]
-    sites: tuple[Site, ...] = ()
-    user_calls: tuple[UserCall, ...] = ()
-    lanes: Lanes | None = None
-    by_key: str = ""
-    chains: Chains | None = None
-    sharing: Sharing | None = None
-    complete: int = 0
-    time_entries: tuple[str, ...] = ()
-    passes_watermarks: bool = False
-    groups: tuple[Groups | Met, ...] = ()
-    moving: Callable[[], Moving] | None = None
-    counters: tuple[Counter, ...] = ()
-    rejections: tuple[Rejections, ...] = ()
+    sites: tuple[Site, ...]
+    user_calls: tuple[UserCall, ...]
+    lanes: Lanes | None
+    by_key: str
+    chains: Chains | None
+    sharing: Sharing | None
+    complete: int
+    time_entries: tuple[str, ...]
+    passes_watermarks: bool
+    groups: tuple[Groups | Met, ...]
+    moving: Callable[[], Moving] | None
+    counters: tuple[Counter, ...]
+    rejections: tuple[Rejections, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
     """Sources, a chain of stages, and the closing times admission has to announce.
 
@@ -345,10 +345,10 @@ class Pipeline:
 
     sources: tuple[SourceSpec, ...]
     stages: tuple[StageSpec, ...]
-    grids: tuple[Grid, ...] = ()
-    watermarks: bool = False
-    mixed: bool = False
-    workers: int | None = None
+    grids: tuple[Grid, ...]
+    watermarks: bool
+    mixed: bool
+    workers: int | None
 
     @property
     def sinks(self) -> tuple[PortSpec, ...]:
