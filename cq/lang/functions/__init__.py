@@ -12,6 +12,7 @@ from cq.entries import refuse
 from cq.lang.functions import library
 from cq.lang.functions.registry import (
     ALIASES,
+    COUNTS_OF_TIMES,
     EPOCH_UNITS,
     EXTRACT_PARTS,
     OVERLOADS,
@@ -30,6 +31,7 @@ from cq.lang.types import DataType
 
 __all__ = [
     "ALIASES",
+    "COUNTS_OF_TIMES",
     "EPOCH_UNITS",
     "EXTRACT_PARTS",
     "OVERLOADS",
@@ -62,7 +64,10 @@ def unknown(names: Iterable[str]) -> Iterator[str]:
 
 
 _OTHERS = [other for others in OVERLOADS.values() for other in others]
-refuse("functions", unknown([*OVERLOADS, *_OTHERS, *EXTRACT_PARTS.values(), *TRUNC_UNITS.values(), *EPOCH_UNITS]))
+refuse(
+    "functions",
+    unknown([*OVERLOADS, *_OTHERS, *EXTRACT_PARTS.values(), *TRUNC_UNITS.values(), *EPOCH_UNITS, *COUNTS_OF_TIMES]),
+)
 
 
 def extract_parts() -> dict[str, str]:

@@ -145,6 +145,7 @@ EXTRACT_PARTS: dict[str, str] = {}
 TRUNC_UNITS: dict[str, str] = {}
 # entry that makes a TIMESTAMP of a count since 1970 -> microseconds of what it counts
 EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
+COUNTS_OF_TIMES = {f"unix_{name.removeprefix('timestamp_')}": name for name in EPOCH_UNITS}  # -> what undoes it
 
 
 def register(entry: Scalar, *aliases: str) -> Scalar:
