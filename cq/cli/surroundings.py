@@ -141,6 +141,7 @@ def all_limits() -> dict[str, str]:
     from cq.grammar import lexer, parser
     from cq.lang.types import MAX_DECIMAL_DIGITS
     from cq.planner.binding import fan_out
+    from cq.planner.binding.settings import DEFAULT_MEMORY
 
     steps_ahead = read_ahead.AHEAD_ITEMS + column_tracks.STEPS_AHEAD
     rows_ahead = steps_ahead * protocol.READ_ROWS  # Parquet; other formats fewer
@@ -161,7 +162,7 @@ def all_limits() -> dict[str, str]:
         "expansion of a compressed file": f"{packed.MAX_RATIO} times, beyond {packed.FREE_BYTES >> 20} MiB",
         "size of the file of bad rows": f"{bad_rows.MAX_BYTES >> 20} MiB",
         "rows read ahead, per source": f"{rows_ahead:,}",
-        "state of a query (SET memory_limit)": "80 % of the memory available to the process",
+        "state of a query (SET memory_limit)": DEFAULT_MEMORY,
     }
 
 

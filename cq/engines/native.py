@@ -22,7 +22,7 @@ from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, Sour
 from cq.lang import error_places
 from cq.lang.types import to_arrow
 from cq.lang.value_text import size_text
-from cq.planner.binding.settings import NO_MEMORY_LIMIT
+from cq.planner.binding.settings import DEFAULT_MEMORY_SHARE, NO_MEMORY_LIMIT
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
@@ -45,7 +45,6 @@ ONE_BY_ONE = (
     "SET transactions = 'serial'"
 )
 FAR_US = 1 << 62  # instants beyond are no times: the end, or none
-DEFAULT_MEMORY_SHARE = 0.8  # of what the process may use: tables double while they grow, and rows are on their way
 PLACES_KEPT = 4096  # batches whose places in their files are remembered: more than can be in flight
 
 
