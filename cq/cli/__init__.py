@@ -30,13 +30,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("diffing", "Run a query on two engines and compare the results."),
     "fmt": ("reading", "Format query files."),
     "schema": ("reading", "Print the CREATE STREAM statement for a file."),
-    "gen": ("surroundings", "Generate test data."),
-    "warmup": ("surroundings", "Compile the runtime and queries ahead of time."),
+    "gen": ("generating", "Generate test data."),
+    "warmup": ("warming", "Compile the runtime and queries ahead of time."),
     "functions": ("functions", "List the functions and aggregates."),
     "docs": ("functions", "Explain a function or aggregate."),
     "examples": ("examples", "List the queries that ship with cq, or run one in miniature."),
-    "machine": ("surroundings", "Show the detected hardware."),
-    "limits": ("surroundings", "List all limits."),
+    "machine": ("machine", "Show the detected hardware."),
+    "limits": ("machine", "List all limits."),
     "completion": ("completion", "Print the completion script of a shell."),
 }
 

@@ -24,10 +24,10 @@ from cq.engines.engines import ENGINES, engine_named
 from cq.engines.protocol import Progress, RunOptions
 from cq.engines.query import run_reading_again
 from cq.errors import CqError, Diagnostic, SourceText, Span, internal_error, printable, render
-from cq.faces import SHELL, facing
 from cq.grammar import ast, inline
 from cq.grammar.parser import parse, tables
 from cq.grammar.printer import print_script
+from cq.hints import SHELL, facing
 from cq.planner.binding.parameters import Untyped
 from cq.records import dataclass, field, replace
 

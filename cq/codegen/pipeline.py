@@ -9,7 +9,7 @@ from cq.codegen.printing import GeneratedTooMuch
 from cq.codegen.scan import COMPUTED_TIME, times_name
 from cq.codegen.stage import WrittenStage, write_stage
 from cq.errors import CompileError, Span, compile_error
-from cq.faces import face
+from cq.hints import face
 from cq.lang.event_time import column_time
 from cq.lang.expressions import walk
 from cq.planner.physical.stages import PhysicalPlan, Stage

@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cq.allowance import usable_cpus
-from cq.collector import collector_paused
 from cq.compiler.kept_plans import KeptPlans
 from cq.connectors.access import FileAccess, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
+from cq.garbage_collection import collector_paused
+from cq.process_limits import usable_cpus
 from cq.records import dataclass, field, replace
 from cq.ways import SCHEMES, UNCHECKED, Sharing
 

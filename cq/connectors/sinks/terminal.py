@@ -19,7 +19,7 @@ import pyarrow.types as t
 from cq.connectors.sinks.cell_text import column_text
 from cq.connectors.sinks.targets import OutputClosed, silence_stdout
 from cq.errors import printable, shows_colours
-from cq.faces import face
+from cq.hints import face
 from cq.records import dataclass
 
 MAX_WIDTH = 60  # of a column, unless it is shown in full; longer values end in …

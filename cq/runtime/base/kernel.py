@@ -19,7 +19,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cq.cache import cache_directory
-from cq.collector import collector_paused
+from cq.garbage_collection import collector_paused
 from cq.records import dataclass
 from cq.runtime.base import intrinsics, ops
 from cq.runtime.base.interpret import LIBRARY, load_modules, stage_constants, stage_scope

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from cq.allowance import usable_cpus
+from cq.process_limits import usable_cpus
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.containers.state import held_by_operator, save_slot
 from cq.runtime.engine import stage as s
