@@ -23,7 +23,7 @@ from benchmarks.measure import Contender, Race, run_race
 from benchmarks.peers import ROW_GROUP, THREADS
 from benchmarks.processes import RUN_AND_TELL, TELL_PEAK, Ended, run_process
 from cq.api import sql
-from cq.runtime.base.objects import default_directory
+from cq.cache import cache_directory
 from cq.workloads import WORKLOADS
 
 TEXTS = 10_000
@@ -199,7 +199,7 @@ def _processes(
         mine = ["-c", RUN_AND_TELL, "run", *case.query, "-q", "-j", str(THREADS)]
     programs = {"cq": mine, "duckdb": ["-c", f"{_DUCK}{case.duckdb}\n{TELL_PEAK}"]}
     found = {name: list[Ended]() for name in programs}
-    cache = default_directory() or directory / "cache"
+    cache = cache_directory() or directory / "cache"
     for number in range(-1, rounds):  # the first round may compile, and is not counted
         for name in sorted(programs, reverse=number % 2 == 1):
             ended = run_process(programs[name], directory, cache)

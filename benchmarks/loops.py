@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from cq.runtime.layout.abi import STRING_SLACK_BYTES
+
 FLAGS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("loops.cpp", "joined.cpp", "transacted.cpp"))
-SLACK_BYTES = 16  # a loop may load whole words past the last byte of a text column
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Loop:
             assert column.values.null_count == 0 and column.values.offset == 0, "elements that are NULL"
             buffers = [buffers[0], buffers[-1]]
         if pa.types.is_string(column.type):
-            buffers[1] = pa.py_buffer(memoryview(buffers[1]).tobytes() + bytes(SLACK_BYTES))
+            buffers[1] = pa.py_buffer(memoryview(buffers[1]).tobytes() + bytes(STRING_SLACK_BYTES))
         self._kept += buffers
         return [b.address for b in buffers]
 

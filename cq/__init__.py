@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'cq' has no attribute {name!r}")
     import importlib
 
-    from cq.collector import collector_paused
+    from cq.garbage_collection import collector_paused
 
     with collector_paused():
         value = getattr(importlib.import_module(_HOMES.get(name, "cq.api")), name)

@@ -25,13 +25,13 @@ from cq.connectors.protocol import Sink
 from cq.connectors.sinks.writers import MemorySink, open_sink, result_schema
 from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
-from cq.engines.losses import losses
+from cq.engines.left_out_rows import losses
 from cq.engines.protocol import RunOptions
 from cq.engines.query import collect, opening_sinks, run_reading_again
 from cq.errors import CompileError, CqError, Diagnostic, SourceText, UsageError, mistakes_told, printable
-from cq.faces import PYTHON, facing
 from cq.grammar.naming import names_of
 from cq.grammar.parser import parse
+from cq.hints import PYTHON, facing
 from cq.job import Job
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction

@@ -6,11 +6,12 @@ Codes are registered once, in `CODES`; docs/language.md prints that table.
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, Literal, TypeVar
+from typing import IO, Any, Final, Literal, TypeVar
 
 from cq.records import dataclass, field, replace
 
@@ -384,6 +385,11 @@ def _is_plain(c: str) -> bool:
 
 def _escape(c: str) -> str:
     return " " if c == "\t" else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{{{ord(c):x}}}"
+
+
+def shows_colours(stream: IO[str]) -> bool:
+    """Whether this stream is a terminal that shows colours, and its user wants them."""
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def render(d: Diagnostic) -> str:

@@ -28,9 +28,9 @@ from cq.engines.analysis import analyze as run_counting
 from cq.engines.analysis import drawn
 from cq.engines.engines import ENGINES
 from cq.errors import CompileError, CqError, SourceText, compile_error
-from cq.faces import NOTEBOOK, facing
 from cq.grammar.naming import UsedNames, names_of
 from cq.grammar.parser import parse
+from cq.hints import NOTEBOOK, facing
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
 from cq.planner.binding.functions.names import known_functions

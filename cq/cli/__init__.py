@@ -10,7 +10,6 @@ import errno
 import gc
 import importlib
 import os
-import re
 import signal
 import sys
 from contextlib import suppress
@@ -18,17 +17,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from cq.cli.process import AT_FAULT, DONE, ENDING_SIGNALS, INTERRUPTED, USAGE, say
 from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean, internal_error, render
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-RED, YELLOW, CYAN, BOLD, PLAIN = "\x1b[31;1m", "\x1b[33;1m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
-_HEAD = re.compile(r"(?:data )?(error|warning)\[CQ\d+\]:")
-_MARK = re.compile(r"( *\|)( +[\^-].*)")
-_WAY = re.compile(r" *= (help|note):")
-DONE, AT_FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # that do what Ctrl-C does
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("running", "Run a query."),
@@ -37,13 +30,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("diffing", "Run a query on two engines and compare the results."),
     "fmt": ("reading", "Format query files."),
     "schema": ("reading", "Print the CREATE STREAM statement for a file."),
-    "gen": ("surroundings", "Generate test data."),
-    "warmup": ("surroundings", "Compile the runtime and queries ahead of time."),
+    "gen": ("generating", "Generate test data."),
+    "warmup": ("warming", "Compile the runtime and queries ahead of time."),
     "functions": ("functions", "List the functions and aggregates."),
     "docs": ("functions", "Explain a function or aggregate."),
     "examples": ("examples", "List the queries that ship with cq, or run one in miniature."),
-    "machine": ("surroundings", "Show the detected hardware."),
-    "limits": ("surroundings", "List all limits."),
+    "machine": ("machine", "Show the detected hardware."),
+    "limits": ("machine", "List all limits."),
     "completion": ("completion", "Print the completion script of a shell."),
 }
 
@@ -220,28 +213,6 @@ def exit_code(error: CqError) -> int:
     """1 when the query or the data is at fault; 2 for files, options and the installation, wherever they were found."""
     surroundings = all(d.code.startswith("CQ06") and d.code != "CQ0603" for d in error.diagnostics)
     return AT_FAULT if isinstance(error, CompileError | DataError) and not surroundings else USAGE
-
-
-def say(text: str) -> None:
-    """A line or more on stderr, whoever reads it; what is wrong stands out on a terminal that shows colours."""
-    if sys.stderr.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb":
-        text = "\n".join(map(_coloured, text.split("\n")))
-    try:
-        click.echo(text, err=True)
-    except (OSError, UnicodeError):
-        os.write(2, text.encode("ascii", "backslashreplace") + b"\n")
-
-
-def _coloured(line: str) -> str:
-    """A line of the picture of an error or warning, as `errors.render` draws it."""
-    head = _HEAD.match(line)
-    if head is not None:
-        return f"{YELLOW if head[1] == 'warning' else RED}{head[0]}{PLAIN}{BOLD}{line[head.end() :]}{PLAIN}"
-    mark = _MARK.match(line)
-    if mark is not None:
-        return f"{mark[1]}{RED}{mark[2]}{PLAIN}"
-    way = _WAY.match(line)
-    return f"{CYAN}{way[0]}{PLAIN}{line[way.end() :]}" if way is not None else line
 
 
 def _usage_picture(error: click.ClickException) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cq.cli import DONE, cli
+from cq.cli.process import DONE
 from cq.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def complete_files(context: click.Context, parameter: click.Parameter, typed: st
 
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
-def completion(shell: str | None) -> int:
+@click.pass_context
+def completion(context: click.Context, shell: str | None) -> int:
     """Print the completion script of SHELL. Default: your login shell.
 
     \b
@@ -45,6 +46,6 @@ def completion(shell: str | None) -> int:
         raise UsageError(Diagnostic("CQ0606", "cannot tell which shell you use", help=ways))
     kind = get_completion_class(name)
     assert kind is not None, "a shell that click does not know"
-    script = kind(cli, {}, "cq", VARIABLE)
+    script = kind(context.find_root().command, {}, "cq", VARIABLE)
     click.echo(script.source_template % script.source_vars())
     return DONE

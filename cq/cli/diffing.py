@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from cq.cli import AT_FAULT, DONE, USAGE, say
 from cq.cli.options import compiled_query, query_options, threads_option
+from cq.cli.process import AT_FAULT, DONE, USAGE, say
 from cq.cli.running import progress_shown
 from cq.compiler.passes import UNSAFE, Compiled
 from cq.connectors.sinks.terminal import Screen

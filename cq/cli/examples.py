@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 import cq
-from cq.cli import DONE, INTERRUPTED, say
+from cq.cli.process import DONE, INTERRUPTED, say
 from cq.cli.progress import summary_text
 from cq.cli.running import progress_shown
 from cq.cli.signals import stopping

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cq.cli import AT_FAULT, DONE, say
 from cq.cli.entries import HelpEntry
 from cq.cli.forms import FORMS
 from cq.cli.operators import OPERATORS
+from cq.cli.process import AT_FAULT, DONE, say
 from cq.errors import Diagnostic, UsageError, did_you_mean, printable
 from cq.grammar.signs import SIGN_HELP
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS

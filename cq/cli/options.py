@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cq.cli import say
 from cq.cli.completion import complete_files
+from cq.cli.process import say
 from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text
 from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.inputs import Inputs
-from cq.connectors.once import told_of_waiting
+from cq.connectors.read_once import told_of_waiting
 from cq.connectors.registry import SOURCES
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean, printable
 from cq.planner.binding.parameters import Untyped

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cq.cli import AT_FAULT, DONE, say
 from cq.cli.completion import complete_files
 from cq.cli.options import compiled_query, input_options, query_options, stdin_text, threads_option
+from cq.cli.process import AT_FAULT, DONE, say
 from cq.compiler.passes import EXPLAINED, PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, FileAccess
 from cq.connectors.formats import FORMATS

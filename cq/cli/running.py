@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from cq.cli import DONE, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options, threads_option
 from cq.cli.paging import PagedScreen, paged
+from cq.cli.process import DONE, INTERRUPTED, say
 from cq.cli.progress import ProgressLine, ProgressNotes, summary_json, summary_text
 from cq.cli.signals import stopping
 from cq.compiler.passes import EXPLAINED, Compiled, demand_output
@@ -21,11 +21,11 @@ from cq.connectors.protocol import Sink
 from cq.connectors.sinks.terminal import FIRST_ROWS, Screen, Table
 from cq.connectors.sinks.writers import open_sink, writes_stdout
 from cq.engines.engines import ENGINES
-from cq.engines.losses import late_losses
+from cq.engines.left_out_rows import late_losses
 from cq.engines.protocol import Progress, RunOptions, RunSummary
 from cq.engines.query import opening_sinks, run_reading_again
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
-from cq.faces import face
+from cq.hints import face
 from cq.planner.binding.binder import Explained
 from cq.records import dataclass
 from cq.runtime.base.notices import listening

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from cq.cli import DONE, say
 from cq.cli.entries import HelpEntry
 from cq.cli.functions import all_entries
+from cq.cli.process import DONE, say
 from cq.cli.progress import summary_text
 from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, interposed
 from cq.cli.running import TerminalView, explain_statement, open_sinks, progress_shown, say_late
@@ -24,10 +24,10 @@ from cq.engines.engines import ENGINES, engine_named
 from cq.engines.protocol import Progress, RunOptions
 from cq.engines.query import run_reading_again
 from cq.errors import CqError, Diagnostic, SourceText, Span, internal_error, printable, render
-from cq.faces import SHELL, facing
 from cq.grammar import ast, inline
 from cq.grammar.parser import parse, tables
 from cq.grammar.printer import print_script
+from cq.hints import SHELL, facing
 from cq.planner.binding.parameters import Untyped
 from cq.records import dataclass, field, replace
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from cq.cli import ENDING_SIGNALS
+from cq.cli.process import ENDING_SIGNALS
 from cq.engines.protocol import Progress
 
 

@@ -9,7 +9,7 @@ from cq.codegen.printing import GeneratedTooMuch
 from cq.codegen.scan import COMPUTED_TIME, times_name
 from cq.codegen.stage import WrittenStage, write_stage
 from cq.errors import CompileError, Span, compile_error
-from cq.faces import face
+from cq.hints import face
 from cq.lang.event_time import column_time
 from cq.lang.expressions import walk
 from cq.planner.physical.stages import PhysicalPlan, Stage
@@ -73,7 +73,14 @@ def _pipeline(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Pipelin
     sources = tuple(source_spec(s, port, stages[0], timed) for port, s in enumerate(physical.sources))
     grids = tuple(dict.fromkeys(g for s in stages for g in s.grids))
     watermarks = any(s.watermarks for s in stages)
-    return Pipeline(sources, tuple(s.stage for s in stages), grids, watermarks, stages[0].mixed, physical.workers)
+    return Pipeline(
+        sources=sources,
+        stages=tuple(s.stage for s in stages),
+        grids=grids,
+        watermarks=watermarks,
+        mixed=stages[0].mixed,
+        workers=physical.workers,
+    )
 
 
 def source_spec(source: SourceDef, port: int, written: WrittenStage, timed: bool) -> SourceSpec:

@@ -11,7 +11,7 @@ from cq.codegen.values import Row, Scope, Val, kept_parts, null_of, value_words
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
 from cq.lang.expressions import Call, Column, Expr, Literal, conjuncts
-from cq.lang.functions import Scalar
+from cq.lang.functions import Compares
 from cq.lang.types import BIGINT, VARCHAR, DataType
 from cq.planner.operators import Filter, Trigger
 from cq.planner.plan.transactions import Emit, Step, every, turns_of_emits
@@ -132,8 +132,9 @@ def _relation(predicate: Expr, which: int) -> int | None:
     plain that there is one."""
     for condition in conjuncts(predicate):
         match condition:
-            case Call(function=Scalar(name="="), args=(Column(index=at), Literal(value=int(number)))) if at == which:
-                return number
+            case Call(function=f, args=(Column(index=at), Literal(value=int(number)))):
+                if at == which and f.compares is Compares.EQUAL:
+                    return number
     return None
 
 

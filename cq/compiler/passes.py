@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cq.allowance import usable_cpus
-from cq.collector import collector_paused
 from cq.compiler.kept_plans import KeptPlans
 from cq.connectors.access import FileAccess, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
+from cq.garbage_collection import collector_paused
+from cq.process_limits import usable_cpus
 from cq.records import dataclass, field, replace
 from cq.ways import SCHEMES, UNCHECKED, Sharing
 
@@ -199,23 +199,23 @@ def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Pipeline, 
         raise error.at(request.source) from None
 
 
-def _dump_script(request: Request, script: Script, format: str, verbose: bool = False) -> str:
+def _dump_script(request: Request, script: Script, format: str, verbose: bool) -> str:
     from cq.grammar.printer import print_script
 
     return print_script(script)
 
 
-def _dump_bound(request: Request, bound: BoundScript, format: str, verbose: bool = False) -> str:
+def _dump_bound(request: Request, bound: BoundScript, format: str, verbose: bool) -> str:
     return _dump_plan(request, bound.plan, format, verbose)
 
 
-def _dump_plan(request: Request, plan: LogicalPlan, format: str, verbose: bool = False) -> str:
+def _dump_plan(request: Request, plan: LogicalPlan, format: str, verbose: bool) -> str:
     from cq.planner.explain import explain
 
     return explain(plan, format=format, verbose=verbose)
 
 
-def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str, verbose: bool = False) -> str:
+def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str, verbose: bool) -> str:
     from cq.planner.explain import explain
 
     return explain(parts[0].plan, parts, format, verbose)
@@ -230,13 +230,13 @@ def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
         raise error.at(request.source) from None
 
 
-def _dump_spark(request: Request, queries: tuple[SparkQuery, ...], format: str, verbose: bool = False) -> str:
+def _dump_spark(request: Request, queries: tuple[SparkQuery, ...], format: str, verbose: bool) -> str:
     if format == "json":
         return json.dumps([{"name": q.name, "text": q.text, "constants": q.constants} for q in queries], default=str)
     return "\n\n".join(f"-- {q.name}\n{q}" for q in queries)
 
 
-def _dump_pipelines(request: Request, pipelines: tuple[Pipeline, ...], format: str, verbose: bool = False) -> str:
+def _dump_pipelines(request: Request, pipelines: tuple[Pipeline, ...], format: str, verbose: bool) -> str:
     from cq.compiler.listing import listing
 
     return listing(pipelines, request.source)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 from weakref import WeakValueDictionary
 
-from cq.connectors.once import Once, kept
+from cq.connectors.read_once import Once, kept
 from cq.errors import Diagnostic, UsageError
-from cq.faces import face
+from cq.hints import face
 from cq.records import dataclass
 
 MAX_FILES = 100_000  # a pattern that matches more is a mistake (`cq limits`)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors import compute as pc
-from cq.connectors.coded import coded
+from cq.connectors.dictionary_codes import coded
 from cq.connectors.protocol import ColumnNames
 from cq.connectors.rules import Convert, TypedColumn
 from cq.connectors.zones import moved_to_utc

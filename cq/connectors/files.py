@@ -16,10 +16,10 @@ from cq.connectors.headers import columns_said
 from cq.connectors.narrow import spread
 from cq.connectors.native_file import native
 from cq.connectors.natives import NONE, Natives
-from cq.connectors.once import Once, is_pipe
 from cq.connectors.packed import unpacked
 from cq.connectors.pipes import read_pipe
 from cq.connectors.protocol import Piece, Report, damaged
+from cq.connectors.read_once import Once, is_pipe
 from cq.connectors.readings.protocol import TextReading, reading_of
 from cq.connectors.registry import option
 from cq.connectors.requests import Opened, SourceRequest

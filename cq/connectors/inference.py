@@ -17,9 +17,9 @@ from cq.connectors.followed import is_followed
 from cq.connectors.formats import codec_of, format_of, loaded, with_ending
 from cq.connectors.memory import as_reader
 from cq.connectors.native_file import native
-from cq.connectors.once import Looked, Once, is_pipe
 from cq.connectors.packed import unpacked
 from cq.connectors.pipes import told, typed_source, unreadable
+from cq.connectors.read_once import Looked, Once, is_pipe
 from cq.connectors.readings.protocol import TextReading, reading_of
 from cq.connectors.registry import SOURCES, option
 from cq.connectors.schemas import Columns, columns_of
@@ -28,7 +28,7 @@ from cq.connectors.slow_inputs import LOOK_BYTES, WaitingNotice, end_of_rows
 from cq.connectors.stdin import NAME as STDIN_NAME
 from cq.connectors.stdin import standard_input
 from cq.errors import CqError, Diagnostic, UsageError
-from cq.faces import face
+from cq.hints import face
 
 ROWS_FOR_NAMES = "100"  # of a file that is only asked for its columns: fields of JSON may be missing in some rows
 

@@ -17,7 +17,7 @@ from cq.connectors.protocol import Piece, told_apart
 from cq.connectors.requests import Opened, SourceRequest
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError, did_you_mean
-from cq.faces import face
+from cq.hints import face
 from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
 from cq.lang.zones import zone_of

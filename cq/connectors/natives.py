@@ -20,7 +20,7 @@ class Natives:
     """twins: ways to make the rows of workloads.  json_scan: finds the cells of JSON lines.
     csv_scan: reads rows of CSV.
 
-    codes: texts may come as codes of a dictionary (cq/connectors/coded.py).
+    codes: texts may come as codes of a dictionary (cq/connectors/dictionary_codes.py).
     """
 
     twins: Twins | None = None

@@ -9,8 +9,8 @@ import pyarrow as pa
 from cq.connectors.csv.blocks import Readable
 from cq.connectors.first_bytes import codec_of_bytes, format_of_bytes
 from cq.connectors.formats import FORMATS, PLAIN
-from cq.connectors.once import Peeked
 from cq.connectors.protocol import INCOMPLETE, damaged
+from cq.connectors.read_once import Peeked
 
 # A file may become this many times larger when unpacked, once it is past the free part: text packs 3 to 30 times.
 MAX_RATIO = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from cq.allowance import usable_cpus
+from cq.process_limits import usable_cpus
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -17,9 +17,9 @@ from cq.connectors.first_bytes import codec_of_bytes, format_of_bytes, is_told
 from cq.connectors.formats import FORMATS, codec_of, ending_format, with_ending
 from cq.connectors.native_file import native
 from cq.connectors.natives import NONE, Natives
-from cq.connectors.once import Once, Peeked
 from cq.connectors.packed import unpacked
 from cq.connectors.protocol import Piece, damaged, to_nobody
+from cq.connectors.read_once import Once, Peeked
 from cq.connectors.readings.protocol import TextReading, TypedReading, reading_of, texts
 from cq.connectors.registry import option
 from cq.connectors.rules import Rules

@@ -56,7 +56,7 @@ class RowFault:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """fields: as declared.  wanted: positions that are delivered, in that order.  codes: texts may be delivered as
-    codes of a dictionary (cq/connectors/coded.py).
+    codes of a dictionary (cq/connectors/dictionary_codes.py).
 
     guessed_for: the stream, where its columns are a guess, and path, what it is read from.  time: the column that gives
     the event time, if one does. A computed one is checked when it has been computed (cq/connectors/event_times.py).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from cq.connectors.once import tell
+from cq.connectors.read_once import tell
 from cq.connectors.readings.protocol import TextReading
 from cq.errors import CqError, amount, printable
 from cq.grammar import inline

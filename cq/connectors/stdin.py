@@ -6,8 +6,8 @@ import os
 import stat
 import sys
 
-from cq.connectors.once import Once
 from cq.connectors.pipes import read_pipe
+from cq.connectors.read_once import Once
 from cq.connectors.requests import Opened, SourceRequest
 
 NAME = "<stdin>"

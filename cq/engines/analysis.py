@@ -15,7 +15,7 @@ from cq.planner.measured import RunMeasures, StageMeasures, draw_measured, measu
 
 if TYPE_CHECKING:
     from cq.compiler.passes import Compiled
-    from cq.planner.facts import Facts
+    from cq.planner.plan_facts import Facts
     from cq.runtime.engine.engine import Engine
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import READ_ROWS
@@ -15,6 +14,7 @@ from cq.engines.data_errors import with_ways_out
 from cq.engines.feeding import demand_ends, demand_no_silence, native_packages
 from cq.engines.protocol import Counts, Delivery, Engine, Enough, Feed, Interrupted, RunOptions
 from cq.errors import CompileError, DataError, Diagnostic, UsageError, did_you_mean
+from cq.garbage_collection import collector_paused
 
 
 def _time_by_reference(feeds: Sequence[Feed]) -> None:

@@ -13,8 +13,8 @@ from cq.connectors.natives import NONE, Natives
 from cq.connectors.sources import open_source
 from cq.engines.protocol import Feed, Progress, RunOptions
 from cq.errors import NOWHERE, CqError, Diagnostic, UsageError
-from cq.faces import face
 from cq.grammar.ast import CreateRelation
+from cq.hints import face
 from cq.planner.operators.pruning import columns_used
 from cq.planner.plan.source import SourceDef
 from cq.records import replace

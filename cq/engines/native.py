@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cq.allowance import usable_memory_bytes, usable_sockets
 from cq.codegen.state.saved_rows import saved_rows
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, UnreadableTime
@@ -22,7 +21,8 @@ from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, Sour
 from cq.lang import error_places
 from cq.lang.types import to_arrow
 from cq.lang.value_text import size_text
-from cq.planner.binding.settings import NO_MEMORY_LIMIT
+from cq.planner.binding.settings import DEFAULT_MEMORY_SHARE, NO_MEMORY_LIMIT
+from cq.process_limits import usable_memory_bytes, usable_sockets
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
@@ -45,7 +45,6 @@ ONE_BY_ONE = (
     "SET transactions = 'serial'"
 )
 FAR_US = 1 << 62  # instants beyond are no times: the end, or none
-DEFAULT_MEMORY_SHARE = 0.8  # of what the process may use: tables double while they grow, and rows are on their way
 PLACES_KEPT = 4096  # batches whose places in their files are remembered: more than can be in flight
 
 

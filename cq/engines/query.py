@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from cq.collector import collector_paused
 from cq.compiler.passes import Compiled, demand_output
 from cq.connectors.protocol import Contradiction, Sink
 from cq.connectors.sinks.partitioned import Partitioned
@@ -17,8 +16,9 @@ from cq.engines.engines import engine_named
 from cq.engines.feeding import demand_ends, natives_of, open_feeds, wanted_columns
 from cq.engines.protocol import Counts, Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
 from cq.errors import CompileError, CqError, DataError, printable
-from cq.faces import face
+from cq.garbage_collection import collector_paused
 from cq.grammar import inline
+from cq.hints import face
 from cq.records import dataclass
 
 if TYPE_CHECKING:

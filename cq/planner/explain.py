@@ -1,7 +1,7 @@
 """Explain: a plan and its stages as text, JSON, dot, mermaid or a picture, with what is known of every operator.
 
-All forms are drawn from the facts (`cq.planner.facts`): what needs places in `cq.planner.pictures`, what a run measured
-in `cq.planner.measured`.
+All forms are drawn from the facts (`cq.planner.plan_facts`): what needs places in `cq.planner.pictures`, what a run
+measured in `cq.planner.measured`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import json
 from collections.abc import Sequence
 
 from cq.errors import printable
-from cq.planner.facts import Facts, column_text, headline, plan_facts, rows_name, staged_facts, summary
 from cq.planner.physical.printing import draw_stages
 from cq.planner.physical.stages import PhysicalPlan
 from cq.planner.pictures.page import draw_page
 from cq.planner.pictures.svg import draw_svg
 from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan_facts import Facts, column_text, headline, plan_facts, rows_name, staged_facts, summary
 
 
 def explain(

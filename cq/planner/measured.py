@@ -11,9 +11,9 @@ from typing import Any
 
 from cq.errors import amount, printable
 from cq.lang.value_text import size_text
-from cq.planner.facts import Facts, staged_facts, title
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan
+from cq.planner.plan_facts import Facts, staged_facts, title
 from cq.records import dataclass
 
 ONE_LOOP = "time is that of a stage: its operators run as one loop"

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Final, Literal
 
+from cq.cache import cache_directory, is_ours, open_directory
 from cq.errors import Diagnostic, EngineError, UsageError
 from cq.records import dataclass
 
@@ -285,7 +286,7 @@ def _private_directory() -> tuple[Path, IO[bytes]]:
 def _sweep() -> None:
     """Remove the directories of our processes that were killed before they could."""
     for left in Path(tempfile.gettempdir()).glob(f"{DIRECTORY_PREFIX}*"):
-        if not _is_ours(left, stat.S_ISDIR):
+        if not _is_own(left, stat.S_ISDIR):
             continue
         with contextlib.suppress(OSError), (left / "lock").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused: its process lives
@@ -300,7 +301,7 @@ def _options(profile: Profile, java: Java, directory: Path, train: Path | None) 
         options.append(f"-XX:AOTCacheOutput={train}")
     elif profile == "small":
         cache = aot_cache(java)
-        if cache is not None and _is_ours(cache, stat.S_ISREG):
+        if cache is not None and _is_own(cache, stat.S_ISREG):
             options.append(f"-XX:AOTCache={cache}")
     return options
 
@@ -406,12 +407,11 @@ def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
 def aot_cache(java: Java) -> Path | None:
     """Where the ahead-of-time cache for `java` and this pyspark is, or would be, kept; None when there can be none.
 
-    None: the runtime is too old to make one, or the cache directory is not safely ours. The file is code: who can write
-    it can run as us, so the directory is owner-only and checked.
+    None: the runtime is too old to make one, or there is no cache directory that is safely ours (cq/cache.py).
     """
     if java.major is None or java.major < AOT_JAVA:
         return None
-    directory = _cache_directory()
+    directory = _spark_directory()
     if directory is None:
         return None
     from importlib.metadata import version
@@ -420,31 +420,22 @@ def aot_cache(java: Java) -> Path | None:
     return directory / f"spark-{hashlib.sha256(key.encode()).hexdigest()[:24]}.aot"
 
 
-def _cache_directory() -> Path | None:
-    base = os.environ.get("CQ_CACHE_DIR")
-    directory = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cq"
-    directory = Path(os.path.abspath(directory / "spark"))
+def _spark_directory() -> Path | None:
+    """The directory of ahead-of-time caches, made if need be; None where there is no cache or it is not safely ours."""
+    directory = cache_directory()
+    if directory is None:
+        return None
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(open_directory(directory / "spark"))
     except OSError:
         return None
-    return directory if _is_ours(directory, stat.S_ISDIR) and _is_out_of_reach(directory.parent) else None
+    return directory / "spark"
 
 
-def _is_ours(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Whether `path` itself, not what a link points to, is of that kind, ours, and writable by nobody else."""
+def _is_own(path: Path, kind: Callable[[int], bool]) -> bool:
+    """Whether `path` itself, not what a link points to, is of that kind and ours alone."""
     try:
         found = path.lstat()
     except OSError:
         return False
-    return kind(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
-
-
-def _is_out_of_reach(path: Path) -> bool:
-    """Whether nobody but us and root can rename what lies in `path` or above it."""
-    for place in (path, *path.parents):
-        found = place.stat()
-        shared = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
-        if shared or found.st_uid not in {0, os.geteuid()}:
-            return False
-    return True
+    return kind(found.st_mode) and is_ours(found)

@@ -39,7 +39,10 @@ def train_aot() -> Path:
                 "CQ0604",
                 f"an ahead-of-time cache needs Java {AOT_JAVA} and a cache directory that only you can write; "
                 f"found Java {java.version or 'of unknown version'} ({java.found_by})",
-                help=("pip install 'cq[spark]' brings such a Java; unset CQ_JAVA_HOME and JAVA_HOME to use it",),
+                help=(
+                    "pip install 'cq[spark]' brings such a Java; unset CQ_JAVA_HOME and JAVA_HOME to use it",
+                    "set CQ_CACHE_DIR to a directory that only you can write",
+                ),
             )
         )
     made = target.with_suffix(f".{os.getpid()}")

@@ -10,7 +10,7 @@ from cases import Prepared, Way
 from pyarrow import parquet
 
 from cq.api import sql
-from cq.connectors.coded import MOST_TEXTS, coded
+from cq.connectors.dictionary_codes import MOST_TEXTS, coded
 from cq.connectors.parquet import source
 
 COLUMNS = "k VARCHAR, v BIGINT NOT NULL, ts TIMESTAMP NOT NULL"

@@ -44,7 +44,7 @@ def in_codes(module: str, old: str, new: str) -> Mutant:
 
 MUTANTS = {
     "a code of another dictionary is known": in_codes(
-        "runtime.containers.recall",
+        "runtime.containers.known_codes",
         "!= dictionary:\n        return 0\n",
         "== 0:\n        return 0\n",
     ),

@@ -71,6 +71,12 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
             "CQ0407",
             "auction IN (SELECT bidder FROM b)",
         ),
+        (
+            "CREATE STREAM b (WATERMARK FOR ts) WITH (connector = 'generator', workload = 'bids');\n"
+            "SELECT x.price FROM b AS x ASOF JOIN b AS y ON x.auction = y.auction AND x.ts >= y.ts",
+            "CQ0407",
+            "b AS x ASOF JOIN b AS y ON x.auction = y.auction AND x.ts >= y.ts",
+        ),
         (BIDS + "SELECT x.id FROM bid AS x JOIN bid AS y ON TRUE", "CQ0410", "bid AS x JOIN bid AS y ON TRUE"),
         (BIDS + "SELECT x.id FROM bid AS x, bid AS y WHERE x.id < y.id", "CQ0410", "bid AS y"),
         (

@@ -271,7 +271,7 @@ def test_a_small_run_loads_nothing_slow_that_it_does_not_use() -> None:
     program = (
         "import sys; from cq.cli import execute\n"
         "slow = {'pandas', 'pyspark', 'numba', 'pyarrow.compute', 'dataclasses', 'importlib.metadata', 'cq.workloads',"
-        " 'statistics', 'traceback', 'secrets', 'cq.planner.facts', 'zoneinfo'}\n"
+        " 'statistics', 'traceback', 'secrets', 'cq.planner.plan_facts', 'zoneinfo'}\n"
         "code = execute(['run', '-q', '-c', 'SELECT id FROM b', 'b=bids.csv'])\n"
         "loaded = slow & set(sys.modules)\n"
         "assert not loaded, loaded\n"

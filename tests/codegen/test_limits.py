@@ -27,7 +27,7 @@ def test_sources_that_may_end_first_have_a_bit_each() -> None:
 
 
 def test_rows_of_as_many_branches_as_there_may_be_are_scattered() -> None:
-    assert MOST_BRANCHES == WIDEST_SCATTER
+    assert MOST_BRANCHES <= WIDEST_SCATTER
 
 
 def test_tables_of_transactions_are_no_more_than_a_tag_tells_apart() -> None:

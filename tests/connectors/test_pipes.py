@@ -19,11 +19,11 @@ import pytest
 
 from cq import sql
 from cq.compiler.passes import compile
-from cq.connectors import infer, once
+from cq.connectors import infer, read_once
 from cq.connectors.access import FileAccess
 from cq.connectors.first_bytes import CODECS, MAGICS, is_json, is_json_told, is_told
 from cq.connectors.inputs import Inputs
-from cq.connectors.once import Once, told_of_waiting
+from cq.connectors.read_once import Once, told_of_waiting
 from cq.engines.query import collect
 from cq.errors import CqError, DataError
 
@@ -180,7 +180,7 @@ def test_guess_depends_on_the_bytes_and_not_on_how_they_come(
 
 
 def test_silence_changes_no_guess_and_is_told_with_what_to_declare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(once, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(read_once, "PATIENCE_S", 0.0)
     reading, end = os.pipe()
     said: list[str] = []
     answers = [b'"my id",v\n1,a\n', b"x,b\n"]

@@ -139,17 +139,6 @@ def test_partial_results_merge_to_the_whole(entry: AggregateFunction, signature:
             assert same(result(nothing), result(left))
 
 
-@pytest.mark.parametrize(
-    ("entry", "signature"), [c for c in CASES if c[0].remove and c[0].exact_merge(c[1])], ids=name_of
-)
-def test_removing_undoes_adding_where_merging_is_exact(entry: AggregateFunction, signature: Signature) -> None:
-    assert entry.remove is not None
-    rng = random.Random(2)
-    state = folded(entry, signature, some_rows(rng, signature, 20))
-    extra = some(rng, signature.params[0])
-    assert entry.remove(signature, entry.add(signature, state, extra), extra) == state
-
-
 @pytest.mark.parametrize(("entry", "signature"), [(e, s) for e, s in CASES if e.idempotent], ids=name_of)
 def test_adding_again_changes_nothing_where_distinct_does_not(entry: AggregateFunction, signature: Signature) -> None:
     rng = random.Random(3)

@@ -150,6 +150,15 @@ def test_types_of_results(name: str, types: tuple[DataType, ...], returns: DataT
     assert signature(name, *types).returns == returns
 
 
+def test_a_comparison_with_the_sides_changed_is_the_one_that_its_entry_names() -> None:
+    compared = {e.compares: e for e in functions.all_scalars().values() if e.compares is not None}
+    assert {c: e.name for c, e in compared.items()} == {c: c.value for c in functions.Compares}
+    for comparison, entry in compared.items():
+        found, turned = entry.signature((BIGINT, BIGINT)), compared[comparison.turned]
+        for x, y in ((1, 2), (2, 1), (1, 1)):
+            assert entry.body(found, x, y) == turned.body(found, y, x)
+
+
 def test_an_integer_literal_beside_a_decimal_is_as_narrow_as_its_digits() -> None:
     assert signature("*", decimal(12, 2), INTEGER, constants=(None, 3)).returns == decimal(14, 2)
     assert signature("<", decimal(17, 2), INTEGER, constants=(None, 100)).params == (decimal(17, 2),) * 2

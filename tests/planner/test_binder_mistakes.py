@@ -467,6 +467,9 @@ OFTEN_MADE = {
     "GROUP BY window_end;",
     "hop_by_nothing": BID + "SELECT COUNT(*) AS n FROM HOP(bid, ts, INTERVAL '0' SECOND, INTERVAL '1' MINUTE)\n"
     "GROUP BY window_end;",
+    "window_of_no_minutes": BID
+    + "SELECT COUNT(*) AS n FROM TUMBLE(bid, ts, INTERVAL '0' MINUTE)\nGROUP BY window_end;",
+    "time_of_a_count": BID + "SELECT EPOCH_MS(auction) AS at, UNIX_SECONDS(auction + 1) AS later FROM bid;",
     "unit_that_is_none": BID + "SELECT ts + INTERVAL '2' FORTNIGHT AS due FROM bid;",
     "date_that_is_none": BID + "SELECT auction FROM bid WHERE ts >= '2024-02-30';",
     "interval_by_interval": BID + SALE + "SELECT (bid.ts - sale.paid) / INTERVAL '1' MINUTE AS late\n"

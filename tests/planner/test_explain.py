@@ -15,12 +15,12 @@ from cq.grammar.parser import parse
 from cq.planner.binding.binder import bind
 from cq.planner.binding.catalog import Environment
 from cq.planner.explain import draw_dot, draw_mermaid, explain
-from cq.planner.facts import plan_facts, staged_facts
 from cq.planner.operators import Over, Scan, TemporalJoin, WindowAggregate
 from cq.planner.physical.choose import choose
 from cq.planner.physical.classify import classify
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import OpClass, StateBound
+from cq.planner.plan_facts import plan_facts, staged_facts
 from cq.planner.rewriting.rewrite import rewrite
 
 TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"

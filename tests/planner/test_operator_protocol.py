@@ -22,6 +22,7 @@ from cq.planner.plan.node import (
     DECLARATIONS,
     LogicalNode,
     OpClass,
+    StateBound,
     Stateless,
     check_answers,
     complete,
@@ -206,6 +207,14 @@ def test_an_operator_that_contradicts_itself_is_refused() -> None:
         operator("filter")(probe())
     with pytest.raises(BadEntry, match="has no docstring"):
         operator("probe")(probe(__doc__=None))
+
+
+def test_state_that_grows_names_a_way_to_bound_it() -> None:
+    """`check` and a run that reaches its memory limit print it; nothing is bounded unless an operator says so."""
+    with pytest.raises(TypeError, match="bounded"):
+        StateBound("every row")  # type: ignore[call-arg]
+    with pytest.raises(AssertionError, match="every row, and no way to bound it"):
+        StateBound("every row", bounded=False)
 
 
 @pytest.mark.parametrize(

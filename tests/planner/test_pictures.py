@@ -17,11 +17,11 @@ from cq.grammar.parser import parse
 from cq.planner.binding.binder import bind
 from cq.planner.binding.catalog import Environment
 from cq.planner.explain import explain, picture
-from cq.planner.facts import plan_facts
 from cq.planner.physical.choose import choose
 from cq.planner.pictures.layout import GAP, LAYER_GAP, Box, PlacedBoxes, layout
 from cq.planner.pictures.svg import COLUMNS, cards
 from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan_facts import plan_facts
 
 SVG = "{http://www.w3.org/2000/svg}"
 

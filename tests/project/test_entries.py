@@ -132,7 +132,6 @@ REFUSED: dict[str, Callable[[], object]] = {
     "aggregate probe: has no example over nothing": aggregate(examples=SUM.examples[:1] * 4),
     "aggregate probe: names no kernel form": aggregate(native=""),
     "aggregate probe: is never_null and may_be_null": aggregate(never_null=True, may_be_null=True),
-    "aggregate probe: can remove a value, and keeps what is not merged": aggregate(keeps=Keeps.OBJECT, grows=None),
     "aggregate probe: its result is all it remembers, and it keeps more than words": aggregate(keeps=Keeps.VALUES),
     "aggregate probe: is not idempotent, and grows by the lesser of both": aggregate(grows=Grows.LEAST),
     "aggregate probe: its Spark text names no argument, {0}": aggregate(spark="sum"),

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from docs_pages import PAGES, ROOT
 
@@ -65,11 +66,15 @@ def test_classes_have_names_of_their_own() -> None:
 
 def test_files_and_tests_that_code_and_pages_name_exist() -> None:
     tests = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
+    tops = [p for name in ("tests", "benchmarks") for p in (ROOT / name).rglob("*.py")]
+    files = [f"/{p.relative_to(ROOT)}" for p in (*ROOT.glob("*.py"), *MODULES, *tops)]
     missing = []
     for place in (*MODULES, *PAGES, ROOT / "tests" / "README.md"):
         text = place.read_text(encoding="utf-8")
         paths = set(re.findall(r"(?<![\w/])(?:cq|docs|tests|benchmarks|queries)/[a-z_/]+\.(?:py|md|cq|lark)\b", text))
         missing += [f"{place.relative_to(ROOT)}: {p}" for p in paths if not (ROOT / p).exists()]
+        ends = set(re.findall(r"(?<![\w/.*])(?:[a-z0-9_]+/)*[a-z0-9_]+\.py\b", text))  # of paths, such as flow/lanes.py
+        missing += [f"{place.relative_to(ROOT)}: {e}" for e in ends if not any(p.endswith(f"/{e}") for p in files)]
         named = re.findall(r"tests: (test_\w+)(\*?)", text)
         missing += [
             f"{place.relative_to(ROOT)}: {n}" for n, more in named if f"def {n}{'' if more else '('}" not in tests
@@ -105,6 +110,37 @@ def test_every_invariant_names_a_test() -> None:
             f"{path.relative_to(ROOT)}: {number}" for number, told in items if not re.search(r"\btest_\w+", told)
         ]
     assert not untested
+
+
+def test_the_files_that_ask_which_operator_a_node_is_are_those_that_the_architecture_names() -> None:
+    """Whoever adds an operator reads these, and the four files of another one."""
+    found = {str(path.relative_to(ROOT / "cq")) for path in MODULES if _asks_which_operator(path)}
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (told,) = re.findall(r"^Outside these files, code tests which operator .*?\n\n", page, re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"`([a-z_/]+(?:/|\.py))`", told))
+    assert {p for p in found if not p.startswith("planner/binding/")} == named - {"planner/binding/"}
+
+
+def _asks_which_operator(path: Path) -> bool:
+    """Whether code outside of the rooms of operators compares the class of a node with that of an operator."""
+    if path.parent.name == "operators":
+        return False
+    tree = ast.parse(path.read_bytes())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and _has_operators(node)]
+    known = {alias.asname or alias.name for node in imports for alias in node.names}
+    return any(isinstance(x, ast.Name) and x.id in known for kind in _classes_asked(tree) for x in ast.walk(kind))
+
+
+def _has_operators(node: ast.ImportFrom) -> bool:
+    name = (node.module or "").split(".")
+    return "operators" in name or name[-1] in {"stage_input", "together"}  # which only plans of stages have
+
+
+def _classes_asked(tree: ast.AST) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]) | ast.MatchClass(cls=kind):
+                yield kind
 
 
 def _number(value: ast.expr) -> int | None:

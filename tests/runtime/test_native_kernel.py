@@ -11,10 +11,12 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from both_ways import small_library
 
+from cq.cache import cache_directory
 from cq.records import replace
 from cq.runtime.base import interpret, intrinsics, kernel, link, ops
 from cq.runtime.base.interpret import interpret_stage, load_modules, stage_scope
@@ -422,15 +424,15 @@ def test_the_longest_unused_objects_leave_a_full_cache(tmp_path):
 
 
 def test_no_directory_means_no_cache(monkeypatch, tmp_path):
-    from cq.runtime.base.objects import default_directory
-
     monkeypatch.setenv("CQ_CACHE_DIR", "")
-    assert default_directory() is None
+    assert cache_directory() is None
     monkeypatch.setenv("CQ_CACHE_DIR", str(tmp_path))
-    assert default_directory() == tmp_path
+    assert cache_directory() == tmp_path
     monkeypatch.delenv("CQ_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_directory() == tmp_path / "cq"
+    assert cache_directory() == tmp_path / "cq"
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")  # relative: to be ignored, says its specification
+    assert cache_directory() == Path.home() / ".cache" / "cq"
     cache = ObjectCache(None)
     cache.put(SAMPLE)
     assert cache.get(SAMPLE.key) is None

@@ -8,11 +8,12 @@ import random
 
 import pyarrow as pa
 import pytest
+from engine_kernels import plain_pipeline, plain_stage
 
 from cq.runtime.engine.engine import Engine
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.abi import COLUMN_WORDS, STATE_FIRST_FREE, Storage
-from cq.runtime.layout.pipeline import ColumnSpec, Lanes, Pipeline, PortSpec, SourceSpec, StageSpec
+from cq.runtime.layout.pipeline import ColumnSpec, Lanes, PortSpec, SourceSpec
 from cq.ways import Way
 
 TYPES = {
@@ -123,7 +124,7 @@ def copying(runs=Way.LOOP, limit=None):
     lanes = runs is Way.LANES
     four = "i64(i64, i64, i64, i64)"
     functions = (("hand_on_row", four), ("kernel", four), ("lanes", "i64(i64, i64, i64, i64, i64, i64)"))
-    stage = StageSpec(
+    stage = plain_stage(
         name="copy",
         way=runs,
         module=_module(lanes),
@@ -131,11 +132,10 @@ def copying(runs=Way.LOOP, limit=None):
         entry="kernel",
         slots=(),
         state_words=STATE_FIRST_FREE,
-        constants=b"",
         ports=(PortSpec("out", COLUMNS, limit),),
         lanes=Lanes(entry="lanes", count=4, branches=1, turns=1) if lanes else None,
     )
-    return Pipeline((SourceSpec("s", COLUMNS),), (stage,))
+    return plain_pipeline([SourceSpec("s", COLUMNS)], [stage])
 
 
 def table(seed, rows, longest=40):

@@ -10,13 +10,13 @@ from both_ways import Compiled, Interpreted
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, shr_u, st_i64
 from cq.runtime.base.simulation import Memory
-from cq.runtime.containers import births as o
-from cq.runtime.containers import recall
+from cq.runtime.containers import birth_order as o
+from cq.runtime.containers import known_codes
 from cq.runtime.containers import strings as x
 from cq.runtime.containers import table_saving as ts
 from cq.runtime.containers import table_words as w
 from cq.runtime.containers import tables as t
-from cq.runtime.containers.recall import table_recall
+from cq.runtime.containers.known_codes import table_recall
 from cq.runtime.containers.strings import hash_word
 from cq.runtime.containers.table_words import (
     NUMBER_MASK,
@@ -109,7 +109,7 @@ def pass_through(table: int, first: int, last: int, width: int) -> int:
 FUNCTIONS = (
     t.table_new, t.table_drop, t.table_insert, t.table_clear, t.table_delete, t.table_settle, t.table_make_dense,
     ts.table_save, ts.table_load, ts.table_saved_words, ts.table_take, t.table_held_bytes, x.string_store,
-    o.table_sort_births, recall.table_learn,
+    o.table_sort_births, known_codes.table_learn,
     find_key, known_entry, nth_entry, put_word, pass_through,
 )  # fmt: skip
 
@@ -395,7 +395,7 @@ def test_nothing_is_known_when_entries_have_moved_or_gone(run, change):
 def test_few_questions_teach_nothing(run):
     table = run.table_new(WORDS, 0, 0)
     entry = run.table_insert(table, 1 << 26, 1)
-    texts = 10 * recall.TEXTS_A_QUESTION
+    texts = 10 * known_codes.TEXTS_A_QUESTION
     taught = [run.table_learn(table, 5, texts, 7, entry) for _ in range(10)]
     assert taught == [0] * 9 + [1] and run.known_entry(table, 5, 7) == entry
     assert run.table_learn(table, 6, texts, 7, entry) == 0, "another dictionary"
@@ -404,7 +404,7 @@ def test_few_questions_teach_nothing(run):
 
 def test_a_larger_dictionary_finds_room(run):
     table, entries = learned(run)
-    texts = 16 * recall.TEXTS_A_QUESTION
+    texts = 16 * known_codes.TEXTS_A_QUESTION
     while not run.table_learn(table, 6, texts, texts - 1, entries[2]):
         pass
     assert run.known_entry(table, 6, texts - 1) == entries[2] and run.known_entry(table, 5, 2) == 0

@@ -200,6 +200,17 @@ def test_an_ahead_of_time_cache_that_others_could_write_is_not_used(monkeypatch,
     assert not is_used()
 
 
+def test_the_ahead_of_time_cache_is_where_compiled_code_is_kept(monkeypatch, tmp_path):
+    java = jre.Java(tmp_path, "25.0.2", "test")
+    monkeypatch.setenv("CQ_CACHE_DIR", "")
+    assert jre.aot_cache(java) is None, "no cache"
+    monkeypatch.delenv("CQ_CACHE_DIR")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")  # relative: ignored
+    cache = jre.aot_cache(java)
+    assert cache is not None and cache.parent == tmp_path / ".cache" / "cq" / "spark"
+
+
 def test_the_ahead_of_time_cache_has_another_name_for_another_java(monkeypatch, tmp_path):
     monkeypatch.setenv("CQ_CACHE_DIR", str(tmp_path))
     names = {jre.aot_cache(jre.Java(tmp_path / home, version, "test")) for home in "ab" for version in ("25", "26")}

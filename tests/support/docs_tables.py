@@ -10,7 +10,7 @@ import click
 from paths import QUERIES
 
 from cq.cli import COMMANDS
-from cq.cli.surroundings import all_limits
+from cq.cli.machine import all_limits
 from cq.compiler.passes import compile
 from cq.connectors.registry import SINKS, SOURCES, Connector
 from cq.errors import CODES, CqError, SourceText

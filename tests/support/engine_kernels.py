@@ -9,7 +9,8 @@ windows      per CLOSE one row (watermark, rows on time since the last one); not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -210,6 +211,35 @@ _SIGNATURES = (
 )
 
 
+PLAIN: dict[str, Any] = {
+    "constants": b"",
+    "sites": (),
+    "user_calls": (),
+    "lanes": None,
+    "by_key": "",
+    "chains": None,
+    "sharing": None,
+    "complete": 0,
+    "time_entries": (),
+    "passes_watermarks": False,
+    "groups": (),
+    "moving": None,
+    "counters": (),
+    "rejections": (),
+}
+
+
+def plain_stage(**said: Any) -> StageSpec:
+    """A stage with what is said, and nothing else that a stage may have."""
+    return StageSpec(**(PLAIN | said))
+
+
+def plain_pipeline(sources: Iterable[SourceSpec], stages: Iterable[StageSpec], **said: Any) -> Pipeline:
+    """A pipeline that announces no times and may keep every worker busy, but for what is said."""
+    times: dict[str, Any] = {"grids": (), "watermarks": False, "mixed": False, "workers": None}
+    return Pipeline(sources=tuple(sources), stages=tuple(stages), **(times | said))
+
+
 def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | None = None) -> StageSpec:
     """A stage with one of the kernels above. last: its rows go to the sink, without segments."""
     event = _EVENTS.get(name, _QUIET if last else _FORWARD)
@@ -220,7 +250,7 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
     slots = tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words))
     if name.startswith("keeps"):
         slots, words = (Slot("entries", STATE_FIRST_FREE, "table", shapes=(TableShape(4, 1),)),), 1
-    return StageSpec(
+    return plain_stage(
         name=name,
         way=way,
         module=walk + event + _EACH + _BODIES[name],
@@ -228,7 +258,6 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
         entry="kernel",
         slots=slots,
         state_words=STATE_FIRST_FREE + words,
-        constants=b"",
         ports=(PortSpec("out", PAIR, limit),),
         sites=(Site("v is negative", 1, 1, 1, 2),),
         lanes=Lanes(entry="lanes", count=4, branches=1, turns=1) if lanes else None,
@@ -245,7 +274,9 @@ def pipeline(
 ) -> Pipeline:
     """Sources of rows (k, v, t) into a chain of stages."""
     grids = (Grid(grid_us),) if grid_us else ()
-    return Pipeline(tuple(source(f"s{n}", delay_us) for n in range(sources)), stages, grids, watermarks)
+    return plain_pipeline(
+        (source(f"s{n}", delay_us) for n in range(sources)), stages, grids=grids, watermarks=watermarks
+    )
 
 
 def batch(rows: Sequence[tuple[int, ...]]) -> pa.RecordBatch:

@@ -43,9 +43,6 @@ def consume_late_rows(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
         flow.deliver(node, row)
 
 
-_COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
-
-
 def _never_null(predicate: Expr) -> set[int]:
     """Columns that are not NULL where the predicate is TRUE."""
     match predicate:
@@ -53,7 +50,7 @@ def _never_null(predicate: Expr) -> set[int]:
             return {column for arg in args for column in _never_null(arg)}
         case Call(function=f, args=(IsNull(arg=Column(index=index)),)) if f.native == "not":
             return {index}
-        case Call(function=f, args=args) if f.native in _COMPARISONS:
+        case Call(function=f, args=args) if f.compares is not None:
             plain = [arg for arg in args if isinstance(arg, Column) or _is_harmless(arg)]
             return {x.index for arg in plain for x in walk(arg) if isinstance(x, Column)}
     return set()

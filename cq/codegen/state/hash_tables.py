@@ -369,7 +369,7 @@ class Keys:
         self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None]
     ) -> ast.expr:
         """As `probe`, for a table with one owner: the entry of a code that was met before is known
-        (cq/runtime/containers/recall.py)."""
+        (cq/runtime/containers/known_codes.py)."""
         coded = coded_key(values)
         if coded is None:
             return self.probe(t, values, serial, fresh)

@@ -13,9 +13,9 @@ from cq.connectors.csv.blocks import BLOCK_BYTES, check_encoding
 from cq.connectors.csv.rows import complete
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
 from cq.connectors.first_bytes import BYTE_ORDER_MARK
-from cq.connectors.once import Looked
 from cq.connectors.protocol import damaged
-from cq.faces import face
+from cq.connectors.read_once import Looked
+from cq.hints import face
 
 
 def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: bool) -> pa.Schema:

@@ -11,8 +11,8 @@ from cq.connectors.csv.guess import guessed_schema
 from cq.connectors.csv.rows import NEVER_CLOSED, rows
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, read_csv
 from cq.connectors.natives import Natives
-from cq.connectors.once import Looked
 from cq.connectors.protocol import Piece
+from cq.connectors.read_once import Looked
 from cq.connectors.readings.protocol import Options, TextReading
 from cq.connectors.rules import Rules
 

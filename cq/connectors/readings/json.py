@@ -9,8 +9,8 @@ from cq.connectors.first_bytes import BYTE_ORDER_MARK, is_json, is_json_told
 from cq.connectors.json.guess import guessed_fields
 from cq.connectors.json.source import check_lines, read_json
 from cq.connectors.natives import Natives
-from cq.connectors.once import Looked
 from cq.connectors.protocol import Piece, damaged
+from cq.connectors.read_once import Looked
 from cq.connectors.readings.protocol import Options, TextReading
 from cq.connectors.rules import Rules
 from cq.lang.schema import Field

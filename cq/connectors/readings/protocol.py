@@ -10,8 +10,8 @@ import pyarrow as pa
 from cq.connectors.csv.blocks import Readable
 from cq.connectors.formats import FORMATS, loaded
 from cq.connectors.natives import Natives
-from cq.connectors.once import Looked
 from cq.connectors.protocol import Piece, Report
+from cq.connectors.read_once import Looked
 from cq.connectors.rules import Rules
 from cq.lang.schema import Field
 from cq.records import dataclass

@@ -8,7 +8,6 @@ A result that ends may be longer than anybody reads: its first rows are shown, a
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -19,8 +18,8 @@ import pyarrow.types as t
 
 from cq.connectors.sinks.cell_text import column_text
 from cq.connectors.sinks.targets import OutputClosed, silence_stdout
-from cq.errors import printable
-from cq.faces import face
+from cq.errors import printable, shows_colours
+from cq.hints import face
 from cq.records import dataclass
 
 MAX_WIDTH = 60  # of a column, unless it is shown in full; longer values end in …
@@ -52,9 +51,8 @@ class Screen:
     @classmethod
     def stdout(cls, titles: bool, wide: bool = False, expanded: bool = False) -> Screen:
         """Standard output, coloured when it is a terminal that wants it."""
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         width = None if wide or not sys.stdout.isatty() else shutil.get_terminal_size().columns
-        return cls(sys.stdout, colour, titles, width, expanded=expanded, in_full=wide)
+        return cls(sys.stdout, shows_colours(sys.stdout), titles, width, expanded=expanded, in_full=wide)
 
     @property
     def is_seen(self) -> bool:

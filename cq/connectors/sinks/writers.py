@@ -28,8 +28,8 @@ from cq.connectors.sinks.targets import (
     silence_stdout,
 )
 from cq.errors import CqError, Diagnostic, UsageError, printable
-from cq.faces import face
 from cq.grammar import inline
+from cq.hints import face
 from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
 from cq.records import dataclass

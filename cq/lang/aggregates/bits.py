@@ -27,7 +27,6 @@ register(
         empty=lambda state: state == 0,
         result=lambda _, state: int(state),
         exact_merge=_always,
-        remove=lambda _, state, value: state - value,
         never_null=True,
         doc="The number of rows for which the condition is TRUE.",
         spark="count_if({0}){1}",

@@ -51,7 +51,6 @@ register(
         empty=lambda state: state == 0,
         result=lambda _, state: state,
         exact_merge=always,
-        remove=lambda _, state, *values: state - 1,
         never_null=True,
         doc="The number of rows whose argument is not NULL; COUNT(*) counts all rows.",
         spark="count({0}){1}",
@@ -81,10 +80,6 @@ def _summed(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 
 def _add_to_sum(_: Signature, state: tuple[Any, int], value: Any) -> tuple[Any, int]:
     return state[0] + value, state[1] + 1
-
-
-def _remove_from_sum(_: Signature, state: tuple[Any, int], value: Any) -> tuple[Any, int]:
-    return state[0] - value, state[1] - 1
 
 
 def _merge_sums(_: Signature, a: tuple[Any, int], b: tuple[Any, int]) -> tuple[Any, int]:
@@ -128,7 +123,6 @@ register(
         empty=lambda state: state[1] == 0,
         result=_sum,
         exact_merge=no_floats,
-        remove=_remove_from_sum,
         fails=("CQ0705",),
         doc="The sum of the non-null values; NULL if there are none. Integers give BIGINT, DECIMAL(p,s) gives "
         "DECIMAL(min(38, p + 10), s); both are exact and fail only if the result does not fit.",
@@ -197,7 +191,6 @@ register(
         empty=lambda state: state[1] == 0,
         result=_avg,
         exact_merge=no_floats,
-        remove=_remove_from_sum,
         fails=("CQ0705",),
         exact=_average_fits,
         doc="The mean of the non-null values; NULL if there are none. Integers give a DOUBLE: the exact sum, "

@@ -66,7 +66,6 @@ class AggregateFunction:
     result(signature, state, *options) -> value; raises `cq.lang.functions.Failure` when it does not fit its type.
     exact_merge(signature): whether merge(add…, add…) equals adding one by one in any order, so that partial tables of
     several workers may be merged.
-    remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
     idempotent: adding a value again changes nothing, so DISTINCT does not either.
     exact: types for which no result fails although `fails` is not empty.
     keeps: what its state is.
@@ -99,7 +98,6 @@ class AggregateFunction:
     spark: str | Callable[..., str]
     native: str
     keeps: Keeps
-    remove: Callable[..., State] | None = None
     never_null: bool = False
     may_be_null: bool = False
     idempotent: bool = False
@@ -185,8 +183,6 @@ def _problems(entry: AggregateFunction) -> Iterator[str]:
         yield "has no example over nothing"
     if not entry.native:
         yield "names no kernel form"
-    if entry.remove is not None and not entry.merges:
-        yield "can remove a value, and keeps what is not merged"
     if entry.grows is not None and not entry.slides:
         yield "its result is all it remembers, and it keeps more than words"
     if entry.grows is not None and entry.idempotent != (entry.grows in {Grows.LEAST, Grows.GREATEST}):

@@ -12,11 +12,13 @@ from cq.entries import refuse
 from cq.lang.functions import library
 from cq.lang.functions.registry import (
     ALIASES,
+    COUNTS_OF_TIMES,
     EPOCH_UNITS,
     EXTRACT_PARTS,
     OVERLOADS,
     SCALARS,
     TRUNC_UNITS,
+    Compares,
     Constants,
     Failure,
     Refusal,
@@ -30,11 +32,13 @@ from cq.lang.types import DataType
 
 __all__ = [
     "ALIASES",
+    "COUNTS_OF_TIMES",
     "EPOCH_UNITS",
     "EXTRACT_PARTS",
     "OVERLOADS",
     "SCALARS",
     "TRUNC_UNITS",
+    "Compares",
     "Constants",
     "Failure",
     "Refusal",
@@ -62,7 +66,10 @@ def unknown(names: Iterable[str]) -> Iterator[str]:
 
 
 _OTHERS = [other for others in OVERLOADS.values() for other in others]
-refuse("functions", unknown([*OVERLOADS, *_OTHERS, *EXTRACT_PARTS.values(), *TRUNC_UNITS.values(), *EPOCH_UNITS]))
+refuse(
+    "functions",
+    unknown([*OVERLOADS, *_OTHERS, *EXTRACT_PARTS.values(), *TRUNC_UNITS.values(), *EPOCH_UNITS, *COUNTS_OF_TIMES]),
+)
 
 
 def extract_parts() -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cq.lang.functions.registry import Signature, scalar
+from cq.lang.functions.registry import Compares, Signature, scalar
 from cq.lang.functions.signatures import compared, fixed
 from cq.lang.types import BOOLEAN
 
@@ -38,6 +38,7 @@ _NAN = "CAST('NaN' AS DOUBLE)"
     compared("=", arrays=True),
     spark="({0} = {1})",
     native="equal",
+    compares=Compares.EQUAL,
     typed=True,
     examples=[
         "1 = 1 = true",
@@ -62,6 +63,7 @@ def equal(_: Signature, x: Any, y: Any) -> bool:
     compared("<>", arrays=True),
     spark="({0} <> {1})",
     native="not_equal",
+    compares=Compares.NOT_EQUAL,
     typed=True,
     examples=[
         "(1 <> 2) = true",
@@ -82,6 +84,7 @@ def not_equal(_: Signature, x: Any, y: Any) -> bool:
     compared("<"),
     spark="({0} < {1})",
     native="less",
+    compares=Compares.LESS,
     typed=True,
     examples=[
         "(1 < 2) = true",
@@ -106,6 +109,7 @@ def less(_: Signature, x: Any, y: Any) -> bool:
     compared("<="),
     spark="({0} <= {1})",
     native="less_equal",
+    compares=Compares.LESS_EQUAL,
     typed=True,
     examples=[
         "(2 <= 2) = true",
@@ -127,6 +131,7 @@ def less_equal(_: Signature, x: Any, y: Any) -> bool:
     compared(">"),
     spark="({0} > {1})",
     native="greater",
+    compares=Compares.GREATER,
     typed=True,
     examples=[
         "(2 > 1) = true",
@@ -147,6 +152,7 @@ def greater(_: Signature, x: Any, y: Any) -> bool:
     compared(">="),
     spark="({0} >= {1})",
     native="greater_equal",
+    compares=Compares.GREATER_EQUAL,
     typed=True,
     examples=[
         "(2 >= 2) = true",

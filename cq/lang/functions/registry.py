@@ -14,6 +14,7 @@ CAST are expressions of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from inspect import cleandoc
 from typing import Any, TypeVar
 
@@ -67,6 +68,30 @@ class Failure(Exception):
         self.met = ""
 
 
+class Compares(Enum):
+    """How a function compares its two arguments, by its sign."""
+
+    EQUAL = "="
+    NOT_EQUAL = "<>"
+    LESS = "<"
+    LESS_EQUAL = "<="
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+
+    @property
+    def turned(self) -> Compares:
+        """The comparison that says the same with the sides changed."""
+        return _TURNED.get(self, self)
+
+
+_TURNED = {
+    Compares.LESS: Compares.GREATER,
+    Compares.LESS_EQUAL: Compares.GREATER_EQUAL,
+    Compares.GREATER: Compares.LESS,
+    Compares.GREATER_EQUAL: Compares.LESS_EQUAL,
+}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scalar:
     """One scalar function.
@@ -84,6 +109,7 @@ class Scalar:
     spark: text with {0}, {1}, … for the arguments, or a function of the signature and their texts.
     spark_literals: arguments that are literals, by place, and what makes Spark's of their values.
     exact: types for which no value fails although `fails` is not empty (DOUBLE + DOUBLE).
+    compares: how it compares its arguments, if that is all it does.
     examples: `expression = value` in SQL text, e.g. "abs(-3) = 3"; `error CQ0705` for a value there is none for.
     """
 
@@ -105,6 +131,7 @@ class Scalar:
     lists: bool = False
     walked: bool = False
     no_null_inside: bool = False
+    compares: Compares | None = None
 
     @property
     def registry_key(self) -> str:
@@ -145,6 +172,7 @@ EXTRACT_PARTS: dict[str, str] = {}
 TRUNC_UNITS: dict[str, str] = {}
 # entry that makes a TIMESTAMP of a count since 1970 -> microseconds of what it counts
 EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
+COUNTS_OF_TIMES = {f"unix_{name.removeprefix('timestamp_')}": name for name in EPOCH_UNITS}  # -> what undoes it
 
 
 def register(entry: Scalar, *aliases: str) -> Scalar:
@@ -214,6 +242,7 @@ def scalar(
     lists: bool = False,
     walked: bool = False,
     no_null_inside: bool = False,
+    compares: Compares | None = None,
 ) -> Callable[[Body], Body]:
     """Register the decorated function as the body of an entry; its docstring is the entry's."""
 
@@ -237,6 +266,7 @@ def scalar(
             lists=lists,
             walked=walked,
             no_null_inside=no_null_inside,
+            compares=compares,
         )
         register(entry, *aliases)
         return body

@@ -17,8 +17,8 @@ from cq.errors import (
     compile_error,
     did_you_mean,
 )
-from cq.faces import face
 from cq.grammar import ast, inline
+from cq.hints import face
 from cq.lang.event_time import ProposedTime, watermark_text
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field, Unheld

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cq.errors import CompileError, Label, Span, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import Cast, Column, Expr, Literal
-from cq.lang.functions import Refusal, lookup
+from cq.lang.functions import COUNTS_OF_TIMES, Refusal, lookup
 from cq.lang.types import (
     DATE,
     INTEGER,
@@ -102,9 +102,13 @@ def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> t
     """What to write where a function of this shape does not take the arguments: of a text a number, or an example."""
     for a in args:
         if a.type.kind is Kind.VARCHAR and "number" in shape:
-            name = inline.name(a.name) if isinstance(a, Column) else "text"
-            return (f"for text, use TRY_CAST({name} AS DOUBLE) (NULL on failure) or CAST (an error)",)
+            return (f"for text, use TRY_CAST({_named(a, 'text')} AS DOUBLE) (NULL on failure) or CAST (an error)",)
     return tuple(f"example: {e}" for e in examples)
+
+
+def _named(value: Expr, other: str) -> str:
+    """The name of a column; what to write for any other expression."""
+    return inline.name(value.name) if isinstance(value, Column) else other
 
 
 def not_taken(refusal: Refusal, name: str, args: Sequence[Expr], nodes: Sequence[ast.Node], span: Span) -> CompileError:
@@ -115,5 +119,8 @@ def not_taken(refusal: Refusal, name: str, args: Sequence[Expr], nodes: Sequence
     entry = lookup(name)
     assert entry is not None, f"the function {name} is not in the registry"
     labels = tuple(Label(n.span, str(a.type)) for n, a in zip(nodes, args, strict=False))
+    if entry.name in COUNTS_OF_TIMES and len(args) == 1 and args[0].type.is_integer:
+        made = f"{COUNTS_OF_TIMES[entry.name].upper()}({_named(args[0], 'number')})"
+        return compile_error(refusal.code, refusal.message, span, labels=labels, help=f"for a TIMESTAMP, write {made}")
     help = (refusal.help or f"usage: {entry.shape}", *instead(args, entry.shape, entry.examples[:1]))
     return compile_error(refusal.code, refusal.message, span, labels=labels, help=help)

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Protocol
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean, each
-from cq.faces import face
 from cq.grammar import ast
 from cq.grammar.intervals import read_summands
+from cq.hints import face
 from cq.lang.casts import castable
 from cq.lang.expressions import And, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.lang.expressions import Cast as BoundCast

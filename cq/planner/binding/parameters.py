@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
 from cq.errors import CompileError, Span, compile_error
-from cq.faces import face
 from cq.grammar import ast
+from cq.hints import face
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import (
     BOOLEAN,

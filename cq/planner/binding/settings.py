@@ -13,24 +13,31 @@ from cq.ways import EVENTS_TOGETHER, HEURISTICS, PLACEMENTS, SCHEMES, Sharing
 Setting = int | str
 """The value of a setting: a number, or the word itself."""
 
+DEFAULT_MEMORY_SHARE = 0.8  # of what the process may use: tables double while they grow, and rows are on their way
+DEFAULT_MEMORY = f"{DEFAULT_MEMORY_SHARE * 100:.0f} % of the memory available to the process"
+
 SETTINGS: dict[str, str] = {
     "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor",
     "batch_rows": "number of rows in a batch",
     "memory_limit": "memory for the state of the query, such as '2GB' or '512MiB'; 'none' for no limit. "
-    "Default: 80 % of the memory available to the process",
+    f"Default: {DEFAULT_MEMORY}",
     "heuristic": "which stage a worker serves next: 'ct' the slowest, 'lp' the last, 'et' the one with the most work "
-    "waiting, 'qst' the first whose output queue is short; the rows are the same. Default: 'ct'",
+    "waiting, 'qst' the first whose output queue is short; the rows are the same. "
+    f"Default: '{HEURISTICS[0]}'",
     "transactions": "how to run the transactions of events: 'serial' one after the other, 'chains' on all workers, "
     "where an event waits only for earlier events that name the same rows, 'auto' the faster of the two by estimated "
-    "cost; the rows are the same. Default: 'auto'. For comparison: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or "
+    "cost; the rows are the same. "
+    f"Default: '{SCHEMES[0]}'. "
+    "For comparison: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or "
     "partitions, 'nolock' does not and gives wrong rows",
     "punctuation_interval": "maximum number of events whose transactions run together; 'auto' tunes it at run time; "
-    "the rows are the same. Default: 500",
+    f"the rows are the same. Default: {EVENTS_TOGETHER}",
     "placement": "how transactions are assigned to workers: 'stealing' those of its own rows, then any; "
     "'shared_nothing' those of its own rows only; 'shared_everything' any; 'per_socket' those of its socket, then any; "
-    "the rows are the same. Default: 'stealing'",
+    f"the rows are the same. Default: '{PLACEMENTS[0]}'",
     "time_zone": "time zone for displaying and truncating TIMESTAMP_LTZ, and for text without a zone, such as "
-    "'Europe/Berlin' or '+02:00'. Default: 'UTC'",
+    "'Europe/Berlin' or '+02:00'. "
+    f"Default: '{NO_ZONE}'",
 }
 NO_SETTINGS: dict[str, str] = {
     "aborts": "a transaction is evaluated once, on rows that are final, so none is undone or tried again",

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from cq.connectors.access import STDIN
 from cq.connectors.registry import ROW_OPTIONS, SOURCES, Connector
 from cq.errors import CompileError, Findings, Span, UsageError, compile_error, did_you_mean
-from cq.faces import face
 from cq.grammar import ast
+from cq.hints import face
 from cq.planner.binding.foreign_sources import TOPIC, is_elsewhere, nearest_connector
 from cq.planner.binding.parameters import ParameterValue, bind_parameter
 from cq.records import replace

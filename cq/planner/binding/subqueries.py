@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
-from cq.faces import face
 from cq.grammar import ast, inline
+from cq.hints import face
 from cq.lang.aggregates import lookup
 from cq.lang.expressions import (
     Case,

@@ -433,9 +433,14 @@ def _interval(name: str, node: ast.Node, binder: ExprBinder, months: bool) -> Li
             "CQ0403",
             f"the {name} of a window must be longer than zero",
             node.span,
-            help="write INTERVAL '10' SECOND",
+            help=f"write a length of more than 0, such as {_shortest(node, name)}",
         )
     return value
+
+
+def _shortest(node: ast.Node, name: str) -> str:
+    """An interval of one of the units that somebody wrote, else a usual one of this name."""
+    return f"INTERVAL '1' {node.parts[-1].unit}" if isinstance(node, ast.IntervalLiteral) else _INTERVALS[name]
 
 
 def _spark_interval(text: Literal) -> Literal:

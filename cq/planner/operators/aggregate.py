@@ -55,7 +55,7 @@ class Aggregate(Grouped):
     @property
     def state(self) -> StateBound:
         values = ", with all its values" if any(a.keeps_values for a in self.aggregates) else ""
-        return StateBound(f"one entry a group{values}")
+        return StateBound(f"one entry a group{values}", bounded=True)  # its input ends
 
     def check(self) -> None:
         """Nothing more: it was checked when it was built."""

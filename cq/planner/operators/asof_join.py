@@ -9,7 +9,7 @@ from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, held, later
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
-from cq.planner.plan.node import Indices, Pulled, StateBound, Text, operator
+from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 LEFT, RIGHT = 0, 1  # inputs
@@ -108,9 +108,11 @@ class AsofJoin(Joined):
             return StateBound("all rows of both sides", bounded=False, way=LIMIT_WAY)
         left = write_duration(self.left_wait_us - 1)
         if self.ahead:
-            return StateBound(f"left rows for {left} and right rows for {write_duration(self.right_expiry_us - 1)}")
+            right = write_duration(self.right_expiry_us - 1)
+            return StateBound(f"left rows for {left} and right rows for {right}", bounded=True)
         latest = "the latest right row of each key" if self.left_keys else "the latest right row"
-        return StateBound(f"{latest}, and rows of both sides for {left} of event time", not self.left_keys)
+        kept = f"{latest}, and rows of both sides for {left} of event time"
+        return StateBound(kept, bounded=not self.left_keys, way=USE_A_WINDOW)
 
     @property
     def cost_ns(self) -> int:

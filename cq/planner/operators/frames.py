@@ -11,7 +11,7 @@ from cq.planner.operators.over import OverCalls
 from cq.planner.operators.sort import OrderKey
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, TIMED_FRAME_NS, WALK_NS, key_ns
-from cq.planner.plan.node import Indices, Inputs, LogicalNode, StateBound, Text, operator
+from cq.planner.plan.node import USE_A_WINDOW, Indices, Inputs, LogicalNode, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 
@@ -154,12 +154,14 @@ class Frames(OverCalls):
     @property
     def state(self) -> StateBound:
         if self.held:
-            return StateBound("all rows" + (" of each open partition" if self.times else ""))
+            return StateBound("all rows" + (" of each open partition" if self.times else ""), bounded=True)
         if self.frame.start is None and self.walks:
-            return StateBound("all rows of each partition", bounded=False)
+            return StateBound("all rows of each partition", bounded=False, way=USE_A_WINDOW)
         if self.frame.start is None:
-            return StateBound("one entry a partition, and rows that wait", bounded=not self.partition)
-        return StateBound("the rows of a frame for each partition", bounded=not self.partition)
+            kept = "one entry a partition, and rows that wait"
+        else:
+            kept = "the rows of a frame for each partition"
+        return StateBound(kept, bounded=not self.partition, way=USE_A_WINDOW)
 
     @property
     def cost_ns(self) -> int:

@@ -44,7 +44,7 @@ class Join(UntimedJoin):
     @property
     def state(self) -> StateBound:
         if self.right_first:
-            return StateBound("all rows of the right side")
+            return StateBound("all rows of the right side", bounded=True)
         way = "limit how far apart the times are: ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
         return StateBound("all rows of both sides", bounded=False, way=way)
 

@@ -14,6 +14,7 @@ from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import PARTITION_NS, key_ns
 from cq.planner.plan.node import (
+    USE_A_WINDOW,
     Indices,
     Inputs,
     LogicalNode,
@@ -237,7 +238,7 @@ class Over(OverCalls):
         values = any(isinstance(c, AggregateCall) and c.keeps_values for c in self.calls)
         opened = self.until is not None
         kept = f"one entry {'for each open' if opened else 'a'} partition{', with all values of its rows' * values}"
-        return StateBound(kept, bounded=opened or not (self.partition or values))
+        return StateBound(kept, bounded=opened or not (self.partition or values), way=USE_A_WINDOW)
 
     @property
     def closing_times(self) -> tuple[TimeAttribute, ...]:

@@ -39,7 +39,7 @@ class SemiJoin(UntimedJoin):
     def state(self) -> StateBound:
         kept = "the keys of the right side" if self.residual is None else "all right rows"
         if self.right_first:
-            return StateBound(kept)
+            return StateBound(kept, bounded=True)
         way = "join by key and time: JOIN … ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
         return StateBound(f"left rows without a match, and {kept}", bounded=False, way=way)
 

@@ -67,7 +67,7 @@ class SessionAggregate(Windowed):
 
     @property
     def state(self) -> StateBound:
-        return StateBound(f"open sessions x {self.groups_kept}")
+        return StateBound(f"open sessions x {self.groups_kept}", bounded=True)
 
     def check(self) -> None:
         assert self.time in self.input.schema.times, "a session over a column that is no event time"

@@ -101,7 +101,7 @@ class SessionRows(AddsColumns):
 
     @property
     def state(self) -> StateBound:
-        return StateBound("all rows of the open sessions")
+        return StateBound("all rows of the open sessions", bounded=True)
 
     @property
     def cost_ns(self) -> int:

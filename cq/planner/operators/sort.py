@@ -152,8 +152,8 @@ class Sort(OneInput):
     def state(self) -> StateBound:
         rows = "all rows" if self.keep is None else f"{self.keep} rows"
         if self.times:
-            return StateBound(f"{rows} of each open partition")
-        return StateBound(f"{rows} of each partition" if self.partition else rows)
+            return StateBound(f"{rows} of each open partition", bounded=True)
+        return StateBound(f"{rows} of each partition" if self.partition else rows, bounded=True)
 
     @property
     def cost_ns(self) -> int:

@@ -8,7 +8,7 @@ from cq.lang.expressions import Column, Expr, columns_of
 from cq.lang.schema import Schema, TimeAttribute, waited
 from cq.planner.operators.joined import Joined
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
-from cq.planner.plan.node import Indices, Pulled, StateBound, Text, operator
+from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
 RIGHT, LEFT = 0, 1  # inputs: within one event right rows take effect first
@@ -60,7 +60,7 @@ class TemporalJoin(Joined):
 
     @property
     def state(self) -> StateBound:
-        return StateBound("the latest right row of each key", bounded=False)
+        return StateBound("the latest right row of each key", bounded=False, way=USE_A_WINDOW)
 
     @property
     def cost_ns(self) -> int:

@@ -11,6 +11,7 @@ from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import (
+    NO_STATE,
     Fields,
     Inputs,
     LogicalNode,
@@ -169,7 +170,7 @@ class Trigger(OneInput):
     def state(self) -> StateBound:
         names = ", ".join(t.name for t in self.tables)
         if not names:
-            return StateBound("nothing")
+            return NO_STATE
         return StateBound(f"the rows of {names}", bounded=False, way="DELETE the rows that are needed no longer")
 
     @property

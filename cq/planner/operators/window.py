@@ -186,7 +186,8 @@ class WindowAggregate(Windowed):
     def state(self) -> StateBound:
         panes = -(-self.window.size // self.window.pane) if self.window.pane else 1
         panes = min(panes, 2) if self.window.kind is WindowKind.CUMULATE else panes  # those that have ended are one
-        return StateBound(f"open windows x {self.groups_kept} ({panes} pane{'s' if panes > 1 else ''} each)")
+        kept = f"open windows x {self.groups_kept} ({panes} pane{'s' if panes > 1 else ''} each)"
+        return StateBound(kept, bounded=True)
 
     def check(self) -> None:
         window, below = self.window, self.input.schema

@@ -15,7 +15,10 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field
 
-MOST_BRANCHES = 4  # of more, rows could not be put in order by scattering them (WIDEST_SCATTER in flow/merged_lanes.py)
+# Where one branch alone gives a row of each event, there are as many places for rows as events times branches.
+# flow/merged_lanes.py scatters rows into order while that is at most WIDEST_SCATTER times the rows; of more branches it
+# would merge the lanes, which takes longer.
+MOST_BRANCHES = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from cq.errors import printable
-from cq.planner.facts import Facts, summary
 from cq.planner.measured import rows_text
 from cq.planner.pictures.svg import svg_element
+from cq.planner.plan_facts import Facts, summary
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from html import escape
 
 from cq.errors import printable
-from cq.planner.facts import Facts, notable
 from cq.planner.measured import rows_text
 from cq.planner.pictures.layout import Box, Line, PlacedBoxes, layout
+from cq.planner.plan_facts import Facts, notable
 from cq.records import dataclass
 
 CHARACTER, LINE, PADDING, LEAST_WIDTH = 7.25, 17.0, 11.0, 110.0  # pixels; a character of 12 pixel monospace is as wide

@@ -62,17 +62,22 @@ class Pruned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateBound:
-    """What an operator keeps, in words, and whether that is bounded however long the input is.
+    """What an operator keeps, in words.
 
-    way: what bounds it where it is not.
+    bounded: whether it stays within a bound however long the inputs are that do not end.  way: where it does not, what
+    the user can do about it.
     """
 
     text: str
-    bounded: bool = True
-    way: str = "use a window"
+    bounded: bool
+    way: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.bounded or self.way, f"state that grows, {self.text}, and no way to bound it"
 
 
-NO_STATE = StateBound("nothing")
+NO_STATE = StateBound("nothing", bounded=True)
+USE_A_WINDOW = "use a window"
 
 
 DECLARATIONS = (

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from cq.lang.expressions import Call, Cast, Column, Literal, conjuncts, walk
-from cq.lang.functions import Scalar
+from cq.lang.functions import Compares
 from cq.planner.plan.costs import LOOK_UP_NS
 from cq.planner.plan.transactions import (
     Choose,
@@ -79,7 +79,7 @@ def work_of(programs: Sequence[Program]) -> Work:
 def _asked(program: Program) -> tuple[int, object] | None:
     """The column that has to be a constant for an event to fire the program, and that, by its first condition."""
     match conjuncts(program.when)[0] if program.when is not None else None:
-        case Call(function=Scalar(name="="), args=(Column(index=column), Literal(value=value))):
+        case Call(function=f, args=(Column(index=column), Literal(value=value))) if f.compares is Compares.EQUAL:
             return column, value
     return None
 

@@ -34,6 +34,7 @@ from cq.lang.expressions import (
     substitute,
     walk,
 )
+from cq.lang.functions import Compares
 from cq.planner.operators import Aggregate, Filter, Join, Over, Project, Sort, UnionAll, Unnest, WindowAggregate
 from cq.planner.operators.pruning import prune
 from cq.planner.operators.window import FIRST_KEY
@@ -359,21 +360,25 @@ def _counts_distinct(call: AggregateCall, args: tuple[Expr, ...]) -> bool:
     return counts and len(args) == 1 and call.args == args
 
 
-_TURNED = {"greater_equal": "less_equal", "greater": "less", "equal": "equal"}  # with the sides changed
-
-
 def _number_bound(condition: Expr, over: Over) -> tuple[int, int] | None:
     """The least and the greatest row number for which a condition is TRUE; None where it is no bound of one."""
     match condition:
         case Call(function=f, args=(Column(index=index), Literal(value=int(bound)))):
-            name = f.native or ""
+            comparison = f.compares
         case Call(function=f, args=(Literal(value=int(bound)), Column(index=index))):
-            name = _TURNED.get(f.native or "", "")
+            comparison = f.compares and f.compares.turned
         case _:
             return None
     if not _is_number(over, index):
         return None
-    return {"less_equal": (1, bound), "less": (1, bound - 1), "equal": (bound, bound)}.get(name)
+    match comparison:
+        case Compares.LESS_EQUAL:
+            return 1, bound
+        case Compares.LESS:
+            return 1, bound - 1
+        case Compares.EQUAL:
+            return bound, bound
+    return None
 
 
 def _is_number(over: Over, column: int) -> bool:

@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cq.collector import collector_paused
+from cq.cache import cache_directory
+from cq.garbage_collection import collector_paused
 from cq.records import dataclass
 from cq.runtime.base import intrinsics, ops
 from cq.runtime.base.interpret import LIBRARY, load_modules, stage_constants, stage_scope
@@ -38,7 +39,7 @@ from cq.runtime.base.modules import (
 )  # fmt: skip
 from cq.runtime.base.native import Native, natives_of, registered
 from cq.runtime.base.notices import QUERY, RUNTIME, tell
-from cq.runtime.base.objects import ObjectCache, ObjectCode, default_directory
+from cq.runtime.base.objects import ObjectCache, ObjectCode
 from cq.runtime.base.restricted import Callee
 from cq.runtime.base.signatures import NativeSignature
 from cq.runtime.base.translator import translate
@@ -238,7 +239,7 @@ def callable_at(address: int, signature: NativeSignature | str) -> Callable[...,
 @lru_cache(maxsize=1)
 def object_cache() -> ObjectCache:
     """The object cache of this process."""
-    return ObjectCache(default_directory())
+    return ObjectCache(cache_directory())
 
 
 # Queries may start in any thread, several at once: the first of them compiles and loads. Nobody who waits for this lock

@@ -1,8 +1,8 @@
 """Object code on disk: a checked container, and an owner-only directory that keeps containers by key.
 
 A container is   magic, SHA-256 of all that follows, header length, header (JSON), code, text.
-The checksum is against damage. Against planted code the barrier is the directory: it must belong to us and be writable
-by nobody else, as must its parents; otherwise nothing is read from it or written to it. Nothing is ever unpickled.
+The checksum is against damage. Against planted code the barrier is the directory, which must be ours alone
+(cq/cache.py); otherwise nothing is read from it or written to it. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cq.cache import is_ours, open_directory
 from cq.records import dataclass
 
 if TYPE_CHECKING:
@@ -140,8 +141,8 @@ class ObjectCache:
             return
         descriptor = None
         try:
-            descriptor = _open_directory(self.directory)
-        except (OSError, PermissionError) as why:
+            descriptor = open_directory(self.directory)
+        except OSError as why:
             self._refuse(str(why))
         try:
             yield descriptor
@@ -173,34 +174,6 @@ class ObjectCache:
         return total
 
 
-def default_directory() -> Path | None:
-    """`$CQ_CACHE_DIR` (set but empty: no cache), else `cq` under the user's cache directory."""
-    named = os.environ.get("CQ_CACHE_DIR")
-    if named is not None:
-        return Path(named).absolute() if named else None
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base and os.path.isabs(base):
-        return Path(base) / "cq"
-    home = Path.home()
-    return home / ".cache" / "cq" if home.is_absolute() else None
-
-
-def _open_directory(path: Path) -> int:
-    """A descriptor of the directory, made if need be, after it and its parents were found safe."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for parent in path.resolve().parents:
-        entry = os.stat(parent)
-        shared = entry.st_mode & 0o022 and not entry.st_mode & stat.S_ISVTX
-        if shared or entry.st_uid not in {0, os.geteuid()}:
-            raise PermissionError(f"others can change {parent}, a parent of the cache directory")
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    entry = os.fstat(descriptor)
-    if entry.st_uid != os.geteuid() or entry.st_mode & 0o022:
-        os.close(descriptor)
-        raise PermissionError(f"others can write to the cache directory {path}")
-    return descriptor
-
-
 def _read_own_file(directory: int, name: str) -> bytes | None:
     """The bytes of a regular file that is ours alone; None for anything else."""
     try:
@@ -209,7 +182,7 @@ def _read_own_file(directory: int, name: str) -> bytes | None:
         return None
     with os.fdopen(descriptor, "rb") as file:
         entry = os.fstat(descriptor)
-        ours = stat.S_ISREG(entry.st_mode) and entry.st_uid == os.geteuid() and not entry.st_mode & 0o022
+        ours = stat.S_ISREG(entry.st_mode) and is_ours(entry)
         return file.read() if ours and entry.st_size <= MAX_CONTAINER_BYTES else None
 
 

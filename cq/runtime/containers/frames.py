@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, min_i64, release, st_i64, zalloc
-from cq.runtime.containers.births import table_sort_births
+from cq.runtime.containers.birth_order import table_sort_births
 from cq.runtime.containers.protocol import Container, Place, register, string_bits
 from cq.runtime.containers.records import (
     RECORDS_FRESH,

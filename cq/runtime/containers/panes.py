@@ -17,7 +17,7 @@ import struct
 from cq.lang.calendar import months_of_time, time_of_months
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, copy, floormod, ld_i64, move, pick, release, st_i64, zalloc
-from cq.runtime.containers.births import table_sort_births
+from cq.runtime.containers.birth_order import table_sort_births
 from cq.runtime.containers.disjoint_panes import panes_drop_rounds
 from cq.runtime.containers.pane_words import (
     PANE_FIRST,

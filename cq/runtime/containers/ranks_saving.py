@@ -16,7 +16,7 @@ from cq.runtime.base.ops import (
     release,
     st_i64,
 )
-from cq.runtime.containers.births import table_sort_births
+from cq.runtime.containers.birth_order import table_sort_births
 from cq.runtime.containers.equal_keys import entry_like
 from cq.runtime.containers.protocol import Apart, Container, Place, put_arrival, register, string_bits
 from cq.runtime.containers.ranks import put_record, ranks_drop, ranks_held_bytes, ranks_new

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import copy, ld_i64, shl, shr_u, st_i64
-from cq.runtime.containers.births import table_sort_births
+from cq.runtime.containers.birth_order import table_sort_births
 from cq.runtime.containers.pane_words import PANE_FIRST, PANE_TABLES, PANES_COUNT, PANES_LIST
 from cq.runtime.containers.panes import SAVED_COUNT as SAVED_PANES
 from cq.runtime.containers.panes import SAVED_HEAD as PANES_HEAD

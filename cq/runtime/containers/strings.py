@@ -37,10 +37,10 @@ from cq.runtime.containers.table_words import (
     TABLE_STRINGS,
     entry_at,
 )
+from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.layout.words import name_words
 
 ARENA_FIRST_BYTES = 1024
-ARENA_SLACK_BYTES = 16  # kernels may load whole words past a string's end
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio: Fibonacci hashing (Knuth 6.4)
 MIX_FACTOR = -4658895280553007687  # 0xBF58476D1CE4E5B9, of SplitMix64 (Steele et al., 2014)
 INLINE_STRING_BYTES = 12  # what two words have beside the length
@@ -130,7 +130,7 @@ def table_arena(table: int, extra: int) -> int:
     wanted = max(capacity * 2, ARENA_FIRST_BYTES)
     while wanted < used + extra:
         wanted *= 2
-    arena = block_resize(ld_i64(table, TABLE_ARENA), wanted + ARENA_SLACK_BYTES)
+    arena = block_resize(ld_i64(table, TABLE_ARENA), wanted + STRING_SLACK_BYTES)
     if arena == 0:
         return 0
     st_i64(table, TABLE_ARENA, arena)
@@ -190,7 +190,7 @@ def table_compact(table: int) -> int:
     """Copy the strings still in use to a new arena; 1, or 0 without memory. Every string slot must be valid."""
     capacity = ld_i64(table, TABLE_ARENA_CAPACITY)
     old = ld_i64(table, TABLE_ARENA)
-    arena = block_new(capacity + ARENA_SLACK_BYTES, 0)
+    arena = block_new(capacity + STRING_SLACK_BYTES, 0)
     if arena == 0:
         return 0
     entries = ld_i64(table, TABLE_ENTRIES)

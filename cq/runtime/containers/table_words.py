@@ -36,7 +36,7 @@ TABLE_ARRIVALS = _table.word()  # bit w: word w of an entry holds the arrival of
 TABLE_UNTIL = _table.word()  # the word of an entry that says when; 0: none ever is
 TABLE_BEHIND = _table.word()  # microseconds that are added to it
 TABLE_PAST = _table.word()  # event time is past every instant before this one
-# what is remembered of the codes of a dictionary (recall.py)
+# what is remembered of the codes of a dictionary (known_codes.py)
 TABLE_KNOWN = _table.word()  # -> the address of the entry of each code, 0 where it is not known; or 0
 TABLE_KNOWN_ROOM = _table.word()  # codes it has room for
 TABLE_DICTIONARY = _table.word()  # the number of the dictionary whose codes are known; 0: nothing is

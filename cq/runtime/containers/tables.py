@@ -25,7 +25,8 @@ Where TABLE_ORDER is set, what the index points to is not decided here: making, 
 as it is, and growing keeps what it says.
 
 Entries do not point at addresses: header words that hold addresses are exactly TABLE_ENTRIES, TABLE_BIRTHS,
-TABLE_INDEX, TABLE_ARENA and TABLE_KNOWN. What is known by address is forgotten when entries move or go (recall.py).
+TABLE_INDEX, TABLE_ARENA and TABLE_KNOWN. What is known by address is forgotten when entries move or go
+(known_codes.py).
 
 Sharing: none. A table has one owner at a time; handing it over is the engine's business.
 """
@@ -50,7 +51,7 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.containers.blocks import LINE_BYTES, block_drop, block_new, block_resize
-from cq.runtime.containers.recall import table_forget
+from cq.runtime.containers.known_codes import table_forget
 from cq.runtime.containers.strings import strings_forget
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,

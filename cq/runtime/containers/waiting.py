@@ -19,7 +19,6 @@ from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, move, release, shl,
 from cq.runtime.containers.blocks import block_drop, block_new
 from cq.runtime.containers.protocol import Container, Place, put_arrival, register, string_bits
 from cq.runtime.containers.strings import (
-    ARENA_SLACK_BYTES,
     COMPACT_FROM_BYTES,
     INLINE_STRING_BYTES,
     string_address,
@@ -358,7 +357,7 @@ def buffer_nth(buffer: int, n: int) -> int:
 def _compact(buffer: int) -> int:
     """Copy the strings records still refer to into a new arena; 1, or 0 without memory."""
     capacity = ld_i64(buffer, TABLE_ARENA_CAPACITY)
-    arena = block_new(capacity + ARENA_SLACK_BYTES, 0)
+    arena = block_new(capacity + STRING_SLACK_BYTES, 0)
     if arena == 0:
         return 0
     old = ld_i64(buffer, TABLE_ARENA)

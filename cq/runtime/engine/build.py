@@ -182,7 +182,6 @@ def _fill_source(plant: Plant, source: int, spec: SourceSpec) -> None:
         (m.SOURCE_DELAY, spec.delay_us),
         (m.SOURCE_TIME_COLUMN, time.column),
         (m.SOURCE_SCALE, time.scale),
-        (m.SOURCE_SHIFT, time.shift),
         (m.SOURCE_STORAGE, int(spec.columns[time.column].storage)),
         (m.SOURCE_PLAIN, int(spec.plain)),
     ):

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from cq.allowance import usable_cpus
+from cq.process_limits import usable_cpus
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.containers.state import held_by_operator, save_slot
 from cq.runtime.engine import stage as s
@@ -442,7 +442,7 @@ class Engine:
     def pause(self) -> Snapshot:
         """The run stands still at a serial: all below it is processed, its results wait for `drain`; nothing else is.
 
-        What was pushed beyond it stays pushed; `resume` goes on with it. The run is not over.
+        What was pushed beyond it is for the run that goes on with the snapshot.
         """
         assert not self.finished, "a run that is over cannot pause"
         with self._host.active():
@@ -456,12 +456,6 @@ class Engine:
                 self._rest(seen)
             self._take_results()
             return take_snapshot(self._host, self._plant)
-
-    def resume(self) -> None:
-        """The run goes on from where `pause` has stopped it."""
-        with self._host.active():
-            self._host.set_word(self._plant.admission, ADMISSION_PAUSED, 0)
-            self._wake()
 
     # -- state of the run --------------------------------------------------------------------------------------------
 

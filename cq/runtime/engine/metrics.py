@@ -13,7 +13,6 @@ from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.ways.pace import intervals_of
 from cq.runtime.flow import admission_words as m
-from cq.runtime.flow import parcel as p
 from cq.runtime.layout.chains import CHAINS_ORDER
 from cq.runtime.layout.requests import ORDER_LOCK_NS, ORDER_SYNC_NS
 
@@ -22,7 +21,7 @@ from cq.runtime.layout.requests import ORDER_LOCK_NS, ORDER_SYNC_NS
 class StageMetrics:
     """One stage. busy_ns: worker time in its kernel.  queued: items waiting.  workers: inside now.
 
-    state_bytes, buffer_bytes: held by its containers, when last weighed, and by its rows on their way.
+    state_bytes: held by its containers, when last weighed.
     turn_wait_ns, row_wait_ns: of busy_ns, what transactions have waited for their turn and for rows, if their scheme
     has them wait.  punctuations: where their length adapts, (events at most, how many of these there were), ascending.
     """
@@ -36,7 +35,6 @@ class StageMetrics:
     queued: int
     workers: int
     state_bytes: int
-    buffer_bytes: int
     turn_wait_ns: int
     row_wait_ns: int
     punctuations: Sequence[tuple[int, int]]
@@ -73,11 +71,9 @@ def read_metrics(host: Host, plant: Plant) -> Metrics:
                 s.STAGE_ROWS_IN, s.STAGE_ROWS_OUT, s.STAGE_BUSY_NS, s.STAGE_ITEMS, s.STAGE_CALLS, s.STAGE_ACTIVE,
             )
         )  # fmt: skip
-        depots = host.word(stage, s.STAGE_DEPOTS)
-        held = sum(host.word(host.word(depots, n), p.DEPOT_BYTES) for n in range(len(spec.ports)))
         queued = host.function("ring_size")(host.word(stage, s.STAGE_INPUT))
         state_bytes = host.word(stage, s.STAGE_STATE_BYTES)
-        counts = (rows_in, rows_out, items, calls, busy_ns, queued, workers, state_bytes, held)
+        counts = (rows_in, rows_out, items, calls, busy_ns, queued, workers, state_bytes)
         chains = host.word(stage, s.STAGE_OWN) if spec.chains is not None else 0
         waited, intervals = (_waited(host, chains), intervals_of(host, chains)) if chains else ((0, 0), ())
         stages.append(StageMetrics(spec.name, *counts, *waited, intervals))

@@ -86,7 +86,6 @@ from cq.runtime.flow.admission_words import (
     SOURCE_ROW,
     SOURCE_ROWS,
     SOURCE_SCALE,
-    SOURCE_SHIFT,
     SOURCE_STORAGE,
     SOURCE_TAKEN,
     SOURCE_TIME_COLUMN,
@@ -159,7 +158,7 @@ def event_time(source: int, row: int) -> int:
     """Event time of a row of the loan in microseconds, strictly between BEFORE_ALL and NEVER."""
     times = ld_i64(source, SOURCE_TIMES)
     if ld_i64(source, SOURCE_PLAIN) == 1:
-        return _bounded(ld_i64(times, row), 0)
+        return _bounded(ld_i64(times, row))
     storage = ld_i64(source, SOURCE_STORAGE)
     if storage == I32:
         value = ld_i32(times, row)
@@ -170,20 +169,16 @@ def event_time(source: int, row: int) -> int:
     else:
         value = ld_i64(times, row)
     scale = ld_i64(source, SOURCE_SCALE)
-    shift = ld_i64(source, SOURCE_SHIFT)
     scaled = wmul(value, scale)
     if mul_ovf(value, scale):
         scaled = NEVER - 1 if (value < 0) == (scale < 0) else BEFORE_ALL + 1
-    return _bounded(scaled, shift)
+    return _bounded(scaled)
 
 
-@native("i64(i64, i64)")
-def _bounded(instant: int, shift: int) -> int:
-    """instant + shift, kept strictly between BEFORE_ALL and NEVER."""
-    moved = wadd(instant, shift)
-    if add_ovf(instant, shift):
-        moved = NEVER - 1 if shift > 0 else BEFORE_ALL + 1
-    return min_i64(max_i64(moved, BEFORE_ALL + 1), NEVER - 1)
+@native("i64(i64)")
+def _bounded(instant: int) -> int:
+    """The instant, kept strictly between BEFORE_ALL and NEVER."""
+    return min_i64(max_i64(instant, BEFORE_ALL + 1), NEVER - 1)
 
 
 @native("i64(i64, i64)")

@@ -38,7 +38,6 @@ SOURCE_DELAY = _source.word()
 SOURCE_WATERMARK = _source.word()
 SOURCE_TIME_COLUMN = _source.word()
 SOURCE_SCALE = _source.word()
-SOURCE_SHIFT = _source.word()
 SOURCE_STORAGE = _source.word()
 SOURCE_TIMES = _source.word()  # -> values of the time column in the loan
 SOURCE_PLAIN = _source.word()  # 1: the column is microseconds in 64 bits as it is

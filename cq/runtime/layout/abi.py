@@ -91,7 +91,8 @@ COLUMN_DICTIONARY = _column.word()  # its number: in one run no other dictionary
 COLUMN_ROWS = _column.word()  # rows it has, whether or not the batch takes them: those ahead may be looked at
 COLUMN_WORDS = _column.size()
 
-# Bytes of VARCHAR buffers are readable for this many bytes past the last value, so that kernels may load whole words.
+# Buffers of text are readable for this many bytes past the last one, and those that are filled writable, so that whole
+# words may be loaded and stored.
 STRING_SLACK_BYTES = 16
 
 

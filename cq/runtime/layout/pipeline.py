@@ -96,7 +96,7 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """How admission finds a row's event time: microseconds = column * scale + shift.
+    """How admission finds a row's event time: microseconds = column * scale.
 
     entry: a function of the first stage that computes this column, the source's first, before rows are admitted (see
     `StageSpec.time_entries`); None when the source delivers it.
@@ -104,7 +104,6 @@ class EventTime:
 
     column: int
     scale: int = 1
-    shift: int = 0
     entry: str | None = None
 
 
@@ -127,7 +126,7 @@ class SourceSpec:
         time = self.time
         if time is None:
             return False
-        return self.columns[time.column].storage is Storage.I64 and time.scale == 1 and time.shift == 0
+        return self.columns[time.column].storage is Storage.I64 and time.scale == 1
 
     @property
     def delivered(self) -> tuple[ColumnSpec, ...]:
@@ -327,22 +326,22 @@ class StageSpec:
     state_words: int
     constants: bytes
     ports: tuple[PortSpec, ...]
-    sites: tuple[Site, ...] = ()
-    user_calls: tuple[UserCall, ...] = ()
-    lanes: Lanes | None = None
-    by_key: str = ""
-    chains: Chains | None = None
-    sharing: Sharing | None = None
-    complete: int = 0
-    time_entries: tuple[str, ...] = ()
-    passes_watermarks: bool = False
-    groups: tuple[Groups | Met, ...] = ()
-    moving: Callable[[], Moving] | None = None
-    counters: tuple[Counter, ...] = ()
-    rejections: tuple[Rejections, ...] = ()
+    sites: tuple[Site, ...]
+    user_calls: tuple[UserCall, ...]
+    lanes: Lanes | None
+    by_key: str
+    chains: Chains | None
+    sharing: Sharing | None
+    complete: int
+    time_entries: tuple[str, ...]
+    passes_watermarks: bool
+    groups: tuple[Groups | Met, ...]
+    moving: Callable[[], Moving] | None
+    counters: tuple[Counter, ...]
+    rejections: tuple[Rejections, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
     """Sources, a chain of stages, and the closing times admission has to announce.
 
@@ -354,10 +353,10 @@ class Pipeline:
 
     sources: tuple[SourceSpec, ...]
     stages: tuple[StageSpec, ...]
-    grids: tuple[Grid, ...] = ()
-    watermarks: bool = False
-    mixed: bool = False
-    workers: int | None = None
+    grids: tuple[Grid, ...]
+    watermarks: bool
+    mixed: bool
+    workers: int | None
 
     @property
     def sinks(self) -> tuple[PortSpec, ...]:

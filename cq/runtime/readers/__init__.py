@@ -19,6 +19,7 @@ from cq.connectors.json.source import Cells, Scan
 from cq.runtime.base.arrays import Address, Spare, real_address
 from cq.runtime.base.interpret import READERS
 from cq.runtime.base.kernel import library_with
+from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.readers import json_lines as j
 from cq.runtime.readers.csv_scan import csv_scan as csv_scan
 
@@ -60,9 +61,9 @@ class JsonScan:
         ended = text if text.endswith(b"\n") else text + b"\n"
         lines = np.empty(count_line_feeds(ended), np.int64)
         call, kept = self._call(lines)
-        padded = np.frombuffer(ended + bytes(j.SLACK_BYTES), np.uint8)
+        padded = np.frombuffer(ended + bytes(STRING_SLACK_BYTES), np.uint8)
         start = self._address(padded)
-        result, capacity = j.NO_ROOM, len(ended) + len(lines) * self._columns + j.SLACK_BYTES
+        result, capacity = j.NO_ROOM, len(ended) + len(lines) * self._columns + STRING_SLACK_BYTES
         while result == j.NO_ROOM:
             out = self._spare.room(capacity)
             result = self._run(self._address(call), start, len(ended), self._address(out), len(out))

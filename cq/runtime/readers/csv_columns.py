@@ -35,7 +35,6 @@ from cq.runtime.layout.words import Struct
 from cq.runtime.values.doubles import EXACT_INTEGER, EXACT_POWER, exact_double, scanned_double
 from cq.runtime.values.numerals import MOST_DIGITS, gathered, number_parts, power_of_ten
 
-SLACK_BYTES = 16  # behind the text, which is read by words; of the texts that are written likewise
 DONE, STRANGE_ROW = 0, 1
 UNDECLARED, INTEGER, DOUBLE, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP = range(8)  # kinds of fields
 MOST_NUMBER_BYTES = 64  # a longer one the definition looks at
@@ -462,8 +461,8 @@ def _take_cell(call: int, field: int, row: int, start: int, end: int, doubled: i
 def csv_columns(call: int, text: int, size: int) -> int:
     """DONE and all rows are in the columns, CSV_ROWS of them; STRANGE_ROW: the definition must look at one.
 
-    text: rows that end in LF or CRLF, valid UTF-8, and SLACK_BYTES behind them. Columns have room for as many rows as
-    there are LFs, and texts for `size` bytes and SLACK_BYTES.
+    text: rows that end in LF or CRLF, valid UTF-8, and STRING_SLACK_BYTES behind them. Columns have room for as many
+    rows as there are LFs, and texts for `size` bytes and STRING_SLACK_BYTES.
     """
     delimiter, quote, width = ld_i64(call, CSV_DELIMITER), ld_i64(call, CSV_QUOTE), ld_i64(call, CSV_WIDTH)
     delimiters = wmul(delimiter, _ONES)

@@ -15,6 +15,7 @@ from cq.lang.types import INT64_MAX, DataType, Kind, integer_range, to_arrow
 from cq.runtime.base.arrays import Address, Spare, real_address
 from cq.runtime.base.interpret import READERS
 from cq.runtime.base.kernel import library_with
+from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.readers import csv_columns as c
 from cq.runtime.values.doubles import SCAN_BYTES
 from cq.runtime.values.numerals import MOST_DIGITS
@@ -82,7 +83,7 @@ class CsvScan:
         call[c.CSV_NULLS] = self.address(nulls)
         call[c.CSV_NULLS_END] = call[c.CSV_NULLS] + nulls.nbytes
         call[c.CSV_DIGITS] = self.address(digits)
-        padded = np.frombuffer(ended + bytes(c.SLACK_BYTES), np.uint8)
+        padded = np.frombuffer(ended + bytes(STRING_SLACK_BYTES), np.uint8)
         result = self._run(self.address(call), self.address(padded), len(ended))
         read = int(call[c.CSV_ROWS])
         columns = {i: column.array(read) for i, column in made.items()} if result == c.DONE else None
@@ -100,7 +101,7 @@ class _Made:
         self._valid = np.full((rows + 7) // 8, 0xFF, np.uint8)
         self._letters: NDArray[np.uint8] | None = None
         if type_.kind is Kind.VARCHAR:
-            self._letters = scan.spare.room(size + c.SLACK_BYTES)
+            self._letters = scan.spare.room(size + STRING_SLACK_BYTES)
             self._values = np.zeros(rows + 1, np.int32)
             row[c.FIELD_ENDS] = scan.address(self._values)
             row[c.FIELD_VALUES] = scan.address(self._letters)

@@ -25,9 +25,9 @@ from cq.runtime.base.ops import (
     st_u8,
     wsub,
 )
+from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.layout.words import Struct
 
-SLACK_BYTES = 16  # behind the text, which is read by words; of what is written likewise
 DELIMITER = 0x1F
 DONE, STRANGE_LINE, NO_ROOM = 0, 1, 2
 NOWHERE = 0  # the address that no text has
@@ -505,7 +505,7 @@ def _unescaped(out: int, start: int, end: int) -> int:
 @native("i64(i64, i64)")
 def _row_bytes(cells: int, columns: int) -> int:
     """More than the row can take."""
-    total = SLACK_BYTES
+    total = STRING_SLACK_BYTES
     for k in range(columns):
         cell = cells + k * CELL_WORDS * 8
         total += 2 * (ld_i64(cell, CELL_END) - ld_i64(cell, CELL_START)) + 3
@@ -545,8 +545,8 @@ def _clear(cells: int, columns: int) -> None:
 def json_cells(call: int, text: int, size: int, out: int, capacity: int) -> int:
     """Lines of JSON objects become lines of CSV; returns DONE, or why not.
 
-    text: whole lines that end in a line feed, and SLACK_BYTES behind them; valid UTF-8.  JSON_ROWS, JSON_LINE and
-    JSON_WRITTEN say how far it came.
+    text: whole lines that end in a line feed, and STRING_SLACK_BYTES behind them; valid UTF-8.  JSON_ROWS, JSON_LINE
+    and JSON_WRITTEN say how far it came.
     """
     cells, columns, lines = ld_i64(call, JSON_CELLS), ld_i64(call, JSON_COLUMNS), ld_i64(call, JSON_LINES)
     at, stop, to, room = text, text + size, out, out + capacity

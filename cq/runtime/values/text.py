@@ -28,7 +28,7 @@ from cq.runtime.base.ops import (
     wmul,
     wsub,
 )
-from cq.runtime.layout.abi import STATE_SCRATCH
+from cq.runtime.layout.abi import STATE_SCRATCH, STRING_SLACK_BYTES
 from cq.runtime.layout.words import Struct
 
 _step = Struct("STEP")
@@ -38,7 +38,6 @@ STEP_OLDER = _step.word()  # -> the block before, freed at the next reset
 STEP_HEADER_BYTES = _step.size() * 8
 
 FIRST_STEP_BYTES = 4096
-SLACK_BYTES = 16
 MOST_TEXT_BYTES = 2**31 - 1  # of one text; its offsets in a column have 32 bits
 
 
@@ -56,7 +55,7 @@ def step_bytes(state: int, size: int) -> int:
     capacity = max_i64(FIRST_STEP_BYTES, size)
     if block != 0:
         capacity = max_i64(ld_i64(block, STEP_CAPACITY) * 2, size)
-    fresh = alloc(STEP_HEADER_BYTES + capacity + SLACK_BYTES)
+    fresh = alloc(STEP_HEADER_BYTES + capacity + STRING_SLACK_BYTES)
     if fresh == 0:
         return 0
     st_i64(fresh, STEP_CAPACITY, capacity)

@@ -18,6 +18,7 @@ from cq.lang.types import WORD_DIGITS
 from cq.runtime.base.arrays import Address, real_address
 from cq.runtime.base.interpret import WRITERS
 from cq.runtime.base.kernel import library_with
+from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.writers import csv_lines as c
 
 # of a DECIMAL: Arrow, whose text the definition takes, writes small values of larger ones with an exponent
@@ -61,7 +62,7 @@ class CsvText:
         call[c.CSV_ROWS], call[c.CSV_COLUMNS] = batch.num_rows, batch.num_columns
         call[c.CSV_DELIMITER] = ord(self._delimiter)
         columns = call[c.CSV_FIRST :].reshape(-1, c.COLUMN_WORDS)
-        room = batch.num_rows * batch.num_columns + c.SLACK_BYTES  # with delimiters and line ends
+        room = batch.num_rows * batch.num_columns + STRING_SLACK_BYTES  # with delimiters and line ends
         kept = [_described(column) for column in batch.columns]
         for words, (kind, column) in zip(columns, kept, strict=True):
             self._describe(words, kind, column)

@@ -37,7 +37,6 @@ from cq.runtime.layout.words import Struct
 from cq.runtime.values.times import SECOND_US
 
 UNKNOWN = -1  # in place of the length: the definition has to write this batch
-SLACK_BYTES = 16  # behind the text, which is written by words
 
 # kinds of columns: how a value is written
 INT8, INT16, INT32, INT64, DECIMAL, BOOLEAN, DATE, TIME, TIMESTAMP, INTERVAL, TEXT, BARE = range(12)

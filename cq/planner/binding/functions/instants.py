@@ -12,14 +12,13 @@ from typing import Protocol
 from cq.errors import Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Cast, Expr, Literal
-from cq.lang.functions import Refusal
+from cq.lang.functions import COUNTS_OF_TIMES, Refusal
 from cq.lang.types import TIMESTAMP, UTC_INSTANT, VARCHAR, DataType, Kind, instant
 from cq.lang.zones import BadZone, zone_name, zone_of_session
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.functions.applying import apply, resolve_function
 from cq.planner.binding.traits import check_size
 
-COUNTED = {"unix_seconds", "unix_millis", "unix_micros"}
 WITHIN_THE_HOUR = {f"date_trunc_{unit}" for unit in ("microsecond", "millisecond", "second", "minute", "hour")}
 BY_DAYS = {f"date_trunc_{unit}" for unit in ("day", "week", "month", "quarter", "year")}
 MOVED = BY_DAYS | {"add_months", "subtract_months"}
@@ -91,7 +90,7 @@ def _by_local_time(name: str, args: Sequence[Expr], span: Span) -> Expr | None:
     if name in BETWEEN_ZONES:
         help = "write ts AT TIME ZONE 'Europe/Berlin': the local time there"
         raise compile_error("CQ0302", f"{name.upper()} takes no TIMESTAMP_LTZ, which is an instant", span, help=help)
-    zone = UTC_INSTANT.zone if name in COUNTED else ""
+    zone = UTC_INSTANT.zone if name in COUNTS_OF_TIMES else ""
     local = [local_time(a, zone) if a in instants else a for a in args]
     found = resolve_function(name, local)
     if isinstance(found, Refusal):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cq.errors import CompileError, compile_error, did_you_mean
-from cq.faces import face
 from cq.grammar import ast
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS, SAME_PLACE
+from cq.hints import face
 from cq.lang.aggregates import ALIASES as AGGREGATE_ALIASES
 from cq.lang.aggregates import all_aggregates
 from cq.lang.functions import all_names, trunc_units

@@ -11,7 +11,7 @@ import pytest
 from test_shell import said_by_the_shell
 
 import cq
-from cq.faces import COMMAND_LINE, NOTEBOOK, PYTHON, SHELL, face, facing
+from cq.hints import COMMAND_LINE, NOTEBOOK, PYTHON, SHELL, face, facing
 from cq.notebook import run_cell
 from cq.result import Result
 

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import cq
-from cq.collector import collector_paused
 from cq.engines import query
+from cq.garbage_collection import collector_paused
 
 FIRST_QUERY = """
 import gc, pyarrow as pa

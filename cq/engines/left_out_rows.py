@@ -34,7 +34,7 @@ def late_losses(summary: RunSummary, plan: LogicalPlan) -> tuple[str, ...]:
 
 def _late(rows: int, plan: LogicalPlan) -> str:
     """Which operators dropped late rows, and how to have fewer of them."""
-    from cq.planner.facts import late_counters
+    from cq.planner.plan_facts import late_counters
 
     counters = late_counters(plan)
     droppers = dict.fromkeys(_place(n) for n in plan.nodes() if id(n) in counters)

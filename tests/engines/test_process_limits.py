@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import cq
-from cq.allowance import cpu_quota, memory_limit_bytes, usable_cpus, usable_memory_bytes, usable_sockets
 from cq.compiler.passes import compile
+from cq.process_limits import cpu_quota, memory_limit_bytes, usable_cpus, usable_memory_bytes, usable_sockets
 
 
 def system(root: Path, content: dict[str, str]) -> Path:
@@ -132,12 +132,12 @@ def test_a_part_of_a_processor_does_not_count_but_one_always_does(
 def test_a_query_runs_on_the_processors_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 9}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    monkeypatch.setattr("cq.allowance.cpu_quota", lambda _: None)
+    monkeypatch.setattr("cq.process_limits.cpu_quota", lambda _: None)
     stream = "CREATE STREAM t (x BIGINT) WITH (connector = 'memory');\n"
     assert compile(stream + "SELECT x FROM t;").workers() == 3
     assert compile(stream + "SET parallelism = 2; SELECT x FROM t;").workers() == 2
     assert compile(stream + "SET parallelism = 2; SELECT x FROM t;").workers(7) == 7
-    monkeypatch.setattr("cq.allowance.cpu_quota", lambda _: 1.9)
+    monkeypatch.setattr("cq.process_limits.cpu_quota", lambda _: 1.9)
     assert compile(stream + "SELECT x FROM t;").workers() == 1
 
 
