@@ -133,7 +133,7 @@ def _asks_which_operator(path: Path) -> bool:
 
 def _has_operators(node: ast.ImportFrom) -> bool:
     name = (node.module or "").split(".")
-    return "operators" in name or name[-1] in {"stage_input", "together"}  # which only plans of stages have
+    return "operators" in name or name[-1] in {"stage_input", "crossing_rows"}  # which only plans of stages have
 
 
 def _classes_asked(tree: ast.AST) -> Iterator[ast.expr]:
