@@ -247,7 +247,7 @@ def test_dead_letters_have_a_file_of_their_own(capfd: pytest.CaptureFixture[str]
 
 
 def test_closed_pipe_ends_quietly(place: Path) -> None:
-    Path("many.csv").write_text("id\n" + "1\n" * 300_000)
+    Path("many.csv").write_text("id\n" + "1\n" * 100_000)
     command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=many.csv | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
     assert (done.stdout, without_progress(done.stderr.decode())) == (b"id\n", "")

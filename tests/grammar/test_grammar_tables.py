@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -19,6 +20,16 @@ GRAMMAR = (parser.HERE / "cq.lark").read_text(encoding="utf-8")
 CONTAINER = (parser.HERE / "tables.json").read_text(encoding="utf-8")
 
 
+@pytest.fixture
+def made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """lark takes six seconds."""
+    monkeypatch.setattr(parser, "build_tables", MADE)
+
+
+MADE = cache(parser.build_tables)
+
+
+@pytest.mark.usefixtures("made_once")
 def test_the_committed_tables_are_those_of_the_grammar() -> None:
     """After a change of cq.lark run: python -m cq.grammar.parser"""
     assert parser.current_container() == CONTAINER
@@ -73,6 +84,7 @@ def test_a_damaged_or_old_container_is_not_used(damage: object) -> None:
     assert from_json(CONTAINER, fingerprint(GRAMMAR)) is not None
 
 
+@pytest.mark.usefixtures("made_once")
 def test_without_a_current_container_the_tables_are_made_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     text = parser._text
     monkeypatch.setattr(parser, "_text", lambda name: "" if name == "tables.json" else text(name))

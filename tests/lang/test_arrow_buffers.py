@@ -115,9 +115,13 @@ GENERATED = """CREATE STREAM {0} WITH (connector = 'generator', workload = '{0}'
 SELECT * FROM {0} LIMIT 3;
 """
 QUERIES = {
-    "a file": SHORT.format("'t.csv'"),
-    "values": SHORT.format("(VALUES (1, 'a'), (2, NULL)) AS v(a, b)"),
-    "nothing": "SELECT 1 AS x, TRUE AS y, NULL AS z, DATE '2024-01-01' AS d",
+    "files and values": ";".join(
+        [
+            SHORT.format("'t.csv'"),
+            SHORT.format("(VALUES (1, 'a'), (2, NULL)) AS v(a, b)"),
+            "SELECT 1 AS x, TRUE AS y, NULL AS z, DATE '2024-01-01' AS d",
+        ]
+    ),
     "workloads": "".join(GENERATED.format(name) for name in WORKLOADS),
 }
 

@@ -191,7 +191,7 @@ def test_parcels_used_again_show_no_bits_of_their_last_rows(way):
     full = pa.RecordBatch.from_arrays(
         [pa.array([1 if f.type == pa.int64() else None] * 50, f.type) for f in SCHEMA], schema=SCHEMA
     )
-    batches = [table(2, 50), full] * 6
+    batches = [table(2, 50), full] * 3
     found = []
     with Engine(copying(), schemas=[SCHEMA], batch_rows=50, **way) as engine:
         for batch in batches:

@@ -4,7 +4,8 @@ cq/runtime/engine/ways/parts.py."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -103,6 +104,15 @@ def ran(pipeline, threads: int, batch_rows: int = 16, rows: pa.RecordBatch | Non
     return rows_of(found)
 
 
+def in_turn(texts: Iterable[str], names: Iterable[str], sizes: tuple[int, ...]) -> list[Any]:
+    """Each text with one of the batch sizes in turn, and with the others where tests may take long."""
+    return [
+        pytest.param(text, size, id=f"{size}-{name}", marks=[pytest.mark.long] * (number % len(sizes) != turn))
+        for number, (text, name) in enumerate(zip(texts, names, strict=True))
+        for turn, size in enumerate(sizes)
+    ]
+
+
 def test_a_window_that_merges_exactly_is_filled_by_several_workers():
     assert [s.way for s in pipeline_of(windows(TUMBLE)).stages] == [Way.PARTIAL, Way.LOOP]
     assert [s.way for s in pipeline_of(windows(TUMBLE), 1).stages] == [Way.LOOP]
@@ -116,7 +126,7 @@ def test_what_does_not_merge_exactly_or_cheaply_stays_with_one_worker(what):
 
 
 @pytest.mark.parametrize("window", [TUMBLE, HOP], ids=["tumble", "hop"])
-@pytest.mark.parametrize("batch_rows", [4, 7])
+@pytest.mark.parametrize("batch_rows", [4, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.usefixtures("spread")
 def test_panes_of_workers_give_the_rows_of_one_worker(window, batch_rows):
     text = windows(window)
@@ -214,7 +224,8 @@ BY_KEY = {
 }
 
 
-CHANGED = ["tumble", "computed", "whole", "limited"]  # the others differ in what is filled, not in how
+# the others differ in what is filled, not in how; with rows of a batch
+CHANGED = [("tumble", 3), ("tumble", 5), ("computed", 5), ("whole", 3), ("limited", 5)]
 
 
 @pytest.mark.usefixtures("by_key")
@@ -229,9 +240,9 @@ def test_parts_by_key_give_the_rows_of_one_worker(text, batch_rows, workers):
 
 
 @pytest.mark.usefixtures("changing")
-@pytest.mark.parametrize("text", [BY_KEY[name] for name in CHANGED], ids=CHANGED)
-@pytest.mark.parametrize("batch_rows", [3, 5])
-def test_how_parts_are_filled_may_change_at_any_ticket(text, batch_rows):
+@pytest.mark.parametrize(("name", "batch_rows"), CHANGED)
+def test_how_parts_are_filled_may_change_at_any_ticket(name, batch_rows):
+    text = BY_KEY[name]
     assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (
         rows_alone(text),
         None,
@@ -450,8 +461,7 @@ def test_first_rows_are_kept_by_several_workers_where_admission_says_when_they_l
 
 
 @pytest.mark.usefixtures("spread")
-@pytest.mark.parametrize("text", FIRST_ROWS.values(), ids=FIRST_ROWS)
-@pytest.mark.parametrize("batch_rows", [4, 7])
+@pytest.mark.parametrize(("text", "batch_rows"), in_turn(FIRST_ROWS.values(), FIRST_ROWS, (4, 7)))
 def test_first_rows_of_workers_are_those_of_one_in_every_schedule(text, batch_rows):
     expected = rows_alone(text)
     assert len(expected) > 3
