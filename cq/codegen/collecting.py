@@ -13,10 +13,11 @@ from typing import assert_never
 
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StageDraft
+from cq.codegen.flow import Flow
 from cq.codegen.lane_keys import needs_no_state
 from cq.codegen.ports import Position
 from cq.codegen.scan import source_row
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.hash_tables import string_words
 from cq.codegen.state.keyed_rows import KeyedLayout
 from cq.codegen.transaction_outputs import WORDS_A_VALUE

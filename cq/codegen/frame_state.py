@@ -6,8 +6,9 @@ import ast
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StageDraft
+from cq.codegen.flow import Flow
 from cq.codegen.prefetch import prefetch
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.aggregates import Accumulators
 from cq.codegen.state.hash_tables import EntryField, Keys, TableLocals, lay_out, string_words

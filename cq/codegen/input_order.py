@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 
-from cq.codegen.flow import CONSUME, Closer, Event, Flow, StageDraft, consumes, function, row_of
+from cq.codegen.flow import CONSUME, Event, Flow, consumes, function, row_of
 from cq.codegen.ports import Position
+from cq.codegen.stage_draft import Closer, StageDraft
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.values import Row
 from cq.codegen.waiting_rows import keep_record, layout_of

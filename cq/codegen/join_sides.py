@@ -10,8 +10,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, function, row_of
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, closing, function, row_of
 from cq.codegen.matching import LEFT, RIGHT, assign_all
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.hash_tables import (
     EntryField,
     Keys,

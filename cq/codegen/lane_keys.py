@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import StageDraft
 from cq.codegen.scan import source_row
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.hash_tables import lane_hash
 from cq.codegen.values import Constants, Scope, Sites, Val
 from cq.codegen.writer import Writer, expr

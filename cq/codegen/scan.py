@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.user import takes_step_bytes
-from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flow, StageDraft, function
+from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, Event, Flow, function
 from cq.codegen.input_order import take_gathered
 from cq.codegen.ports import Position, storage
+from cq.codegen.stage_draft import DueWord, StageDraft
 from cq.codegen.values import Coded, Row, Scope, Val
 from cq.codegen.waiting_rows import due_word, slot_of, waiting_ports
 from cq.codegen.writer import Writer, expr, word_at

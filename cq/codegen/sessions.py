@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function
+from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closing, function
 from cq.codegen.prefetch import prefetch
+from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.hash_tables import Keys, Sought, TableLocals, lay_out
 from cq.codegen.values import Row, Val

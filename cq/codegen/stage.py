@@ -14,7 +14,7 @@ from functools import partial
 from cq.codegen import input_order, operators
 from cq.codegen.ended_inputs import ended_mask
 from cq.codegen.expressions.user import takes_step_bytes
-from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StageDraft
+from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH
 from cq.codegen.lane_keys import write_lanes
 from cq.codegen.move_functions import write_moving
 from cq.codegen.operators.chains import write_chains
@@ -27,6 +27,7 @@ from cq.codegen.scan import (
     write_shared_rows,
     write_times,
 )
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.array_aggregates import gathers
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk

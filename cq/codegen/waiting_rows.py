@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function, row_of
+from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closing, function, row_of
+from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.entry_moves import Held, Mover
 from cq.codegen.state.hash_tables import EntryField, lay_out, load_fields, store_nulls, store_words, string_words
 from cq.codegen.values import Row, Val

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closing, function, row_of
+from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closing, function, row_of
 from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, assign_all, meet, meet_or_leave, where_not_null
 from cq.codegen.prefetch import prefetch_runs
+from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.entry_moves import Held, window_runs
 from cq.codegen.state.hash_tables import (
     EntryField,

@@ -8,7 +8,7 @@ test_native_mutants.py.
 from __future__ import annotations
 
 import pytest
-from mutate import Mutant
+from mutate import Mutant, in_turn
 
 
 def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) -> Mutant:
@@ -590,6 +590,6 @@ MUTANTS = {
 
 
 @pytest.mark.mutants
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", in_turn(MUTANTS))
 def test_a_planted_bug_is_noticed(name: str, pytestconfig: pytest.Config) -> None:
     MUTANTS[name].demand_seen(name, pytestconfig.getoption("--update"))

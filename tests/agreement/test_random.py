@@ -46,6 +46,7 @@ def test_generated_code_interpreted_is_the_reference(chunk: Chunk) -> None:
     assert counts["interpreted cases"] + counts.get("refused", 0) == chunk.plans
 
 
+@pytest.mark.long
 def test_every_construct_is_drawn_by_four_hundred_queries() -> None:
     missing = {"none is drawn yet"}
     constructs: Counter[str] = Counter()

@@ -127,6 +127,7 @@ def agree(case_id: int, ways: list[Way]) -> None:
         assert made.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
 
 
+@pytest.mark.long
 def test_there_are_cases_enough_and_sixty_of_every_operator() -> None:
     assert len(CASES) >= 1500
     plans = [Prepared(CASES[n].text).compiled.plan for n in RUNNING]

@@ -6,8 +6,11 @@ import pytest
 from mutate import Mutant
 from paths import SUPPORT
 
-PLACES, OLD = "cq.runtime.engine.ways.placement", "            return tuple(own)\n"
-AS_GOOD, BUG = "            return (*own,)\n", "            return tuple(own[1:])\n"
+PLACES, OLD = (
+    "cq.runtime.engine.ways.placement",
+    "    return tuple(share for share, owner in enumerate(owners) if owner == worker)\n",
+)
+AS_GOOD, BUG = OLD.replace("tuple(", "tuple(sorted(").replace(")\n", "))\n"), OLD.replace(")\n", ")[1:]\n")
 
 
 @pytest.mark.mutants

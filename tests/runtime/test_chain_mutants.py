@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mutate import Mutant
+from mutate import Mutant, in_turn
 
 CHAINS, CHAINED = "cq.runtime.engine.ways.chains", "cq.runtime.flow.chained"
 COLLECTED = "cq.codegen.operators.chains"
@@ -156,6 +156,6 @@ MUTANTS = {
 
 
 @pytest.mark.mutants
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", in_turn(MUTANTS))
 def test_a_planted_bug_is_seen(name: str, pytestconfig: pytest.Config) -> None:
     MUTANTS[name].demand_seen(name, pytestconfig.getoption("--update"))

@@ -6,7 +6,7 @@ All run interpreted. What cases of tests/slt see of containers stands in test_mu
 from __future__ import annotations
 
 import pytest
-from mutate import Mutant
+from mutate import Mutant, in_turn
 
 INTERVALS = "runtime.containers.intervals"
 SLIDING = "runtime.containers.sliding"
@@ -268,6 +268,6 @@ MUTANTS = {
 
 
 @pytest.mark.mutants
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", in_turn(MUTANTS))
 def test_a_planted_bug_is_noticed(name: str, pytestconfig: pytest.Config) -> None:
     MUTANTS[name].demand_seen(name, pytestconfig.getoption("--update"))

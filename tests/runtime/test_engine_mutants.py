@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mutate import Mutant
+from mutate import Mutant, in_turn
 
 MIXED = "cq.runtime.flow.mixed"
 MERGE = ("test_admission.py",)
@@ -491,6 +491,6 @@ MUTANTS = {
 
 
 @pytest.mark.mutants
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", in_turn(MUTANTS))
 def test_a_planted_bug_is_seen(name: str, pytestconfig: pytest.Config) -> None:
     MUTANTS[name].demand_seen(name, pytestconfig.getoption("--update"))

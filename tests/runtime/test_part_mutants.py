@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mutate import Mutant
+from mutate import Mutant, in_turn
 
 PARTIALS = ("test_partials.py",)
 PORTS = ("test_lanes_of_ports.py",)
@@ -121,6 +121,6 @@ MUTANTS = {
 
 
 @pytest.mark.mutants
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", in_turn(MUTANTS))
 def test_a_planted_bug_is_seen(name: str, pytestconfig: pytest.Config) -> None:
     MUTANTS[name].demand_seen(name, pytestconfig.getoption("--update"))

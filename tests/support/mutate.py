@@ -17,10 +17,12 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import pytest
 from mutant_nursery import Order
 from paths import GOLDEN, ROOT, SUPPORT, TESTS
 
@@ -44,6 +46,11 @@ CPU_SECONDS = 30  # of one test: one that takes more is taken for one that never
 KNOWN_TO_HANG_CPU_SECONDS = 3  # without the bug it takes less than one; where it takes more, all tests are tried
 TIME_IS_UP = {-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGKILL}  # killed: it took memory without end
 SLT_CASE = "tests/agreement/test_slt.py::"
+
+
+def in_turn(names: Iterable[str]) -> list[Any]:
+    """Mutants to try: every third, and the others where tests may take long, as with `-m mutants`."""
+    return [pytest.param(name, marks=[pytest.mark.long] * (number % 3 != 0)) for number, name in enumerate(names)]
 
 
 @cache

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from cq.codegen.arrivals import arrival_of
-from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, closing, consumes, finishes, function, row_of
 from cq.codegen.operators.window import add_row, fold, groups_in_order, may_share_groups
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.aggregates import nothing
 from cq.codegen.state.entry_moves import Held, holds
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups

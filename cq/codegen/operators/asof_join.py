@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from functools import partial
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StageDraft, closes, closing, consumes, due_by_data
+from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closes, closing, consumes, due_by_data
 from cq.codegen.flow import function as stage_function
 from cq.codegen.join_sides import Side
 from cq.codegen.matching import Matches, deliver_match, where_not_null
 from cq.codegen.row_versions import layout_of, look_up_version, replace_version
+from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.entry_moves import Held, entries, holds, log_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting_rows import close_buffer, keep_row, when_over

@@ -25,10 +25,11 @@ from cq.codegen.collecting import (
     stage_function,
     write_collect,
 )
-from cq.codegen.flow import CHAINED, Flow, StageDraft, consumes
+from cq.codegen.flow import CHAINED, Flow, consumes
 from cq.codegen.keyed_tables import prepare, tables_of
 from cq.codegen.matching import assign_all
 from cq.codegen.operators.trigger import TransactionWriter
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
 from cq.codegen.state.keyed_rows import KeyedLayout, delete_row
 from cq.codegen.transaction_outputs import (

@@ -11,10 +11,7 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
     FINISHER_ARGUMENTS,
-    Closer,
-    DueWord,
     Flow,
-    StageDraft,
     closes,
     closing,
     consumes,
@@ -37,6 +34,7 @@ from cq.codegen.frame_state import (
     word_of,
 )
 from cq.codegen.frame_walks import held_sets, walked
+from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.entry_moves import Held, frame_rows, holds
 from cq.codegen.state.hash_tables import Births, as_words, load_fields, store_field, store_nulls

@@ -11,21 +11,11 @@ from contextlib import contextmanager
 
 from cq.codegen import window_joins
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import (
-    CLOSER_ARGUMENTS,
-    Closer,
-    DueWord,
-    Flow,
-    StageDraft,
-    closes,
-    closing,
-    consumes,
-    due_by_data,
-    function,
-)
+from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closes, closing, consumes, due_by_data, function
 from cq.codegen.join_sides import KeptTime, Side, alone, leave_unmatched
 from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, meet, meet_or_leave, where_not_null
 from cq.codegen.prefetch import prefetch_last, prefetch_records
+from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.entry_moves import Held, holds, log_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting_rows import over, over_next

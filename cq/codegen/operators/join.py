@@ -13,10 +13,11 @@ from contextlib import nullcontext
 
 from cq.codegen.ended_inputs import has_ended
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StageDraft, consumes, finishes, row_of
+from cq.codegen.flow import Flow, consumes, finishes, row_of
 from cq.codegen.join_sides import KeptSide, LastingSide, Side, alone, write_unmatched
 from cq.codegen.matching import LEFT, RIGHT, assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.entry_moves import Held, holds, log_entries, multimap_entries
 from cq.codegen.values import Row, Val, null_of
 from cq.codegen.writer import expr

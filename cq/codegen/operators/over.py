@@ -6,8 +6,9 @@ import ast
 from functools import partial
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StageDraft, closes, consumes
+from cq.codegen.flow import Flow, closes, consumes
 from cq.codegen.prefetch import prefetch
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.aggregates import Accumulators
 from cq.codegen.state.entry_moves import Held, entries, holds

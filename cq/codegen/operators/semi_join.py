@@ -10,10 +10,11 @@ import ast
 
 from cq.codegen.ended_inputs import has_ended
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StageDraft, consumes, finishes, row_of
+from cq.codegen.flow import Flow, consumes, finishes, row_of
 from cq.codegen.join_sides import LastingSide, Side, write_unmatched
 from cq.codegen.matching import LEFT, RIGHT, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.entry_moves import Held, entries, holds, log_entries, multimap_entries
 from cq.codegen.state.hash_tables import Keys, TableLocals, string_words
 from cq.codegen.values import Row, Val

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from cq.codegen.flow import DueWord, Flow, StageDraft, closes, consumes, due_by_data, row_of
+from cq.codegen.flow import Flow, closes, consumes, due_by_data, row_of
 from cq.codegen.sessions import Sessions, close_sessions, session_due_words, session_keys
+from cq.codegen.stage_draft import DueWord, StageDraft
 from cq.codegen.state.accumulators import Entry
 from cq.codegen.state.entry_moves import Held, holds, interval_entries
 from cq.codegen.state.hash_tables import (

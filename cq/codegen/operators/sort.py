@@ -10,10 +10,7 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
     FINISHER_ARGUMENTS,
-    Closer,
-    DueWord,
     Flow,
-    StageDraft,
     closes,
     closing,
     consumes,
@@ -23,6 +20,7 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.prefetch import prefetch
+from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.entry_moves import Held, holds, ranked_rows
 from cq.codegen.state.hash_tables import (
     EntryField,

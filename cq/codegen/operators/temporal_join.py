@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from cq.codegen.flow import Flow, StageDraft, closes, consumes
+from cq.codegen.flow import Flow, closes, consumes
 from cq.codegen.matching import where_passes
 from cq.codegen.row_versions import layout_of, look_up_version, replace_version
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.entry_moves import Held, entries, holds
 from cq.codegen.values import Row
 from cq.codegen.waiting_rows import close_buffer, when_due

@@ -20,9 +20,10 @@ from cq.codegen.accessed_rows import Accessed, for_leaf, hand_over, moving, pass
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.fetching import fetch_ahead
-from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StageDraft, closing, consumes, finishes, function, row_of
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, closing, consumes, finishes, function, row_of
 from cq.codegen.keyed_tables import prepare, tables_of
 from cq.codegen.matching import assign_all, where_not_null
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.entry_moves import Held, entries, holds
 from cq.codegen.state.hash_tables import Births, EntryField, TableLocals, outlives
 from cq.codegen.state.keyed_rows import KeyedLayout, delete_row

@@ -8,8 +8,9 @@ from functools import partial
 
 from cq.codegen.expressions.arrays import count_of, each_element, element, element_type
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow, StageDraft, consumes
+from cq.codegen.flow import Flow, consumes
 from cq.codegen.operators.over import over_table
+from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.hash_tables import text_key
 from cq.codegen.values import Row, Val, any_null
 from cq.codegen.writer import expr

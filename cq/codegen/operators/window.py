@@ -7,20 +7,9 @@ from collections.abc import Callable
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import (
-    CLOSER_ARGUMENTS,
-    Closer,
-    DueWord,
-    Flow,
-    StageDraft,
-    closes,
-    closing,
-    consumes,
-    due_on_grid,
-    function,
-    row_of,
-)
+from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closes, closing, consumes, due_on_grid, function, row_of
 from cq.codegen.prefetch import prefetch, prefetch_ends
+from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.entry_moves import Held, holds
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merge_group
