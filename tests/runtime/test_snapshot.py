@@ -271,8 +271,14 @@ def plans_of(text: str, monkeypatch, functions=()) -> list[tuple[object, int]]:
     return [*plans, (pipeline_of(text, 4, functions), 4), (pipeline_of(text, 2, functions), 2)]
 
 
-@pytest.mark.parametrize("interpreted", [True, False], ids=["interpreted", "compiled"])
-@pytest.mark.parametrize("name", [*QUERIES, *CHAINED, "merged", "growing"])
+ALL = [*QUERIES, *CHAINED, "merged", "growing"]
+WAYS = [
+    *(pytest.param(name, True, id=f"{name}-interpreted") for name in ALL),
+    *(pytest.param(n, False, id=f"{n}-compiled", marks=[pytest.mark.long] * (i % 2)) for i, n in enumerate(ALL)),
+]
+
+
+@pytest.mark.parametrize(("name", "interpreted"), WAYS)
 def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatch):
     text = {**QUERIES, **CHAINED, "merged": MERGED, "growing": GROWING}[name]
     plans = plans_of(text, monkeypatch)

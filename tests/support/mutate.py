@@ -49,8 +49,8 @@ SLT_CASE = "tests/agreement/test_slt.py::"
 
 
 def in_turn(names: Iterable[str]) -> list[Any]:
-    """Mutants to try: every third, and the others where tests may take long, as with `-m mutants`."""
-    return [pytest.param(name, marks=[pytest.mark.long] * (number % 3 != 0)) for number, name in enumerate(names)]
+    """Mutants to try: every sixth, and the others where tests may take long, as with `-m mutants`."""
+    return [pytest.param(name, marks=[pytest.mark.long] * (number % 6 != 0)) for number, name in enumerate(names)]
 
 
 @cache
