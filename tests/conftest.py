@@ -33,6 +33,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     by_case = sorted((items[n] for n in places), key=_case_of)
     for n, item in zip(places, by_case, strict=True):
         items[n] = item
+    items.sort(key=_without_spark)
+
+
+def _without_spark(item: pytest.Item) -> bool:
+    """Tests that need Spark come first, so that one process takes them all and warms one JVM up.
+
+    Each process begins with as many tests that follow each other, and later takes from the end of what others have.
+    """
+    return item.get_closest_marker("spark") is None
 
 
 def _case_of(item: pytest.Item) -> Any:

@@ -15,12 +15,24 @@ import pytest
 _serials = itertools.count()
 
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(pytestconfig: pytest.Config) -> Iterator[Any]:
+    """The session; in the gate Spark interprets expressions.
+
+    To compile Java for a few rows took a third of the time of these tests (71 CPU seconds, 50 without, for 37 cases of
+    tests/slt). Long runs compile, as `cq diff` does.
+    """
     pytest.importorskip("pyspark")
     from cq.spark.session import close_session, open_session
 
-    yield open_session("small")
+    session = open_session("small")
+    if "not long" in pytestconfig.getoption("-m"):
+        for name, value in INTERPRETED.items():
+            session.conf.set(name, value)
+    yield session
     close_session()
 
 
