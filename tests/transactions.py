@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from cq.compiler.kept_plans import KeptPlans
 from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
@@ -32,6 +33,7 @@ from cq.records import dataclass
 from cq.ways import UNCHECKED, WAY_OF_SCHEME
 from cq.workloads import WORKLOADS
 
+PLANS = KeptPlans()  # of other rows of the same query
 QUERIES = Path(__file__).parent.parent / "queries" / "transactions"
 SCHEMES_COMPARED = tuple(s for s in WAY_OF_SCHEME if s != UNCHECKED)
 WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5_000)
@@ -133,6 +135,7 @@ def compiled_for(name: str, scheme: str, given: dict[str, pa.Table]) -> Compiled
         name,
         settings={"transactions": scheme, "punctuation_interval": LONGEST},
         inputs=Inputs(FileAccess(QUERIES), given),
+        kept=PLANS,
     )
 
 
