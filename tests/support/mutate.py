@@ -41,6 +41,7 @@ UNTOUCHED = {
 
 # module and title of a mutant -> the test that saw it, behind HANGS if it never ends
 WITNESSES = GOLDEN / "mutants.json"
+ALSO_LONG = ("-m", "")  # a test that is named runs, also where the gate leaves it out
 HANGS = "for ever: "
 CPU_SECONDS = 30  # of one test: one that takes more is taken for one that never ends, if it ends without the bug
 KNOWN_TO_HANG_CPU_SECONDS = 3  # without the bug it takes less than one; where it takes more, all tests are tried
@@ -121,7 +122,7 @@ class Mutant:
             order = Order(
                 module=self.module,
                 path=str(path),
-                arguments=[*arguments],
+                arguments=[*arguments, *(ALSO_LONG if "::" in arguments[0] else ())],
                 output=str(output),
                 started=str(started),
                 slt_file=_slt_file(arguments),
