@@ -1,7 +1,8 @@
 """This tree against another checkout, in turn: `python -m benchmarks.against DIR`, DIR at the commit to compare with.
 
 Each tree has a process of its own that holds a case's input; the two take turns, so what else the machine does hits
-both alike. What is told are medians of the ratios within rounds: above 1 this tree is faster.
+both alike. Where a process's memory lies makes it faster or slower for all its life, so a case has several pairs of
+processes. What is told are medians of the ratios within rounds, of all pairs: above 1 this tree is faster.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ class Runner:
         wall, cpu = self.ask("run", threads).split()
         return Turn(float(wall), float(cpu))
 
-    def end(self) -> None:
-        """The process is gone."""
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
 
@@ -78,7 +81,10 @@ def serve(tree: Path) -> None:
             print(time.perf_counter() - wall, time.process_time() - cpu, flush=True)
 
 
-def race(here: Runner, there: Runner, threads: int, rounds: int) -> list[tuple[Turn, Turn]]:
+Pairs = list[tuple[Turn, Turn]]  # this tree's turn and the other's, of each round
+
+
+def race(here: Runner, there: Runner, threads: int, rounds: int) -> Pairs:
     """The turns of both in every round; each round begins with the other one."""
     found = []
     for n in range(rounds):
@@ -88,32 +94,46 @@ def race(here: Runner, there: Runner, threads: int, rounds: int) -> list[tuple[T
     return found
 
 
+def raced(tree: Path, name: str, rows: int, rounds: int, pairs: int) -> dict[int, Pairs]:
+    """All rounds of a case by number of workers, those of every pair of processes."""
+    found: dict[int, Pairs] = {threads: [] for threads in THREADS}
+    for _ in range(pairs):
+        with Runner(TREE) as here, Runner(tree) as there:
+            for runner in (here, there):
+                runner.ask("case", name, rows)
+            for threads in THREADS:
+                found[threads] += race(here, there, threads, rounds)
+    return found
+
+
+def cases_of(tree: Path) -> list[str]:
+    """The names of its cases."""
+    with Runner(tree) as runner:
+        return runner.ask("cases").split()
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print a line for each case; 1 if this tree is slower than the bar in one."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
     parser.add_argument("tree", type=Path, help="a checkout of the commit to compare with")
     parser.add_argument("cases", nargs="*", help="their names (default: all)")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5, help="of a pair of processes")
+    parser.add_argument("--pairs", type=int, default=3, help="of processes for each case")
     parser.add_argument("--rows", type=int, default=0, help="of the input (default: as many as the case says)")
     options = parser.parse_args(arguments)
-    here, there = Runner(TREE), Runner(options.tree)
     slow = False
     print(f"{'case':28}" + "".join(f"{f'-j {n}':>22}" for n in THREADS) + f"{'CPU of -j 0':>22}")
-    theirs = there.ask("cases").split()
-    for name in options.cases or here.ask("cases").split():
+    theirs = cases_of(options.tree)
+    for name in options.cases or cases_of(TREE):
         if name not in theirs:
             print(f"{name:28}  the other tree has no such case")
             continue
-        for runner in (here, there):
-            runner.ask("case", name, options.rows)
-        rounds = {threads: race(here, there, threads, options.rounds) for threads in THREADS}
-        by_clock = [[old.wall / new.wall for new, old in pairs] for pairs in rounds.values()]
+        rounds = raced(options.tree, name, options.rows, options.rounds, options.pairs)
+        by_clock = [[old.wall / new.wall for new, old in turns] for turns in rounds.values()]
         slow = slow or any(median(ratios) < BAR for ratios in by_clock)
         told = [*by_clock, [old.cpu / new.cpu for new, old in rounds[0]]]
         cells = (f"{median(ratios):6.2f} ({min(ratios):.2f}-{max(ratios):.2f})" for ratios in told)
         print(f"{name:28}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
-    for runner in (here, there):
-        runner.end()
     return int(slow)
 
 
