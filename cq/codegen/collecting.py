@@ -178,7 +178,7 @@ def write_collect(flow: Flow, leaf: LogicalNode) -> None:
     writer, scope = flow.writer, flow.scope
     every_one = collected(flow.stage)
     row = event_row(flow, leaf)
-    events = writer.hoist(expr("ld_i64(share, W)", W=c.SHARE_EVENTS), "events")
+    events = writer.word("share", c.SHARE_EVENTS, "events")
     for word, name in ((c.SHARE_FIRST, "lo"), (c.SHARE_END, "hi")):
         writer.code("N = ld_i64(share, W)", N=name, W=word)
     with writer.for_("i", "lo", "hi"), scope.block():

@@ -141,7 +141,7 @@ class Framed:
 def framed_state(flow: Flow, node: Frames) -> tuple[ast.expr, TableLocals]:
     """The rows of frames, and the table of their partitions in locals of the function."""
     slot = rows_slot(flow.stage, node)
-    frames = ast.Name(flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "frames"), ast.Load())
+    frames = ast.Name(flow.writer.word("state", slot.offset, "frames"), ast.Load())
     local = flow.tables.get(slot.offset)
     if local is None:
         table = expr("ld_i64(ld_i64(state, W), T)", W=slot.offset, T=words.FRAMES_TABLE)

@@ -69,7 +69,7 @@ def close_gather(stage: StageDraft, node: LogicalNode) -> None:
 def _take_input(flow: Flow, node: LogicalNode, port: int) -> None:
     writer, scope = flow.writer, flow.scope
     fields, _ = layout_of(node.inputs[port])
-    buffer = writer.hoist(expr("ld_i64(state, W)", W=_slot(flow.stage, node, port).offset), "buffer")
+    buffer = writer.word("state", _slot(flow.stage, node, port).offset, "buffer")
     table = ast.Name(buffer, ast.Load())
     with writer.while_(expr("ld_i64(B, W) != 0", B=buffer, W=waiting.BUFFER_COUNT)), scope.block():
         for p in flow.ports.values():  # a source row is one step: what it causes fits behind the limit

@@ -78,7 +78,7 @@ class KeptSide:
 
     def address(self, flow: Flow, node: LogicalNode) -> str:
         """The address of its container, in a local of the function."""
-        return flow.writer.hoist(expr("ld_i64(state, W)", W=self.slot(flow.stage, node).offset), self.container)
+        return flow.writer.word("state", self.slot(flow.stage, node).offset, self.container)
 
     def key_table(self, flow: Flow, node: LogicalNode) -> TableLocals:
         """The table of its keys, in locals of the function."""

@@ -79,7 +79,7 @@ def write_mixed_rows(stage: StageDraft, inputs: Sequence[LogicalNode]) -> str:
         flow.has_batch = True
         writer = flow.writer
         given = dict(enumerate(_given_row(flow, node, node.schema, port) for port, node in enumerate(inputs)))
-        places = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_MIXED), "places")
+        places = writer.word("batch", abi.BATCH_MIXED, "places")
         step = step_of(stage)
         with writer.for_(step, "lo", "hi"), flow.scope.block():
             writer.code("i = j\nsource = port")
@@ -111,8 +111,8 @@ def write_shared_rows(stage: StageDraft, inputs: Sequence[LogicalNode], branch: 
         flow.branch, flow.has_batch = number, True
         writer = flow.writer
         given = {port: _given_row(flow, node, node.schema, port) for port, node in read.items()}
-        places = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_MIXED), "places")
-        selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        places = writer.word("batch", abi.BATCH_MIXED, "places")
+        selection = writer.word("batch", abi.BATCH_SELECTION, "sel")
         _end_where_full(flow, max(f for f in fan_outs if f is not None) if roomy else None)
         step = step_of(stage)
         with writer.for_(step, "lo", "end"), flow.scope.block():
@@ -216,18 +216,18 @@ def _begin_row(flow: Flow) -> None:
     """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark."""
     writer, stage = flow.writer, flow.stage
     if stage.lanes and not stage.lanes_of_ports:
-        selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        selection = writer.word("batch", abi.BATCH_SELECTION, "sel")
         writer.code("i = ld_i32(SEL, j)", SEL=selection)
     elif stage.by_key:
-        selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        selection = writer.word("batch", abi.BATCH_SELECTION, "sel")
         writer.code("i = j\nif SEL != 0:\n    i = ld_i32(SEL, j)", SEL=selection)
     if stage.lanes_of_ports:
-        selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        selection = writer.word("batch", abi.BATCH_SELECTION, "sel")
         writer.code("serial = base + shr_u(ld_i64(SEL, j), SHIFT)", SEL=selection, SHIFT=abi.SHARE_SERIAL_SHIFT)
     else:
         writer.code("serial = base + AT", AT="j" if stage.mixed else "i")
     if stage.due or stage.passes_watermarks:
-        marks = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
+        marks = writer.word("batch", abi.BATCH_WATERMARKS, "marks")
         writer.code("watermark = ld_i64(M, serial)", M=marks)
 
 
@@ -278,17 +278,14 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
     where what was in locals is read again.
     """
     writer, stage = flow.writer, flow.stage
-    known: dict[int, str] = {}  # the address of each container, once
-    for asked in stage.due:
-        if asked.slot.offset not in known:
-            known[asked.slot.offset] = writer.hoist(expr("ld_i64(state, W)", W=asked.slot.offset), "buffer")
-    asks = [expr("watermark >= ld_i64(B, NEXT)", B=known[d.slot.offset], NEXT=d.word) for d in stage.due]
+    containers = [(writer.word("state", d.slot.offset, "buffer"), d.word) for d in stage.due]
+    asks = [expr("watermark >= ld_i64(B, NEXT)", B=buffer, NEXT=word) for buffer, word in containers]
     if stage.gathered:  # a full port may have stopped an instant of which only gathered rows are left
         asks.append(expr("ld_i64(state, W) != NEVER", W=abi.STATE_INSTANT, NEVER=abi.NEVER))
     due = asks[0] if len(asks) == 1 else ast.BoolOp(ast.Or(), asks)
     call = expr("serve(state, out, constants, watermark, serial)")
     if stage.lanes:
-        seen = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_FIRST), "seen")
+        seen = writer.word("batch", abi.BATCH_FIRST, "seen")
         call = expr("serve(state, out, constants, watermark, serial, batch, SEEN)", SEEN=seen)
     with flow.scope.when(due):
         flow.flush()
@@ -338,14 +335,14 @@ def _row_ahead(flow: Flow, schema: Schema, indices: dict[int, int], port: int, t
         if flow.stage.lanes_of_ports:
             assert turns <= abi.SHARE_AHEAD_ROWS, "a row behind the list"
             rows = _column_word(flow.scope, port, column, abi.COLUMN_ROWS, "rows")
-            places = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_MIXED), "places")
+            places = flow.writer.word("batch", abi.BATCH_MIXED, "places")
             behind = expr("ld_i64(P, place + N) & MASK", P=places, N=turns, MASK=(1 << abi.MIXED_PORT_SHIFT) - 1)
             return flow.scope.let(expr("min(AT, ROWS - 1)", AT=behind, ROWS=rows), "ahead")
         if not flow.stage.lanes and not flow.stage.by_key:
             rows = _column_word(flow.scope, port, column, abi.COLUMN_ROWS, "rows")
             return flow.scope.let(expr("min(i + N, ROWS - 1)", N=turns, ROWS=rows), "ahead")
         at = expr("min(S + N, end - 1)", S=step_of(flow.stage), N=turns)
-        selection = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        selection = flow.writer.word("batch", abi.BATCH_SELECTION, "sel")
         if flow.stage.lanes:
             return flow.scope.let(expr("ld_i32(SEL, AT)", SEL=selection, AT=at), "ahead")
         ahead = flow.writer.let(at, "ahead")

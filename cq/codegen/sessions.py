@@ -72,7 +72,7 @@ class Sessions:
 
     def state(self, flow: Flow) -> ast.expr:
         """The address of the intervals."""
-        return ast.Name(flow.writer.hoist(expr("ld_i64(state, W)", W=self.slot.offset), "sessions"), ast.Load())
+        return ast.Name(flow.writer.word("state", self.slot.offset, "sessions"), ast.Load())
 
     def table(self, flow: Flow) -> TableLocals:
         """The table of the open sessions in locals of the function."""

@@ -78,7 +78,7 @@ def over_next(flow: Flow) -> ast.expr:
     """Every instant up to it is over when the next row of the batch is taken, if there is one."""
     if not flow.has_batch:
         return over(flow)
-    marks = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
+    marks = flow.writer.word("batch", abi.BATCH_WATERMARKS, "marks")
     last = expr("ld_i64(batch, F) + ld_i64(batch, R) - 1", F=abi.BATCH_FIRST, R=abi.BATCH_ROWS)
     following = expr("min(S + 1, L)", S=flow.serial, L=flow.writer.hoist(last, "last"))
     return expr("max(O, ld_i64(M, F))", O=over(flow), M=marks, F=following)
@@ -145,7 +145,7 @@ def close_buffer(stage: StageDraft, node: LogicalNode, port: int, take: Take, na
     event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
     with function(stage, function_name, CLOSER_ARGUMENTS, node, event) as flow:
         writer, scope = flow.writer, flow.scope
-        buffer = writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "buffer")
+        buffer = writer.word("state", slot.offset, "buffer")
         with writer.while_(expr("ld_i64(B, W) == instant", B=buffer, W=waiting.BUFFER_NEXT)), scope.block():
             for out in flow.ports.values():
                 with scope.when(expr("R >= ld_i64(P, W)", R=out.rows, P=out.place, W=abi.PORT_LIMIT)):

@@ -132,7 +132,7 @@ class WindowedJoin:
 
     def runs(self, flow: Flow) -> str:
         """The address of its windows, in a local of the function."""
-        return flow.writer.hoist(expr("ld_i64(state, W)", W=self.slot(flow.stage).offset), "runs")
+        return flow.writer.word("state", self.slot(flow.stage).offset, "runs")
 
     def table(self, flow: Flow) -> TableLocals:
         """The keys of the window at hand, in locals of the function."""

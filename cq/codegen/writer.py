@@ -129,6 +129,7 @@ class Writer:
     marks: list[str] = field(default_factory=list)
     _blocks: list[list[ast.stmt]] = field(default_factory=list)
     _prologue: list[ast.stmt] = field(default_factory=list)
+    _read: dict[tuple[str, int], str] = field(default_factory=dict)
     _count: int = 0
 
     def fresh(self, hint: str = "v") -> str:
@@ -144,6 +145,7 @@ class Writer:
         assert not self._blocks, "a function inside a function"
         prologue: list[ast.stmt] = []
         self._prologue = prologue
+        self._read = {}
         self._blocks.append(body)
         yield
         self._blocks.pop()
@@ -174,6 +176,16 @@ class Writer:
         name = self.fresh(hint)
         self._prologue.append(ast.Assign([ast.Name(name, ast.Store())], value, lineno=0))
         return name
+
+    def word(self, argument: str, word: int, hint: str) -> str:
+        """A word of what an argument of the current function points to, read once at the start.
+
+        Returns the name, one for all who ask for the word; it is never assigned again.
+        """
+        known = (argument, int(word))
+        if known not in self._read:
+            self._read[known] = self.hoist(expr("ld_i64(A, W)", A=argument, W=word), hint)
+        return self._read[known]
 
     def preset(self, name: str) -> None:
         """Let a name of the current function be 0 until it is assigned."""

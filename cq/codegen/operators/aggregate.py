@@ -48,7 +48,7 @@ def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
     assert isinstance(node, Aggregate)
     layout = group_layout(node.keys, node.aggregates)
     slot, _ = _slots(flow.stage, node, layout)
-    groups = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "groups")
+    groups = flow.writer.word("state", slot.offset, "groups")
     second = expr("ld_i64(G, W)", G=groups, W=panes.PANES_OPENS) if flow.stage.by_key else ast.Constant(0)
     record = flow.writer.hoist(expr("panes_attach(G, NEVER, S)", G=groups, NEVER=abi.NEVER, S=second), "record")
     with flow.scope.when(expr("R == 0", R=record)):
@@ -68,7 +68,7 @@ def finish_aggregate(stage: StageDraft, node: LogicalNode) -> None:
     slot, cursor = _slots(stage, node, layout)
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
     with function(stage, f"finish_{slot.offset}", FINISHER_ARGUMENTS, node, event) as flow:
-        state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
+        state = flow.writer.word("state", slot.offset, "panes")
         if stage.planned.collects:
             fold(flow, layout, state, may_share_groups)
         _emit(flow, node, layout, state, cursor)

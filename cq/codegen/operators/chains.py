@@ -417,7 +417,7 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     assert isinstance(node, Trigger)
     writer, scope = flow.writer, flow.scope
     every_one = collected(flow.stage)
-    events = writer.hoist(expr("ld_i64(state, W)", W=events_word(flow.stage)), "events")
+    events = writer.word("state", events_word(flow.stage), "events")
     event = writer.let(expr("E + i * SIZE", E=events, SIZE=8 * every_one.words), "event")
     made: list[Made] = []
     first = 0

@@ -156,7 +156,7 @@ def consume_sort(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 def _keep(flow: Flow, node: Sort, row: Row) -> None:
     """The row is one of its partition's, unless so many are kept that come before it."""
     scope, layout, slot = flow.scope, layout_of(node), _slot(flow.stage, node)
-    state = ast.Name(flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "ranks"), ast.Load())
+    state = ast.Name(flow.writer.word("state", slot.offset, "ranks"), ast.Load())
     local = _table(flow, slot, layout)
     prefetch(flow, node.input, layout.keys, local, node.partition)
     values = [emit(scope, row, k) for k in node.partition]
@@ -282,7 +282,7 @@ def finish_sort(stage: StageDraft, node: LogicalNode) -> None:
 
 def _emit(flow: Flow, node: Sort, slot: Slot, instant: ast.expr) -> None:
     writer, scope, layout = flow.writer, flow.scope, layout_of(node)
-    state = ast.Name(writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "ranks"), ast.Load())
+    state = ast.Name(writer.word("state", slot.offset, "ranks"), ast.Load())
     left = expr("ld_i64(R, W)", R=state, W=ranks.RANKS_LEFT)
     with scope.when(expr("LEFT == 0 and ranks_due(R, I) == 0", LEFT=left, R=state, I=instant)):
         flow.no_memory("rows that are sorted")

@@ -62,7 +62,7 @@ def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     with flow.on_time(node):
         layout = layout_of(node)
         slot = _slot(flow.stage, node, layout)
-        state = flow.scope.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
+        state = flow.scope.writer.word("state", slot.offset, "panes")
         record = _attached(flow, node, row, state) if node.window.kind is WindowKind.ATTACHED else None
         if record is None:
             _on_grid(flow, node, row, layout, state)
@@ -174,7 +174,7 @@ def close_window(stage: StageDraft, node: LogicalNode) -> None:
     stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
     event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Name("start", ast.Load()))
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
-        state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
+        state = flow.writer.word("state", slot.offset, "panes")
         flow.writer.code("if ld_i64(P, NEXT) != instant:\n    return 0", P=state, NEXT=panes.PANES_NEXT_END)
         if node.window.kind is WindowKind.CUMULATE:
             _close_growing(flow, node, layout, state)
