@@ -137,13 +137,17 @@ def _refuse_misspelt_query(argument: str) -> None:
 
 
 def input_options(given: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Options by stream, those of every stream under ""; CQ0207 for one that no input has."""
-    known = {key for connector in ("file", "stdin") for key in SOURCES[connector].options} - {"path"}
+    """Options by stream, those of every stream under ""; CQ0207 for one that no input has.
+
+    Those of a stream are checked with it: a workload has parameters of its own.
+    """
+    known = {key for connector in SOURCES.values() for key in connector.options} - {"path", "workload"}
     found: dict[str, dict[str, str]] = {}
     for key, value in (_pair(g, "-w", "[STREAM.]OPTION=VALUE") for g in given):
         stream, _, option = key.rpartition(".")
-        if option not in known:
-            ways = (did_you_mean(option, known), f"options: {', '.join(sorted(known))}")
+        if option in {"path", "connector"} or (not stream and option not in known):
+            files = f"to read a file, write {stream or 'STREAM'}=PATH after the query" if option == "path" else ""
+            ways = (files, did_you_mean(option, known), f"options: {', '.join(sorted(known))}")
             raise UsageError(
                 Diagnostic("CQ0207", f'inputs have no option "{option}"', help=tuple(w for w in ways if w))
             )

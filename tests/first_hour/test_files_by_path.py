@@ -45,6 +45,23 @@ def test_options_of_an_input_are_given_beside_the_query(capfd: pytest.CaptureFix
     assert 'did you mean "trips"?' in ref(capfd, "SELECT * FROM 'trips.csv'", "-w", "trip.delimiter=;")[2]
 
 
+def test_options_of_a_generator_are_given_beside_the_query(capfd: pytest.CaptureFixture[str]) -> None:
+    stream = "CREATE STREAM lr WITH (connector = 'generator', workload = 'linear_road', rows = 9);"
+    counted = f"{stream} SELECT COUNT(*) AS n, MAX(ts) AS last FROM lr"
+    by = {rows: ref(capfd, "-q", counted, "-w", f"lr.rows={rows}")[1] for rows in (9, 3_000)}
+    assert by[9] == ref(capfd, "-q", counted)[1] != by[3_000]
+    assert by[3_000] == ref(capfd, "-q", counted, "-w", "rows=3000")[1]
+    assert ref(capfd, "-q", counted, "-w", "rows=3000", "-w", "lr.duration_s=60")[1] != by[3_000]
+    for option, said in {
+        "lr.sed=5": 'did you mean "seed"?',
+        "lr.rows=x": "rows cannot be 'x'",
+        "lr.path=x.csv": "to read a file, write lr=PATH after the query",
+        "lr.connector=file": 'inputs have no option "connector"',
+        "seed=5": 'inputs have no option "seed"',
+    }.items():
+        assert said in ref(capfd, counted, "-w", option)[2]
+
+
 def test_window_over_a_file_says_how_to_declare_its_time(capfd: pytest.CaptureFixture[str]) -> None:
     window = "SELECT COUNT(*) AS n FROM {} GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)"
     _, _, err = ref(capfd, window.format("'trips.csv'"))
