@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from cq.planner.rewriting import rewrite as rewriting
-
 GOLDEN = Path(__file__).parent / "golden"
 ROOT = Path(__file__).parent.parent
 
@@ -63,14 +61,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test compiles its queries quickly, unless it is of what the optimiser makes of them."""
     optimised = item.get_closest_marker("optimised") or item.get_closest_marker("long")
     os.environ["CQ_OPTIMISE"] = "" if optimised else "little"
-
-
-@pytest.fixture(autouse=True, scope="session")
-def every_rule_is_verified() -> Iterator[None]:
-    """What a rule makes of a plan is verified at once, so that a broken law is named."""
-    rewriting.VERIFY_EVERY_RULE = True
-    yield
-    rewriting.VERIFY_EVERY_RULE = False
 
 
 @pytest.fixture

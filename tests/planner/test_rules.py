@@ -11,9 +11,11 @@ from reference_fixture import plan_of, stream
 
 from cq.planner.operators import Filter, Over, Project, UnionAll, WindowAggregate
 from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.verify import verify, verify_same_results
 from cq.planner.rewriting.rewrite import rewrite, without
-from cq.planner.rewriting.rules import RULES, Phase
+from cq.planner.rewriting.rules import RULES, Phase, Rule, Uses
+from cq.records import replace
 from cq.reference.engine import ReferenceResult, run
 
 S = stream("s", "k BIGINT, v BIGINT, x DOUBLE, w VARCHAR", delay=2) + stream("t", "k BIGINT, v BIGINT", delay=None)
@@ -227,6 +229,16 @@ def test_a_column_that_can_fail_is_computed_although_nobody_reads_it() -> None:
     after = rewrite(plan)
     assert any(isinstance(n, Project) and "/" in n.describe() for n in after.nodes())
     assert outcome(after, 1)["error"] == outcome(plan, 1)["error"] != "None"
+
+
+def test_a_broken_rule_is_named() -> None:
+    def without_the_last_column(node: LogicalNode, _: Uses) -> LogicalNode | None:
+        two = isinstance(node, Project) and len(node.names) > 1
+        return replace(node, exprs=node.exprs[:-1], names=node.names[:-1]) if two else None
+
+    broken = Rule("shorten", Phase.FOLD, "wrong", without_the_last_column)
+    with pytest.raises(AssertionError, match="the rule shorten: columns of result changed"):
+        rewrite(plan_of(S + "SELECT k AS a, v AS b FROM s;"), {"shorten": broken})
 
 
 def test_phases_run_in_the_order_they_are_argued_in() -> None:

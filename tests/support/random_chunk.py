@@ -14,10 +14,7 @@ from random_shared import shared_query, shared_tables, third_opinion
 from random_trial import Plan, Refused, as_slt, difference, told
 
 from cq.errors import CompileError
-from cq.planner.rewriting import rewrite as rewriting
 from cq.records import dataclass, field, replace
-
-rewriting.VERIFY_EVERY_RULE = True  # chunks have a process of their own
 
 
 @dataclass

@@ -14,10 +14,6 @@ from cq.records import replace
 # the depth of the plan bounds the rounds; the limit only guards against a rule that breaks that.
 MAX_ROUNDS = 1_000
 
-# Whether every plan that a rule makes is verified, and not only the last one: it says which law is wrong. Tests set it
-# (tests/conftest.py, tests/support/random_chunk.py); a compilation verifies the last one alone.
-VERIFY_EVERY_RULE = False
-
 
 def rewrite(plan: LogicalPlan, rules: Mapping[str, Rule] | None = None) -> LogicalPlan:
     """An equal plan that does less. rules: which laws may be used (default: all)."""
@@ -34,14 +30,19 @@ def rewrite(plan: LogicalPlan, rules: Mapping[str, Rule] | None = None) -> Logic
 
 
 def apply(plan: LogicalPlan, rules: Iterable[Rule]) -> LogicalPlan:
-    """One round of each rule over the whole plan; the plan itself when none had anything to do."""
+    """One round of each rule over the whole plan; the plan itself when none had anything to do.
+
+    Each new plan is verified at once, so that an error names the rule: 1 to 4 of the 40 to 80 ms of a compilation.
+    """
     current = plan
     for rule in rules:
         new = rule.plan(current) if rule.plan is not None else _apply_to_nodes(current, rule)
         if _same_nodes(new, current):
             continue
-        if VERIFY_EVERY_RULE:
+        try:
             verify_same_results(current, verify(new))
+        except AssertionError as error:
+            raise AssertionError(f"the rule {rule.name}: {error}") from error
         current = new
     return current
 
