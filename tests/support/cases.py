@@ -26,6 +26,7 @@ from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.errors import DataError
 from cq.lang import error_places
+from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
 from cq.lang.schema import Field
 from cq.planner.physical import chain, choose
@@ -121,7 +122,7 @@ class Prepared:
     functions: those of the user that it calls.
     """
 
-    def __init__(self, text: str, functions: Sequence[UserFunction] = ()) -> None:
+    def __init__(self, text: str, functions: Sequence[UserFunction | UserFold] = ()) -> None:
         self._given: dict[str, pa.Table] = {}
         inputs = Inputs(FileAccess(Path.cwd()), self._given)
         self.compiled: Compiled = compile(text, inputs=inputs, functions=functions)

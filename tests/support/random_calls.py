@@ -7,6 +7,7 @@ import random
 from functools import cache
 
 from random_expressions import SAMPLED, Expressions
+from random_functions import FOLDS
 
 from cq.lang.aggregates import AggregateFunction, all_aggregates
 from cq.lang.types import Kind
@@ -46,6 +47,9 @@ def aggregate(e: Expressions, distinct: bool) -> str:
     """A call over the columns of `e`. distinct: with DISTINCT, too."""
     rng = e.rng
     condition = f" FILTER (WHERE {e.condition(1)})" if rng.random() < 0.2 else ""
+    if not e.vocabulary.aggregates and rng.random() < 0.04:
+        mine = rng.choice(FOLDS)
+        return f"{mine.name}({', '.join(e.argument(p.type.kind) for p in mine.parameters)}){condition}"
     names = e.vocabulary.aggregates or (OFTEN if rng.random() < 0.6 else tuple(all_aggregates()))
     name = rng.choice(names)
     if name == "count" and rng.random() < 0.5:

@@ -1,15 +1,17 @@
-"""Functions in Python for random queries: kernels compile some, the others stay Python's, and two may fail."""
+"""Functions and aggregates in Python for random queries: kernels compile some, the others stay Python's, and two
+functions may fail."""
 
 from __future__ import annotations
 
 import datetime as dt
 import random
 from decimal import Decimal
-from typing import Optional
+from typing import Any, Optional
 
 from cases import Prepared
 
 import cq
+from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
 from cq.lang.types import Kind
 
@@ -59,13 +61,61 @@ def initial(text: str) -> str:
     return text[0]
 
 
+@cq.udaf
+class smoothed:
+    """The order of the rows decides."""
+
+    zero = (0.0, False)
+
+    @staticmethod
+    def add(state: tuple[float, bool], x: float, n: int) -> tuple[float, bool]:
+        value, begun = state
+        return (value + (x - value) / (2 + n % 7), True) if begun else (x, True)
+
+    @staticmethod
+    def result(state: tuple[float, bool]) -> float:
+        return state[0]
+
+
+@cq.udaf
+class stretch:
+    """NULL of fewer than two rows."""
+
+    zero = (0, 0, 0)
+
+    @staticmethod
+    def add(state: tuple[int, int, int], n: int) -> tuple[int, int, int]:
+        rows, least, most = state
+        return (rows + 1, min(least, n), max(most, n)) if rows else (1, n, n)
+
+    @staticmethod
+    def result(state: tuple[int, int, int]) -> Optional[int]:  # noqa: UP045  as users write it
+        return None if state[0] < 2 else state[2] // 2 - state[1] // 2
+
+
+@cq.udaf("VARCHAR", ["VARCHAR"], name="written")
+class Written:
+    """Python is asked for every row."""
+
+    zero = (0, 0)
+
+    @staticmethod
+    def add(state: Any, text: str) -> Any:
+        return state[0] + 1, (state[1] * 31 + len(text)) % 1009
+
+    @staticmethod
+    def result(state: Any) -> str:
+        return f"{state[0]}:{state[1]}"
+
+
 TOTAL = (stepped, damped, ranked, paired, is_even, shared)
+FOLDS: tuple[UserFold, ...] = (smoothed, stretch, Written)
 FUNCTIONS: tuple[UserFunction, ...] = (*TOTAL, inverse, initial)
 
 
 def prepared(text: str) -> Prepared:
     """A random query, which may call these functions."""
-    return Prepared(text, FUNCTIONS)
+    return Prepared(text, (*FUNCTIONS, *FOLDS))
 
 
 def drawn(kind: Kind, wild: bool, rng: random.Random) -> UserFunction | None:
