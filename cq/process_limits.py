@@ -1,13 +1,15 @@
 """How many processors and how much memory this process may use: the machine, CPU affinity and control groups.
 
 Containers and service managers limit a process by control groups, which neither `os.cpu_count` nor the size of the
-machine's memory shows. Every function reads files below `root`, so tests hand it a directory of their own.
+machine's memory shows. Every function reads files below `root`, so tests hand it a directory of their own. Limits of
+groups and the size of the memory are read once in a process, the affinity each time.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 ROOT = Path("/")
@@ -41,6 +43,7 @@ def usable_memory_bytes(root: Path = ROOT) -> int | None:
     return min(known, default=None)
 
 
+@lru_cache(maxsize=4)
 def cpu_quota(root: Path = ROOT) -> float | None:
     """Processors' worth of time the control groups of this process grant it; None without a quota."""
     quotas = []
@@ -53,6 +56,7 @@ def cpu_quota(root: Path = ROOT) -> float | None:
     return min((q for q in quotas if q is not None), default=None)
 
 
+@lru_cache(maxsize=4)
 def memory_limit_bytes(root: Path = ROOT) -> int | None:
     """Bytes the control groups of this process let it use; None without a limit."""
     limits = [_number(_read(directory / "memory.max")) for directory in _groups(root, "")]
@@ -82,6 +86,7 @@ def _share(quota: str, period: str) -> float | None:
     return spent / every if spent is not None and every is not None and spent > 0 and every > 0 else None
 
 
+@lru_cache(maxsize=4)
 def _machine_bytes(root: Path) -> int | None:
     for line in _read(root / "proc/meminfo").splitlines():
         name, _, value = line.partition(":")

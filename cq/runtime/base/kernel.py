@@ -335,7 +335,7 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
     """
     runtime = library()
     callable_names = sorted(entries)
-    code = _COMMENT.sub("", source)
+    code = _without_comments(source)
     little = optimises_little()
     key = key_of("stage", translator_name(), little, runtime.key, code, sorted(signatures.items()), callable_names)
     with _LOADING:
@@ -351,6 +351,11 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
 
 _stages: dict[str, LoadedStage] = {}
 _COMMENT = re.compile(r"[ \t]*#[^\n]*")  # generated sources hold no texts in which a # could stand
+
+
+@lru_cache(maxsize=64)  # a program that runs a query again and again looks its stages up each time
+def _without_comments(source: str) -> str:
+    return _COMMENT.sub("", source)
 
 
 def _compile_source(
