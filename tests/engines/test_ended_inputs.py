@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from cases import Prepared
 
+import cq
 from cq.engines.protocol import RunOptions
 from cq.errors import EngineError
 
@@ -72,3 +73,16 @@ def test_rows_without_a_match_leave_at_the_end_all_the_same(kind: str) -> None:
     for threads, batch_rows in ((0, 1), (0, 4096), (2, 1), (4, 3)):
         found = prepared.run("native", RunOptions(threads, batch_rows))
         assert found == expected, found.difference(expected)
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize(("given", "passing"), [([2, None], 0), ([], 3), ([-1], 3)])
+def test_rows_that_not_in_lets_pass_leave_when_they_come(given: list[int | None], passing: int, threads: int) -> None:
+    query = """
+    CREATE STREAM bid (auction BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)
+    WITH (connector = 'generator', workload = 'bids'ROWS);
+    SELECT auction FROM bid WHERE auction NOT IN (SELECT k FROM given) LIMIT 3;
+    """
+    rows = "" if passing else ", rows = 1000"  # a row that leaves ends a run that would never end
+    table = pa.table({"k": pa.array(given, pa.int64())})
+    assert len(cq.sql(query.replace("ROWS", rows), given=table).run(threads=threads).to_pylist()) == passing

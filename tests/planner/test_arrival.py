@@ -36,6 +36,10 @@ WITH (path = 'quiet.csv');
         ("SELECT k FROM o WHERE NOT EXISTS (SELECT 1 FROM first AS f WHERE f.k = o.k)", [True]),
         ("SELECT k FROM o WHERE k IN (SELECT k FROM later)", [False]),
         ("SELECT o.k FROM o LEFT JOIN first ON o.k = first.k LEFT JOIN later ON o.k = later.k", [True, False]),
+        ("SELECT o.k FROM o JOIN first AS a ON a.k = o.k LEFT JOIN first AS b ON b.v = o.k", [True, True]),
+        ("SELECT o.k FROM o JOIN first AS a ON a.k = o.k WHERE o.v NOT IN (SELECT v FROM first)", [True] * 4),
+        ("SELECT o.k FROM o JOIN later AS a ON a.k = o.k LEFT JOIN later AS b ON b.v = o.k", [False, False]),
+        ("SELECT k FROM live WHERE k NOT IN (SELECT k FROM first)", [True] * 3),
     ],
 )
 def test_right_rows_come_first_where_their_sources_end_before_left_rows_come(text: str, first: list[bool]) -> None:

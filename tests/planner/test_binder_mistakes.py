@@ -388,6 +388,10 @@ SUB_QUERIES = {
     "groups_of_a_row": BID + SALE + "SELECT price FROM bid WHERE EXISTS (SELECT 1 FROM sale\n"
     "WHERE sale.auction = bid.auction GROUP BY wait HAVING COUNT(*) > 1);",
     "not_in_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction NOT IN (SELECT auction FROM sale);",
+    "groups_beside_no_end": LIVE_BID
+    + SALE
+    + "SELECT price, m FROM bid JOIN (SELECT auction, MAX(wait) AS m FROM sale GROUP BY auction) AS s\n"
+    "ON s.auction = bid.auction;",
     "value_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction > (SELECT AVG(wait) FROM sale);",
     "value_in_an_aggregate": BID + SALE + "SELECT SUM(price - (SELECT AVG(wait) FROM sale)) AS s FROM bid;",
     "outer_name_in_an_aggregate": BID

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from cq.planner.binding.joins.mistakes import rows_that_never_leave
+from cq.planner.binding.joins.mistakes import rows_that_never_leave, side_that_never_comes
 from cq.planner.operators import Scan
 from cq.planner.operators.joined import UntimedJoin, comes_before
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import replace
 
@@ -27,7 +27,7 @@ def in_order_of_arrival(
     """The plan in which bounded undeclared sources on the right of joins come first, and `called` of its nodes.
 
     Of several, those of the outermost join come first, then those of the joins on its left. A pipe stays where it is:
-    nobody knows when it ends. CQ0406 where rows without a match would wait for an end that never comes.
+    nobody knows when it ends. CQ0406 where rows of a join would wait for an end that never comes.
     """
     first = [s for s in _looked_up(plan) if s.name in undeclared and s.bounded and not _is_pipe(s)]
     places = {s.name: s.position + len(first) for s in sources_of(plan.nodes())}
@@ -40,11 +40,20 @@ def in_order_of_arrival(
         over = node.with_inputs([done[id(i)] for i in node.inputs])
         if isinstance(over, UntimedJoin):
             over = replace(over, right_first=comes_before(over.right, over.left))
-            if over.emits_at_end and not over.inputs_end:
-                raise rows_that_never_leave(over)
+            if not over.inputs_end:
+                _demand_rows(over)
         done[id(node)] = over
     outputs = tuple(replace(o, node=done[id(o.node)]) for o in plan.outputs)
     return LogicalPlan(outputs), [(done.get(id(n), n), name) for n, name in called]
+
+
+def _demand_rows(join: UntimedJoin) -> None:
+    """CQ0406 for a join on an input without an end whose rows would wait for that end."""
+    if join.emits_at_end:
+        raise rows_that_never_leave(join)
+    for side, other in ((join.right, join.left), (join.left, join.right)):
+        if side.bounded and any(n.emits_at_end for n in topological((side,))):
+            raise side_that_never_comes(side, other, join.span)
 
 
 def _is_pipe(source: SourceDef) -> bool:

@@ -21,7 +21,6 @@ from cq.lang.expressions import (
     Expr,
     IsNull,
     Literal,
-    Or,
     columns_of,
     conjunction,
     conjuncts,
@@ -29,7 +28,7 @@ from cq.lang.expressions import (
 )
 from cq.lang.functions import Signature
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind
-from cq.planner.binding.built_expressions import called, compared, integer, negated
+from cq.planner.binding.built_expressions import called, integer
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.correlation import (
@@ -94,11 +93,11 @@ def tested(node: ast.Expr) -> tuple[ast.InQuery | ast.Exists, bool] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class NotInCounts:
-    """What NOT IN needs to know of NULLs: the value that is sought, and COUNT(*) and COUNT of the values given."""
+class Compared:
+    """The two sides of a NOT IN of which one can be NULL: the value sought, and the one that each row gives."""
 
     sought: Expr
-    rows: LogicalNode
+    given: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Match:
     width: int
     anti: bool
     span: Span
-    counted: NotInCounts | None = None
+    compared: Compared | None = None
 
     def joined(self, node: LogicalNode, above: Above) -> LogicalNode:
         """The rows of `node` that pass."""
@@ -119,20 +118,20 @@ class Match:
         residual = conjunction(moved) if moved else None
         keys = tuple(above(k) for k in left)
         passed: LogicalNode = SemiJoin(node, self.rows, keys, tuple(right), residual, anti=self.anti, span=self.span)
-        return passed if self.counted is None else self._unless_null(passed, self.counted, above)
+        return passed if self.compared is None else self._unless_null(passed, self.compared, above)
 
-    def _unless_null(self, node: LogicalNode, counted: NotInCounts, above: Above) -> LogicalNode:
-        """The rows that no NULL of NOT IN takes: nothing passes one that is given; one that is sought, only nothing."""
-        width = len(node.schema)
-        rows, values = (Column(BIGINT, False, width + i, n) for i, n in enumerate(("rows", "values")))
-        none = compared("=", rows, integer(0), self.span)
-        known = compared("=", rows, values, self.span)
-        sought = above(counted.sought)
+    def _unless_null(self, node: LogicalNode, values: Compared, above: Above) -> LogicalNode:
+        """The rows that no NULL of NOT IN holds back: one that is given holds all back, one that is sought its own row
+        unless nothing is given. Each is one more anti join, so that rows leave as soon as those of the first do."""
+        if values.given.nullable:
+            nulls = Filter(self.rows, IsNull(BOOLEAN, False, values.given, span=self.span), span=self.span)
+            node = SemiJoin(node, nulls, (), (), None, anti=True, span=self.span)
+        sought = above(values.sought)
         if sought.nullable:
-            there = negated(IsNull(BOOLEAN, False, sought, span=self.span), self.span)
-            known = Or(BOOLEAN, False, (none, conjunction([there, known])), span=self.span)
-        beside = Join(node, counted.rows, (), (), span=self.span)
-        return Filter(beside, known, span=self.span)
+            one, is_null = integer(1), IsNull(BOOLEAN, False, sought, span=self.span)
+            key = Case(BIGINT, True, ((is_null, one),), Literal(BIGINT, True, None), span=self.span)
+            node = SemiJoin(node, self.rows, (key,), (one,), None, anti=True, span=self.span)
+        return node
 
 
 def _lifted(e: Expr, width: int, new_width: int, above: Above) -> Expr:
@@ -167,7 +166,7 @@ def _bind_match(
     _refuse_endless(outer, inner, negated, node.span)
     pairs = ExprBinder(around(outer, inner), queries.parameters, INSIDE, SelectCalls({}))
     on = [pairs.condition(a, "a condition of the sub-query") for a in about]
-    width, counted = len(outer.node.schema), None
+    width, values = len(outer.node.schema), None
     if isinstance(node, ast.InQuery):
         sought = settled(replace(binder, clause=replace(binder.clause, name=SOUGHT, queries=False)).bind(node.operand))
         given = _given(inner, query, width) if inside is None else pairs.bind(_only_item(inside, query))
@@ -176,13 +175,13 @@ def _bind_match(
             if inside is not None:
                 equal = Coalesce(BOOLEAN, False, (equal, Literal(BOOLEAN, False, True)), span=node.span)
             else:
-                counted = NotInCounts(sought, _counts(inner, queries))
+                values = Compared(sought, inner.columns[0].expr)
         on.append(equal)
     elif inside is not None:
         for item in inside.select.items:  # nothing reads them, but what they name must be there
             if isinstance(item, ast.SelectItem):
                 pairs.bind(item.expr)
-    return Match(rows, tuple(c for e in on for c in conjuncts(e)), width, negated, node.span, counted)
+    return Match(rows, tuple(c for e in on for c in conjuncts(e)), width, negated, node.span, values)
 
 
 def match_of(rows: Relation, on: tuple[Expr, ...], outer: Relation, anti: bool, span: Span) -> Match:
@@ -213,15 +212,6 @@ def _only_item(inside: Inside, query: ast.Query) -> ast.Expr:
         shown = [c for c in inside.relation.columns if not c.hidden]
         raise _several_columns(len(inside.select.items) + stars * (len(shown) - 1), query)
     return first.expr
-
-
-def _counts(inner: Relation, queries: Queries) -> LogicalNode:
-    """One row: how many rows the sub-query gives, and how many of them are not NULL."""
-    (column,) = inner.columns
-    named = replace(inner, columns=(replace(column, name="given"),))
-    values = ast.Call("count", (ast.ColumnRef("given"),), span=inner.span)
-    items = (ast.SelectItem(ast.Call("count", star=True, span=inner.span)), ast.SelectItem(values))
-    return queries.select_from(ast.Select(items), named)
 
 
 def _without_limit(query: ast.Query) -> ast.Query:

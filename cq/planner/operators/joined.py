@@ -12,7 +12,7 @@ from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import JOIN_NS, key_ns
 from cq.planner.plan.node import Indices, Inputs, LogicalNode, OpClass, Pruned, Pulled, Text, topological
-from cq.planner.plan.source import sources_of
+from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import dataclass, field, replace
 
 T = TypeVar("T")
@@ -175,7 +175,7 @@ def comes_before(first: LogicalNode, then: LogicalNode) -> bool:
     Sources without a WATERMARK come one after the other by their places, and before those that have one.
     """
     last = max((s.position for s in sources_of(topological((first,)))), default=0)
-    others = sources_of(topological((then,)))
+    others = _sources_awaited(then)
     return may_come_before(first, then) and all(s.event_time is not None or s.position > last for s in others)
 
 
@@ -185,11 +185,23 @@ def may_come_before(first: LogicalNode, then: LogicalNode, untimed: bool = False
     untimed: if its sources had no WATERMARK.
     """
     nodes = topological((first,))
-    mine, others = sources_of(nodes), {s.position for s in sources_of(topological((then,)))}
+    mine, others = sources_of(nodes), {s.position for s in _sources_awaited(then)}
     if not mine or any(n.closes or n.emits_at_end for n in nodes):
         return False
     first_of_all = (untimed or (s.event_time is None and s.idle_us is None) for s in mine)
     return all(first_of_all) and all(s.bounded and s.position not in others for s in mine)
+
+
+def _sources_awaited(node: LogicalNode) -> tuple[SourceDef, ...]:
+    """The sources whose rows bring rows of the node: not those of the right sides in which other rows are looked up."""
+    found: dict[int, LogicalNode] = {}
+    todo = [node]
+    while todo:
+        n = todo.pop()
+        if id(n) not in found:
+            found[id(n)] = n
+            todo += (n.left,) if isinstance(n, UntimedJoin) and n.right_first else n.inputs
+    return sources_of(found.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.time_attributes import first_time, no_event_time
 from cq.planner.binding.traits import key_columns
 from cq.planner.operators.joined import UntimedJoin, may_come_before
-from cq.planner.plan.node import topological
+from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import sources_of
 from cq.records import replace
 
@@ -170,6 +170,19 @@ def rows_that_never_leave(join: UntimedJoin) -> CompileError:
         f'rows without a match would never leave: "{endless.name}" has no end, and "{later.name}" comes after {whom}',
         join.span,
         help=f'declare "{later.name}" before "{before.name}": its rows then come first',
+    )
+
+
+def side_that_never_comes(side: LogicalNode, other: LogicalNode, span: Span) -> CompileError:
+    """CQ0406 for a side whose rows come when all inputs have ended (groups, ranks, sorted rows) beside an endless one."""
+    endless = next(s for s in sources_of(topological((other,))) if not s.bounded)
+    read = " and ".join(f'"{s.name}"' for s in sources_of(topological((side,))))
+    return compile_error(
+        "CQ0406",
+        f"this join would never return a row: what is computed from {read or 'constants'} is known only when all "
+        f'inputs have ended, but "{endless.name}" has no end',
+        span,
+        help='write its rows to a file first, cq run "SELECT …" -o FILE, and join with FILE',
     )
 
 
