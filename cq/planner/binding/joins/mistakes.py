@@ -174,7 +174,7 @@ def rows_that_never_leave(join: UntimedJoin) -> CompileError:
 
 
 def side_that_never_comes(side: LogicalNode, other: LogicalNode, span: Span) -> CompileError:
-    """CQ0406 for a side whose rows come when all inputs have ended (groups, ranks, sorted rows) beside an endless one."""
+    """CQ0406 for a side whose rows come when all inputs have ended (groups, sorted rows …) beside an endless one."""
     endless = next(s for s in sources_of(topological((other,))) if not s.bounded)
     read = " and ".join(f'"{s.name}"' for s in sources_of(topological((side,))))
     return compile_error(
