@@ -1,7 +1,7 @@
 """Generated code as people read it: every block under the line of the query it was made for.
 
-A module itself holds no text of the query, only marks with line numbers and numbered columns. What they stand for is
-put in here, when the code is shown, as comments: whatever a line or a name contains, it stays one printable line.
+A module itself holds no text of the query, only marks with line numbers and numbered columns. Their meaning is added
+here, as comments, when the code is shown: whatever a line or a name contains, it stays one printable line.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _quoted(name: str) -> str:
 
 
 def interleaved(module: str, source: SourceText) -> str:
-    """The module with the line of the query under each mark, as a comment of the same depth.
+    """The module with the query's line under each mark, as a comment with the same indentation.
 
     A line without words, or one that the text does not have, adds nothing. Lines are cut to PICTURE_COLUMNS characters.
     """

@@ -1,7 +1,7 @@
 """From text to Pipeline: every pass of the compiler, in order, as one list.
 
-`Compiled` runs passes when their result is asked for, and keeps what each gave: `check` stops after bind, `explain` at
-the stage it shows, the reference and Spark run the bound plan, only the native engine needs the Pipeline.
+`Compiled` runs a pass when its result is needed, and keeps the result: `check` stops after bind, `explain` at the
+stage it shows, the reference and Spark run the bound plan, only the native engine needs the Pipeline.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
     counting: kernels count the rows of every operator.  scheme: how transactions run, where they can.
-    sharing: how workers share those that are run together.
-    functions: the user's own that the text may call.  kept: what was made of plans before.
+    sharing: how workers share transactions that run together.
+    functions: the user's functions that the text may call.  kept: results of passes over earlier plans.
     """
 
     source: SourceText
@@ -64,10 +64,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One step. run: the request and the result of the step before to this one's.
+    """One step. run: turns the request and the previous step's result into this step's result.
 
-    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`, with all that is known if
-    the last argument says so; the request has the text whose line numbers it holds.
+    stage: the name `explain` gives its result.  dump: the result for people, in one of `formats`, with all details if
+    the last argument is true; the request has the text whose line numbers it holds.
     """
 
     name: str
@@ -129,7 +129,7 @@ def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field
 
 
 def _lateness(access: FileAccess, options: Mapping[str, str], fields: tuple[Field, ...], column: int) -> int | None:
-    """How far a time of a file lies behind an earlier one, at most. None for what can be read only once."""
+    """How far a time of a file lies behind an earlier one, at most. None for an input that can be read only once."""
     from cq.connectors.lateness import seen_times
 
     if not _can_be_read_twice(access, options):
@@ -140,7 +140,7 @@ def _lateness(access: FileAccess, options: Mapping[str, str], fields: tuple[Fiel
 def _proposes(
     inputs: Inputs, stream: str, options: Mapping[str, str], fields: tuple[Field, ...], column: int
 ) -> ProposedTime | None:
-    """What would make a time of a column of a file, or of an object in memory. None for what can be read only once."""
+    """What turns a column of a file or an object in memory into times. None for inputs that can be read only once."""
     from cq.connectors.memory import is_kept
     from cq.connectors.proposed_times import proposed_time
     from cq.grammar.inline import name
@@ -167,7 +167,7 @@ def _rewrite(request: Request, bound: BoundScript) -> LogicalPlan:
 
 
 def demand_output(plan: LogicalPlan) -> None:
-    """CQ0606 for a text of declarations only, which nothing can run."""
+    """CQ0606 for a text that only declares things: it has nothing to run."""
     if not plan.outputs:
         help = ("add a SELECT, or an INSERT INTO a sink",)
         raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
@@ -250,20 +250,20 @@ PASSES: tuple[Pass, ...] = (
 )
 SPARK = Pass("lower", "spark", "the SQL texts Spark runs, of the bound plan", _lower, _dump_spark, ("tree", "json"))
 STAGES = tuple(p.stage for p in (*PASSES, SPARK))
-EXPLAINED = "rewritten"  # what is shown unless somebody asks for another: the operators and the state of a run
+EXPLAINED = "rewritten"  # the default stage: the operators and the state of a run
 
 
 class Compiled:
-    """A query on its way to a Pipeline. What failed once fails again with the same error."""
+    """A query on its way to a Pipeline. A pass that failed fails again with the same error."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self._done: dict[str, Any] = {}  # by the passes that read the text and the inputs
-        self._made: dict[str, Any] | None = None  # by those behind them, of the plan alone
+        self._done: dict[str, Any] = {}  # results of the passes that read the text and the inputs
+        self._made: dict[str, Any] | None = None  # results of the later passes, which depend on the plan alone
         self._by_workers: dict[int, Compiled] = {}
 
     def after(self, name: str) -> Any:
-        """The result of the pass `name`, all passes before it included."""
+        """The result of the pass `name`, after running all passes before it."""
         result: Any = None
         for step in PASSES:
             results = self._results(step)
@@ -276,7 +276,7 @@ class Compiled:
         raise AssertionError(f"no pass {name}")
 
     def _results(self, step: Pass) -> dict[str, Any]:
-        """Where the results of a pass are; a plan that was compiled before has them already."""
+        """The dict that holds the results of a pass; already filled if the plan was compiled before."""
         if step.name in {"parse", "bind"}:
             return self._done
         if self._made is None:
@@ -286,14 +286,14 @@ class Compiled:
         return self._made
 
     def for_workers(self, workers: int) -> Compiled:
-        """The same query, on its way to a Pipeline for so many workers, once; other passes are kept."""
+        """The same query, compiled once for this many workers; results of other passes are kept."""
         if workers not in self._by_workers:
             other = self._going_on(self._request_for(workers))
             self._by_workers[workers] = other
         return self._by_workers[workers]
 
     def _going_on(self, request: Request) -> Compiled:
-        """The query under another request, in which nothing differs that passes up to the rewriting depend on."""
+        """The query under another request that is equal in everything the passes up to the rewriting depend on."""
         rewritten = self.after("rewrite")
         other = Compiled(request)
         other._done = self._done
@@ -309,8 +309,8 @@ class Compiled:
         return self._going_on(replace(self.request, counting=True))
 
     def widened(self, stream: str, column: str, type_: DataType) -> Compiled:
-        """The query compiled anew, with another type for a column that was guessed. CompileError where it needs the
-        guess."""
+        """The query recompiled, with another type for a column whose type was guessed. CompileError if it needs the
+        guessed type."""
         inputs = self.request.inputs
         wider = {**inputs.wider, stream: {**inputs.wider.get(stream, {}), column: type_}}
         other = Compiled(replace(self.request, inputs=replace(inputs, wider=wider)))
@@ -326,9 +326,9 @@ class Compiled:
         return other
 
     def explain(self, stage: str = EXPLAINED, format: str = "tree", verbose: bool = False) -> str:
-        """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not.
+        """What the query is at a stage of compilation, as text. CQ0208 for an unknown stage or format.
 
-        verbose: with everything that is known of each operator.
+        verbose: with everything known about each operator.
         """
         step = next((p for p in (*PASSES, SPARK) if p.stage == stage), None)
         if step is None:
@@ -342,13 +342,13 @@ class Compiled:
 
     @property
     def script(self) -> Script:
-        """The syntax tree. CompileError with every mistake of syntax."""
+        """The syntax tree. CompileError with all syntax errors."""
         script: Script = self.after("parse")
         return script
 
     @property
     def bound(self) -> BoundScript:
-        """The text with names and types resolved: plan, sources, settings, warnings. CompileError with all mistakes."""
+        """The text with names and types resolved: plan, sources, settings, warnings. CompileError with all errors."""
         bound: BoundScript = self.after("bind")
         return bound
 
@@ -359,27 +359,27 @@ class Compiled:
 
     @property
     def sources(self) -> tuple[SourceDef, ...]:
-        """The streams the query reads; those it declares only are not among them."""
+        """The streams the query reads, without those it only declares."""
         return self.bound.sources
 
     @property
     def streams(self) -> tuple[SourceDef, ...]:
-        """The sources that are given rows: those it declares or the caller names."""
+        """The sources that read rows from outside: those the text declares or the caller names."""
         return tuple(s for s in self.sources if s.rows is None)
 
     @property
     def constants(self) -> tuple[SourceDef, ...]:
-        """The sources whose rows the query says itself."""
+        """The sources whose rows are written in the query."""
         return tuple(s for s in self.sources if s.rows is not None)
 
     @property
     def read_files(self) -> frozenset[tuple[int, int]]:
-        """What its streams are read from, and its own file, by (device, inode): nothing may be written onto one."""
+        """The files its streams read, and its own file, by (device, inode): nothing may overwrite one."""
         query = identity(self.request.source.name)
         return self.request.inputs.reserved(self.sources) | (frozenset() if query is None else {query})
 
     def endless(self, output: Output) -> bool:
-        """Whether nobody knows that the rows of an output end: it reads a generator, a pipe, a device."""
+        """Whether the rows of an output may never end: it reads a generator, a pipe, a device."""
         from cq.planner.plan.node import topological
         from cq.planner.plan.source import sources_of
 
@@ -388,17 +388,17 @@ class Compiled:
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """What the query gives, in the order of the text; empty for a text of declarations only."""
+        """The outputs of the query, in the order of the text; empty for a text of declarations only."""
         return self.plan.outputs
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Findings that stop nothing, placed in the text."""
+        """Findings that do not stop the query, with their places in the text."""
         return tuple(w.at(self.request.source) for w in self.bound.warnings)
 
     def findings(self) -> tuple[Diagnostic, ...]:
-        """Everything `check` says of a query that binds: warnings, and what the native engine, as its settings have it,
-        and Spark cannot run."""
+        """Everything `check` reports about a query that binds: warnings, and what the native engine with its settings,
+        and Spark, cannot run."""
         from cq.planner.binding.lint import lint
 
         found = [*self.warnings, *lint(self.script, self.bound, self.request.variables)]
@@ -435,13 +435,13 @@ class Compiled:
 
     @property
     def unchecked(self) -> bool:
-        """Whether transactions are to run without locks, so that no two runs need give the same."""
+        """Whether transactions run without locks, so that two runs may give different results."""
         from cq.planner.physical.transactions import transactions_of
 
         return self.settings.transactions == UNCHECKED and bool(transactions_of(self.plan))
 
     def workers(self, asked: int | None = None) -> int:
-        """How many workers run the query: as asked, else as SET in the text, else one for each usable processor."""
+        """How many workers run the query: as requested, else as SET in the text, else one for each usable processor."""
         from cq.planner.binding.settings import MOST_THREADS
 
         said = asked if asked is not None else self.settings.parallelism
@@ -449,7 +449,7 @@ class Compiled:
 
     @property
     def settings(self) -> Settings:
-        """The settings as asked for this run, else as SET in the text, else the defaults."""
+        """The settings as requested for this run, else as SET in the text, else the defaults."""
         from cq.planner.binding.settings import Settings
 
         said: dict[str, Any] = {**self.bound.settings, **self.request.settings}
@@ -465,11 +465,11 @@ def compile(
     functions: Sequence[UserFunction | UserFold] = (),
     kept: KeptPlans | None = None,
 ) -> Compiled:
-    """The query bound: its mistakes have been raised, nothing has been run.
+    """The query, bound: its errors have been raised, nothing has been run.
 
     name: what errors call the text.  variables: values of its parameters.  inputs: what its streams read.
-    functions: the user's own, by names that no other function has (CQ0202).
-    kept: what was made of plans before; left out, nothing.
+    functions: the user's functions, by names that no other function has (CQ0202).
+    kept: results of passes over earlier plans; if omitted, none are reused.
     """
     from cq.planner.binding.settings import asked_settings
 
@@ -509,7 +509,7 @@ def _check_functions(functions: Sequence[UserFunction | UserFold]) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The text of a query file; CQ0601 when it cannot be read, CQ0103 or CQ0105 when it is no query text."""
+    """The text of a query file; CQ0601 if it cannot be read, CQ0103 or CQ0105 if it is not a query text."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_TEXT_BYTES + 1)
