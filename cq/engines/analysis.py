@@ -1,4 +1,4 @@
-"""EXPLAIN ANALYZE: run a query with kernels that count, and show its stages with what they did.
+"""EXPLAIN ANALYZE: run a query with kernels that count, and show its stages with the measured numbers.
 
 Counting is compiled in: other runs of the query have kernels without it, and pay nothing.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def analyze(compiled: Compiled, threads: int | None = None, progress: Progress | None = None) -> Facts:
-    """Run the query natively, discard its rows, and return the facts of its stages with what was measured.
+    """Run the query natively, discard its rows, and return the facts of its stages with the measurements.
 
     Nothing is written to sinks. An interrupted run has numbers too. Raises what a run raises.
     """
@@ -44,5 +44,5 @@ def analyze(compiled: Compiled, threads: int | None = None, progress: Progress |
 
 
 def drawn(facts: Facts, format: str = "tree") -> str:
-    """What `analyze` found, for people or in one of the formats of plans."""
+    """The result of `analyze`, for people or in one of the plan formats."""
     return draw_measured(facts) if format == "tree" else picture(facts, format)

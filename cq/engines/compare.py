@@ -27,9 +27,9 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How two results of one output relate. left_only, right_only: how many rows have no partner.
+    """How two results of one output relate. left_only, right_only: numbers of rows without a match.
 
-    sample: the first of them, as (side, position, texts of the columns), rows that belong together side by side.
+    sample: the first of them, as (side, position, texts of the columns), matching rows side by side.
     """
 
     name: str
@@ -43,23 +43,23 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether every row has its partner, and the columns are the same."""
+        """Whether every row has a match, and the columns are the same."""
         return not (self.left_only or self.right_only or self.reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All outputs of a query on two engines. stopped: how both were ended by data errors, if they were."""
+    """All outputs of a query on two engines. stopped: the data errors that ended both, if any."""
 
     left: str
     right: str
     outputs: tuple[Comparison, ...]
-    errors: tuple[str, ...] = field(default=())  # what made the engines stop differently
+    errors: tuple[str, ...] = field(default=())  # the errors, if the engines stopped differently
     stopped: str = ""
 
     @property
     def equal(self) -> bool:
-        """Whether all outputs are equal and both engines ended alike."""
+        """Whether all outputs are equal and both engines ended the same way."""
         return not self.errors and all(c.equal for c in self.outputs)
 
     def __bool__(self) -> bool:
@@ -104,7 +104,7 @@ def compare(
 ) -> Comparison:
     """Compare two results of one output. strict: rows must also be in the same order.
 
-    tolerance: how far apart equal DOUBLEs may be, by the larger of them or of 1; 0 tells 0.0 from -0.0.
+    tolerance: how far apart equal DOUBLEs may be, relative to the larger of them or 1; 0 distinguishes 0.0 from -0.0.
     """
     columns, rows = tuple(left.column_names), (left.num_rows, right.num_rows)
     if right.num_columns != left.num_columns:
@@ -133,7 +133,7 @@ Doubles = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
 def _doubles(batch: pa.RecordBatch, columns: Sequence[int], signs: bool) -> npt.NDArray[np.float64]:
-    """The floating columns as a matrix [column, row]; NULL is -infinity below a flag column that tells it from that.
+    """The floating columns as a matrix [column, row]; NULL is -infinity below a flag column that sets it apart.
 
     signs: another column says which values are below 0, -0.0 too.
     """
@@ -172,7 +172,7 @@ def _by_position(words: Words, doubles: Doubles, tolerance: float) -> tuple[Rows
 
 
 def _as_multisets(words: Words, doubles: Doubles, tolerance: float) -> tuple[Rows, Rows]:
-    """Rows without a partner on the other side, in order of position."""
+    """Rows without a match on the other side, by position."""
     orders = [np.lexsort((*doubles[k][::-1], words[k])) for k in (0, 1)]
     ordered = [words[k][orders[k]] for k in (0, 1)]
     keys = np.union1d(*words)
@@ -196,7 +196,7 @@ def _as_multisets(words: Words, doubles: Doubles, tolerance: float) -> tuple[Row
 
 
 def _match(a: list[int], b: list[int], doubles: Doubles, tolerance: float) -> tuple[list[int], list[int]]:
-    """What is left of two groups with equal exact columns when near rows are taken away in pairs."""
+    """The rows of two groups with equal exact columns that remain after near rows are removed in pairs."""
     if not len(doubles[0]):
         shared = min(len(a), len(b))
         return a[shared:], b[shared:]
@@ -235,9 +235,9 @@ def _texts(batch: pa.RecordBatch, row: int) -> tuple[str, ...]:
 
 
 def tolerance_between(left: str, right: str, asked: float | None) -> float:
-    """What was asked for; else 0, the same bits, unless one of the engines is Spark.
+    """The requested tolerance; else 0, the same bits, unless one of the engines is Spark.
 
-    CQ0208 for what no DOUBLEs are within, NaN too.
+    CQ0208 for a tolerance that no two DOUBLEs are within, NaN included.
     """
     if asked is None:
         return DEFAULT_TOLERANCE if "spark" in (left, right) else 0.0
@@ -252,12 +252,12 @@ def compare_runs(
     strict: bool = False,
     tolerance: float = DEFAULT_TOLERANCE,
 ) -> Difference:
-    """Two runs, each (engine, tables by output, the data error that stopped it).
+    """Compare two runs, each (engine, tables by output, the data error that stopped it).
 
-    Spark's errors have no place, and it gives no rows before one: only the codes are compared, and of several outputs
-    not even those, because Spark computes one after the other and so may meet another error first.
-    Where others stop alike and there are several outputs, each is compared as far as both have it: of the row or
-    closing time that failed an output holds a first part, and how much is the engine's affair.
+    Spark's errors have no place, and Spark returns no rows before one: only the codes are compared, and with several
+    outputs not even those, because Spark computes one after the other and so may meet another error first.
+    Where others stop alike and there are several outputs, each is compared as far as both have it: the row or closing
+    time that failed may have delivered part of an output, and how much depends on the engine.
     """
     (left_name, left_tables, left_error), (right_name, right_tables, right_error) = left, right
     spark, several = "spark" in (left_name, right_name), len(left_tables) > 1
@@ -279,7 +279,7 @@ def compare_runs(
 
 
 def _same_cause(left: CqError | None, right: CqError | None) -> bool:
-    """Whether both runs were stopped by one code, and at one place as far as both name one."""
+    """Whether both runs stopped with the same code, and at the same place if both name one."""
     if left is None or right is None:
         return False
     places = {e.first.place for e in (left, right)} - {""}

@@ -1,4 +1,4 @@
-"""What to do about a data error: the same whatever engine met it."""
+"""Suggestions for data errors: the same for every engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cq.lang.functions.text_building import MOST_LETTERS
 from cq.lang.types import MAX_DECIMAL_DIGITS
 from cq.records import replace
 
-# The way to write what gives NULL in place of an error, where that is not TRY_CAST.
+# The form that gives NULL instead of an error, where that is not TRY_CAST.
 _TRIED = {
     "TO_TIMESTAMP": "TRY_TO_TIMESTAMP(…)",
     "STRPTIME": "TRY_STRPTIME(…)",
@@ -17,7 +17,7 @@ _TRIED = {
     "UNIX_TIMESTAMP": "UNIX_SECONDS(TRY_TO_TIMESTAMP(…))",
     "TO_UNIX_TIMESTAMP": "UNIX_SECONDS(TRY_TO_TIMESTAMP(…))",
 }
-# Of numbers that are no date or time: the text of the same, read by what gives NULL.
+# For numbers that are no date or time: the same as text, read by a function that gives NULL.
 _MADE = {
     "MAKE_DATE": "TRY_TO_DATE(CONCAT(year, '-', month, '-', day), 'yyyy-M-d')",
     "MAKE_TIMESTAMP": "TRY_TO_TIMESTAMP(CONCAT(year, '-', month, '-', day, ' ', hour, ':', minute), 'yyyy-M-d H:m')",
@@ -25,7 +25,7 @@ _MADE = {
 
 
 def with_ways_out(error: DataError, source: SourceText) -> DataError:
-    """The error; its first finding says what to do, if it did not yet."""
+    """The error; its first finding suggests a fix, if it did not yet."""
     first, *others = error.diagnostics
     if not first.help:
         first = replace(first, help=ways_out(first.code, first.message, written_at(first.span, source)))
@@ -33,13 +33,13 @@ def with_ways_out(error: DataError, source: SourceText) -> DataError:
 
 
 def written_at(span: Span, source: SourceText) -> str:
-    """The name of the function that the query calls there, in capitals; "" where there is none."""
+    """The name of the function that the query calls at this place, in capitals; "" where there is none."""
     called = re.match(r"\s*(\w+)\s*\(", source.line(span.line)[span.column - 1 :]) if span.line else None
     return called[1].upper() if called else ""
 
 
 def ways_out(code: str, message: str, name: str) -> tuple[str, ...]:
-    """What to do about a data error with this code and message, of a call of this name, if it was one."""
+    """Fixes for a data error with this code and message, in a call of this function, if it was in a call."""
     match code:
         case "CQ0705":
             if any(time in message for time in ("DATE", "TIMESTAMP", "INTERVAL")):

@@ -18,7 +18,7 @@ from cq.garbage_collection import collector_paused
 
 
 def _time_by_reference(feeds: Sequence[Feed]) -> None:
-    """Computed event times are what the reference says."""
+    """Computed event times follow the reference."""
     from cq.reference.event_times import timer_of
 
     for feed in feeds:
@@ -28,7 +28,7 @@ def _time_by_reference(feeds: Sequence[Feed]) -> None:
 
 
 def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> Counts:
-    """The bound plan, row by row. It gives its rows at the end, also when that is an error."""
+    """Run the bound plan, row by row. Rows are delivered at the end, even if the end is an error."""
     from cq.reference.engine import Quiet, ReferenceRun, SourceRow
 
     _time_by_reference(feeds)
@@ -86,7 +86,7 @@ def _csv_text(delimiter: str) -> CsvText:
 
 
 def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> Counts:
-    """The bound plan over whole tables, on Spark; it gives nothing before a data error and counts no late rows."""
+    """Run the bound plan over whole tables, on Spark; delivers nothing before a data error and counts no late rows."""
     import pyarrow as pa
 
     from cq.reference.operators.trigger import replayed

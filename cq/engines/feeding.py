@@ -19,7 +19,7 @@ from cq.planner.operators.pruning import columns_used
 from cq.planner.plan.source import SourceDef
 from cq.records import replace
 
-NATIVE_MACHINES = {"x86_64": "x86-64"}  # as the system calls them, and as people do; no other was ever tried
+NATIVE_MACHINES = {"x86_64": "x86-64"}  # the system's names and the usual ones; no other was tried
 
 
 def _in_python() -> str:
@@ -37,7 +37,7 @@ def _demand_platform() -> None:
 
 @contextmanager
 def native_packages() -> Iterator[None]:
-    """What needs numba or llvmlite, and a machine it makes code for; else CQ0604 and the engine that needs neither."""
+    """Import what needs numba or llvmlite, on a machine they support; else CQ0604, which names the other engine."""
     _demand_platform()
     try:
         yield
@@ -49,7 +49,7 @@ def native_packages() -> Iterator[None]:
 
 
 def natives_of(engine: str) -> Natives:
-    """The native engine's own ways to read and make rows; the others take the definitions."""
+    """The native engine's own ways to read and make rows; other engines use the definitions."""
     if engine != "native":
         return NONE
     with native_packages():
@@ -59,7 +59,7 @@ def natives_of(engine: str) -> Natives:
 
 
 def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict[str, list[int]]:
-    """By stream, the columns the native engine reads; the others read what is declared."""
+    """By stream, the columns the native engine reads; the others read all declared columns."""
     if engine != "native":
         return {}
     with native_packages():
@@ -79,9 +79,9 @@ def open_feeds(
     natives: Natives = NONE,
     most_rows: int | None = None,
 ) -> list[Feed]:
-    """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open.
+    """All sources of the query, opened, with the wanted columns; if one cannot be opened, all are closed.
 
-    most_rows: of each stream that are read; None: all.
+    most_rows: the most rows to read of each stream; None: all.
     """
     feeds: list[Feed] = []
     inputs = compiled.request.inputs
@@ -104,9 +104,9 @@ def open_feeds(
 
 
 def demand_ends(streams: Iterable[SourceDef], other: str = "or use cq run and the native engine") -> None:
-    """CQ0901 for a stream without an end, where all its rows have to be there before the first one is given.
+    """CQ0901 for a stream without an end, where all rows are needed before the first one is returned.
 
-    other: the way out besides giving it an end.
+    other: an alternative to giving the stream an end.
     """
     for stream in streams:
         if not stream.bounded:
@@ -119,7 +119,7 @@ def demand_ends(streams: Iterable[SourceDef], other: str = "or use cq run and th
 
 
 def demand_no_silence(feeds: Iterable[Feed]) -> None:
-    """CQ0901 for a stream whose silences count, where nobody looks at when its rows come."""
+    """CQ0901 for a stream with an idle timeout, in a run that does not watch when its rows arrive."""
     for feed in feeds:
         if feed.idle_s is not None:
             cause = (
@@ -130,8 +130,8 @@ def demand_no_silence(feeds: Iterable[Feed]) -> None:
 
 
 def _idle_s(stream: SourceDef, inputs: Inputs, several: bool) -> float | None:
-    """After how many seconds without rows a stream is silent; None for one that others do not wait for, or whose rows
-    are all there."""
+    """After how many seconds without rows a stream is silent; None if no other stream waits for it, or if all its rows
+    are there already."""
     waits = is_followed(dict(stream.options)) or inputs.goes_on(stream)
     return stream.idle_us / 1e6 if stream.idle_us is not None and waits and several else None
 

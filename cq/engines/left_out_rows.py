@@ -1,4 +1,4 @@
-"""Which rows of its inputs a run left out, and why: what everybody who looks at its results is told."""
+"""Which rows of its inputs a run left out, and why, as reported to everyone who looks at its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINUTE_US = 60_000_000
 
 
 def losses(summary: RunSummary, plan: LogicalPlan) -> tuple[str, ...]:
-    """A sentence for the late rows that were dropped, and one for those of each stream that could not be read."""
+    """A sentence about dropped late rows, and one about unreadable rows for each stream that had some."""
     unread = (_unreadable(name, rows) for name, rows in summary.bad_rows.items() if rows)
     return (*late_losses(summary, plan), *unread)
 
@@ -28,7 +28,7 @@ def _unreadable(stream: str, rows: int) -> str:
 
 
 def late_losses(summary: RunSummary, plan: LogicalPlan) -> tuple[str, ...]:
-    """The first of them."""
+    """The sentence about late rows."""
     return (_late(summary.late_rows, plan),) if summary.late_rows else ()
 
 
@@ -50,7 +50,7 @@ def _place(node: LogicalNode) -> str:
 
 
 def _longer_delay(stream: SourceDef) -> str:
-    """How to give a stream twice its delay, or a minute if it has none, and for a file what tells how much it needs."""
+    """How to double a stream's delay, or set it to a minute if it has none, and how to measure it for a file."""
     time = stream.event_time
     column = printable(inline.name(time.name)) if isinstance(time, Column) else "ts"
     now, longer = write_duration(stream.delay_us), write_duration(2 * stream.delay_us or MINUTE_US)

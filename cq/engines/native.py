@@ -44,13 +44,13 @@ ONE_BY_ONE = (
     "or run fewer transactions together: SET punctuation_interval = 50, or one after the other: "
     "SET transactions = 'serial'"
 )
-FAR_US = 1 << 62  # instants beyond are no times: the end, or none
+FAR_US = 1 << 62  # instants beyond are not times: the end, or none
 PLACES_KEPT = 4096  # batches whose places in their files are remembered: more than can be in flight
 
 
 @dataclass(slots=True)
 class Reading:
-    """One source while it is read: the columns the pipeline wants, and where recent rows stand in their files."""
+    """One source being read: the columns the pipeline wants, and where recent rows stand in their files."""
 
     feed: Feed
     spec: SourceSpec
@@ -63,7 +63,7 @@ class Reading:
             yield SILENCE if taken.silent else self.take(taken)
 
     def take(self, taken: SourceBatch) -> pa.RecordBatch:
-        """The wanted columns of a batch, whose place is remembered."""
+        """The wanted columns of a batch; remembers the batch's place."""
         if taken.batch.num_rows:
             self.places.append((self.rows, taken.place))
             self.rows += taken.batch.num_rows
@@ -79,7 +79,7 @@ class Reading:
 
 
 def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
-    """Bytes the state of the query may take: as asked, else as its text says, else a share of what there is to use."""
+    """Bytes the state of the query may take: as requested, else as SET in the text, else a share of usable memory."""
     asked = options.memory_limit
     if asked is None:
         usable = usable_memory_bytes()
@@ -90,7 +90,7 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
 
 
 def settled_sharing(pipeline: Pipeline, batch_rows: int) -> tuple[int, SettledSharing]:
-    """The most rows of a ticket, and how transactions run where workers share those of one."""
+    """The most rows of a ticket, and how workers that share a ticket's transactions run them."""
     sharing = next((stage.sharing for stage in pipeline.stages if stage.sharing is not None), None)
     if sharing is None:
         return batch_rows, DEFAULT_SHARING
@@ -100,7 +100,7 @@ def settled_sharing(pipeline: Pipeline, batch_rows: int) -> tuple[int, SettledSh
 
 
 def batch_rows(compiled: Compiled, options: RunOptions) -> int:
-    """The most rows of a batch: as asked, else as the text says, else as many as engines do best with."""
+    """The most rows of a batch: as requested, else as SET in the text, else the number that suits the engine best."""
     asked = options.batch_rows if options.batch_rows is not None else compiled.settings.batch_rows
     return TICKET_ROWS if asked is None else asked
 
@@ -109,7 +109,7 @@ class PipelineRun:
     """One pipeline of a query on an engine of its own. What shares no source is apart: most queries have one part."""
 
     def __init__(self, compiled: Compiled, pipeline: Pipeline, feeds: Mapping[str, Feed], options: RunOptions) -> None:
-        """options: of which threads and batch_rows are set."""
+        """options: threads and batch_rows are set."""
         assert options.threads is not None and options.batch_rows is not None
         outputs = {o.name: o for o in compiled.outputs}
         self.pipeline = pipeline
@@ -134,7 +134,7 @@ class PipelineRun:
                 reading.feed.source.time_by(timer)
 
     def timer(self, stream: str) -> EventTimer | None:
-        """What computes the event times of a stream; None when a column has them."""
+        """What computes the event times of a stream; None if a column has them."""
         number = self.numbers[stream]
         spec = self.pipeline.sources[number]
         if spec.time is None or spec.time.entry is None:
@@ -151,12 +151,12 @@ class PipelineRun:
         return UnreadableTime(ERROR_CODES[fault.code], (fault.said if site.asked else "") or site.text, _span(site))
 
     def push(self, stream: str, batch: SourceBatch) -> None:
-        """The next rows of a stream."""
+        """Take the next rows of a stream."""
         reading = self.readings[self.numbers[stream]]
         self.engine.push(self.numbers[stream], reading.take(batch))
 
     def silence(self, stream: str) -> None:
-        """Nobody waits for the stream until its next rows."""
+        """Others stop waiting for the stream until its next rows."""
         self.engine.silence(self.numbers[stream])
 
     def end(self, stream: str) -> None:
@@ -164,29 +164,29 @@ class PipelineRun:
         self.engine.end(self.numbers[stream])
 
     def satisfied(self) -> bool:
-        """Whether every output has the rows it is limited to."""
+        """Whether every output has reached its row limit."""
         rows = self.engine.metrics().sinks
         return all(sink.limit == given for sink, given in zip(self.pipeline.sinks, rows, strict=True))
 
     def taken(self) -> dict[str, int]:
-        """How many rows of each stream had their turn: all that were pushed, but for those that others hold back."""
+        """How many rows of each stream were processed: all that were pushed, except those that others hold back."""
         rows = self.engine.metrics().rows
         return {name: rows[number] for name, number in self.numbers.items()}
 
     def table_rows(self, stage: int, node: LogicalNode, number: int, table: KeyedTable) -> pa.Table:
-        """The rows of a table of triggers, by birth. All that was pushed is done."""
+        """The rows of a table of triggers, by birth. Everything pushed has been processed."""
         slots = {slot.name: slot for slot in self.pipeline.stages[stage].slots if slot.node == node.identity}
         if table.rows and not any(self.engine.saved(stage, slots["ready"])):
-            return pa.Table.from_batches([batch_of(table.rows, table.fields)])  # no event has been there
+            return pa.Table.from_batches([batch_of(table.rows, table.fields)])  # it has seen no event
         return saved_rows(table, self.engine.saved(stage, slots[f"table{number}"]))
 
     def ready(self, settled: bool = True) -> list[tuple[str, pa.RecordBatch]]:
-        """(output, batch) of results not taken yet: all that follow from what was pushed, or those there are now."""
+        """(output, batch) of results not taken yet: all that follow from what was pushed, or those available now."""
         found = self.engine.drain() if settled else self.engine.ready()
         return [(self._names[sink], batch) for sink, batch in found]
 
     def failure(self) -> CqError | None:
-        """What ended the run, unless it goes on or all went well."""
+        """The error that ended the run, if one did."""
         failed = self.engine.failure
         return None if failed is None else placed(failed, self.pipeline, self.readings, self._source)
 
@@ -236,14 +236,14 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
 
 
 def _counted(before: Counts, engine: Engine) -> Counts:
-    """What the engine has counted, and those of the parts before it."""
+    """The engine's counts added to those of the parts before it."""
     assert before.late_rows is not None and before.rejected_events is not None, "native runs count"
     late = before.late_rows + engine.state_sum(STATE_LATE_ROWS)
     return Counts.of(late, (*before.rejected_events.items(), *engine.metrics().rejected_events))
 
 
 def check_parts(compiled: Compiled, pipelines: Sequence[Pipeline], limited: Callable[[str], bool]) -> None:
-    """Parts run one after the other: none but the last may be endless, unless all its outputs are limited."""
+    """Parts run one after the other: only the last may be endless, unless all its outputs are limited."""
     endless = {s.name for s in compiled.sources if not s.bounded}
     for pipeline in pipelines[:-1]:
         if any(spec.name in endless for spec in pipeline.sources) and not all(
@@ -285,7 +285,7 @@ def _span(site: Site) -> Span:
 
 
 def _beyond_limit(failure: EngineFailure, pipeline: Pipeline, source: SourceText) -> CqError:
-    """The state outgrew the memory limit: how much of it, where most of it is, and what to do."""
+    """The state exceeded the memory limit: how large it is, where most of it is, and what to do."""
     used, allowed = (size_text(n) for n in (failure.held_bytes, failure.limit_bytes))
     text = f"the state of the query takes {used}, more than the memory limit of {allowed}"
     more = size_text(2 * failure.held_bytes)
@@ -302,7 +302,7 @@ def _beyond_limit(failure: EngineFailure, pipeline: Pipeline, source: SourceText
 
 
 def _due_place(failure: EngineFailure) -> str:
-    """What was no row: a group, or only when it was."""
+    """The place of a failure that was not in a row: a group, or only the time it was due."""
     group = failure.group
     if group is None:
         return error_places.closing(failure.instant) if abs(failure.instant) < FAR_US else error_places.END

@@ -1,7 +1,7 @@
 """Running a compiled query: one protocol, several engines, one summary.
 
-`run_query` opens the sources and sinks, lets an engine carry rows from one to the other, and counts and hashes what
-comes out. An engine is a function (`ENGINES`) that reads the `Feed`s in any way it likes and hands record batches of
+`run_query` opens the sources and sinks, lets an engine carry rows from one to the other, and counts and hashes the
+output. An engine is a function (`ENGINES`) that reads the `Feed`s in any way it likes and hands record batches of
 each output, in order, to `Delivery.rows`; it returns what only it can know: how many rows were late, and how
 many events were rejected.
 """
@@ -34,9 +34,9 @@ MOST_ROWS = 2**63 - 1  # of an input or an output
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What only an engine can count; None for what it does not.
+    """What only an engine can count; None for what it does not count.
 
-    late_rows: dropped by event-time operators, once a path.  rejected_events: by trigger, of those that rejected any.
+    late_rows: dropped by event-time operators, once per path.  rejected_events: by trigger, where there were any.
     """
 
     late_rows: int | None = None
@@ -44,7 +44,7 @@ class Counts:
 
     @staticmethod
     def of(late_rows: int | None, rejected: Iterable[tuple[str, int]]) -> Counts:
-        """rejected: of each operator that runs a trigger. Where several run one, they reject the same events."""
+        """rejected: for each operator that runs a trigger. Where several run the same, they reject the same events."""
         found: dict[str, int] = {}
         for trigger, events in rejected:
             found[trigger] = max(events, found.get(trigger, 0))
@@ -52,25 +52,25 @@ class Counts:
 
 
 class Interrupted(Exception):
-    """Somebody asked the run to stop; what has been delivered stands. counts: by then."""
+    """The run was asked to stop; rows delivered so far are valid. counts: at that point."""
 
     counts = Counts()
 
 
 class Enough(Exception):
-    """Every output has the rows it was limited to."""
+    """Every output has reached its row limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What one run may differ in; UsageError (CQ0208) for a value out of range.
+    """The options of one run; UsageError (CQ0208) for a value out of range.
 
     threads: workers of the native engine; 0 runs everything in the calling thread; None: as the text SETs, else one for
-    each usable processor.  batch_rows: rows of a batch at most.  limit: rows of each output.
-    unhashed: outputs whose rows are not hashed as they pass; they are missing in the hashes of the summary.
+    each usable processor.  batch_rows: the most rows of a batch.  limit: rows of each output.
+    unhashed: outputs whose rows are not hashed as they pass; the summary has no hash of them.
     input_rows: the first rows of each stream that are read; None: all.
-    memory_limit: bytes that the state of the query may take; NO_MEMORY_LIMIT: as many as there are.
-    on_end: is given each engine before it is closed, and whether its run is over; the native engine's alone.
+    memory_limit: bytes that the state of the query may take; NO_MEMORY_LIMIT: all there are.
+    on_end: called with each engine before it is closed, and whether its run is over; native engine only.
     """
 
     threads: int | None = None
@@ -97,25 +97,25 @@ class Progress:
     rows_in: dict[str, int] = field(default_factory=dict)
     rows_out: dict[str, int] = field(default_factory=dict)
     shares: dict[str, Callable[[], float | None]] = field(default_factory=dict)
-    summary: RunSummary | None = None  # of the run, complete when it has ended, also by an error
-    compiling: tuple[str, int, int] | None = None  # what was compiled last, functions of it done, of so many
-    began: float | None = None  # when the first row was asked for: everything is compiled
+    summary: RunSummary | None = None  # complete when the run has ended, even by an error
+    compiling: tuple[str, int, int] | None = None  # what is being compiled, functions done, functions in all
+    began: float | None = None  # when the first row was requested: everything is compiled
     stop: bool = False
     on_stop: list[Callable[[], None]] = field(default_factory=list)
-    on_note: Callable[[str], None] = lambda note: None  # told what happens to an input, when the run comes to it
+    on_note: Callable[[str], None] = lambda note: None  # called with what happened to an input, when the run reaches it
     silent: dict[str, int] = field(default_factory=dict)  # how often a stream fell silent: see IDLE TIMEOUT
-    waiting_for: str = ""  # what keeps the first row from being asked for, in words, besides compiling
-    engine: str = ""  # which of several engines runs, for whoever compares them: "spark: "
+    waiting_for: str = ""  # why the first row was not requested yet, in words, besides compiling
+    engine: str = ""  # which of several engines runs, in a comparison: "spark: "
 
     def begin(self) -> None:
-        """A run begins; there may have been one before it."""
+        """Start a run; there may have been one before it."""
         self.began = None
         self.on_stop.clear()
         for counts in (self.rows_in, self.rows_out, self.shares, self.silent):
             counts.clear()
 
     def compiles(self, what: str, done: int, total: int) -> None:
-        """So many functions of this are compiled."""
+        """Note how many functions of this are compiled."""
         self.compiling = (what, done, total)
 
     def interrupt(self) -> None:
@@ -134,27 +134,27 @@ class RunSummary:
     engine: str
     rows_in: dict[str, int] = field(default_factory=dict)
     bad_rows: dict[str, int] = field(default_factory=dict)
-    blank_lines: dict[str, int] = field(default_factory=dict)  # of text between rows: they are none
+    blank_lines: dict[str, int] = field(default_factory=dict)  # of text between rows; they are not rows
     late_rows: int | None = 0  # as of Counts
     rejected_events: Mapping[str, int] | None = field(default_factory=dict)  # as of Counts
     rows_out: dict[str, int] = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 0.0  # from the first row asked for to the end
+    seconds: float = 0.0  # from the first request for a row to the end
     start_seconds: float = 0.0  # before that: compiling, opening
-    silent: dict[str, int] = field(default_factory=dict)  # how often the others went on without a stream
+    silent: dict[str, int] = field(default_factory=dict)  # how often other streams went on without this one
     notes: list[str] = field(default_factory=list)  # what happened to inputs: a followed file was replaced
-    contradictions: dict[str, Contradiction] = field(default_factory=dict)  # by stream: one of them may have ended it
+    contradictions: dict[str, Contradiction] = field(default_factory=dict)  # by stream: one may have ended the run
     interrupted: bool = False
     limited: bool = False
-    left: tuple[str, ...] = ()  # outputs whose reader had gone before their last row
-    unwritten: tuple[str, ...] = ()  # outputs of which nothing stays: their files are as they were before
+    left: tuple[str, ...] = ()  # outputs whose reader closed before their last row
+    unwritten: tuple[str, ...] = ()  # outputs that were discarded: their files are unchanged
 
 
 class Feed:
-    """One source as engines see it: batches of the columns asked for, counted as they are taken.
+    """One source as engines see it: batches of the requested columns, counted as they are taken.
 
-    idle_s: how long it has nothing, while somebody asks, before it is silent; None: never.
-    most_rows: it ends after so many; None: where its source ends.
+    idle_s: how long a source that is being polled may have no rows before it is silent; None: forever.
+    most_rows: the feed ends after this many; None: at the end of its source.
     """
 
     def __init__(
@@ -169,13 +169,13 @@ class Feed:
         self.stream, self.name, self.source, self.idle_s = stream, stream.name, source, idle_s
         self.most_rows = most_rows
         self._now = now
-        self._nothing_since: float | None = None  # not set while it is silent
+        self._nothing_since: float | None = None  # None while it is silent
         self._silent = False
         self._progress = progress
         self._noted = 0
         name = self.name
         progress.rows_in[name] = 0
-        # of no feed: that would hold the progress that holds it, and with it the results, until a collector comes
+        # holds no feed: that would make a cycle with the progress, and keep the results until garbage collection
         progress.shares[name] = partial(_share_done, source, progress.rows_in, name, most_rows)
         progress.on_stop.append(source.interrupt)
 
@@ -199,7 +199,7 @@ class Feed:
             raise Interrupted
 
     def _cut(self, batch: SourceBatch) -> SourceBatch:
-        """The batch without the rows behind the last one that is read."""
+        """The batch without the rows after the last one that is read."""
         if self.most_rows is None:
             return batch
         room = self.most_rows - self._progress.rows_in[self.name]
@@ -208,7 +208,7 @@ class Feed:
         return replace(batch, batch=batch.batch.slice(0, room), place=batch.place.slice(0, room))
 
     def _falls_silent(self, rows: int, idle_s: float) -> bool:
-        """Whether the source has just had nothing for that long."""
+        """Whether the source has had nothing for that long."""
         if rows:
             self._nothing_since, self._silent = None, False
             return False
@@ -225,7 +225,7 @@ class Feed:
 
 
 def _share_done(source: Source, rows_in: Mapping[str, int], name: str, most_rows: int | None) -> float | None:
-    """How much of the rows was read, from 0 to 1; None when nobody knows."""
+    """The fraction of the rows read so far, from 0 to 1; None if unknown."""
     share = source.share_done()
     return share if most_rows is None else max(share or 0.0, rows_in[name] / most_rows)
 
@@ -233,8 +233,8 @@ def _share_done(source: Source, rows_in: Mapping[str, int], name: str, most_rows
 class Delivery:
     """The outputs of a run: rows are cut to the limit, counted, hashed and written.  rows_out: rows of each so far.
 
-    When whoever reads standard output has gone, its outputs take no more rows; where the rows of a run end, and others
-    of its outputs last, those get all of theirs.  left: the outputs whose reader has gone.
+    When the reader of standard output closes it, those outputs take no more rows; in a run whose rows end and that has
+    other outputs, the others still get all their rows.  left: the outputs whose reader has closed.
     """
 
     def __init__(
@@ -252,11 +252,11 @@ class Delivery:
         progress.rows_out.update(self.rows_out)
 
     def hash_by(self, hashing: Callable[[], RowHash]) -> None:
-        """Rows are hashed this way. Before the first of them."""
+        """Set how rows are hashed, before the first of them."""
         self.hashes = {name: hashing() for name in self.hashes}
 
     def write_by(self, csv_text: Callable[[str], CsvText]) -> None:
-        """Lines of CSV are made this way, by their delimiter. Before the first row."""
+        """Set what makes lines of CSV, by their delimiter, before the first row."""
         from cq.connectors.sinks.writers import Csv
 
         for sink in self._sinks.values():
@@ -264,25 +264,25 @@ class Delivery:
                 sink.write_by(csv_text)
 
     def limited(self, output: str) -> bool:
-        """Whether the output takes only so many rows."""
+        """Whether the output has a row limit."""
         return self._limits[output] is not None
 
     def waits_for(self, what: str) -> None:
-        """Whoever watches the run is told what it waits for; nothing: rows."""
+        """Show what the run waits for; nothing: rows."""
         self._progress.waiting_for = what
 
     def on_interrupt(self, stop: Callable[[], None]) -> None:
-        """`stop` is called, by a signal handler or another thread, when somebody asks the run to stop."""
+        """Register `stop`, to be called by a signal handler or another thread when the run is asked to stop."""
         self._progress.on_stop.append(stop)
 
     def full(self, outputs: Iterable[str] | None = None, counts: Mapping[str, int] | None = None) -> bool:
-        """Whether these outputs, or all there are, have the rows they are limited to. counts: rows not yet delivered"""
+        """Whether these outputs, or all outputs, have reached their limits. counts: rows not yet delivered"""
         names = self.rows_out if outputs is None else outputs
         there = counts if counts is not None else self.rows_out
         return all((limit := self._limits[n]) is not None and there[n] >= limit for n in names)
 
     def rows(self, output: str, batch: pa.RecordBatch, part: Iterable[str] | None = None) -> None:
-        """The next rows of an output. Raises Enough once no output, or none of this part, takes more."""
+        """Deliver the next rows of an output. Raises Enough once no output, or none of this part, takes more."""
         limit = self._limits[output]
         if limit is not None:
             batch = batch.slice(0, max(0, limit - self.rows_out[output]))

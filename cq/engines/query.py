@@ -34,9 +34,9 @@ def run_query(
 ) -> RunSummary:
     """Run a query to its end, or until interrupted, and return the summary.
 
-    sinks: one for every output, by name. When it returns they are closed and whole. When it raises or is interrupted
-    they are aborted: rows written to a terminal or pipe, or to the file of an endless input, are everything before the
-    error's position, other files are as before.
+    sinks: one for every output, by name. When it returns they are closed and complete. When it raises or is interrupted
+    they are aborted: a terminal, a pipe or the file of an endless input has all rows before the error's position; other
+    files are unchanged.
     """
     run = engine_named(engine)
     progress, options = progress or Progress(), options or RunOptions()
@@ -50,10 +50,10 @@ def run_query(
     try:
         with collector_paused():
             wanted, natives = wanted_columns(compiled, engine, options), natives_of(engine)
-        feeds = open_feeds(compiled, progress, wanted, natives, options.input_rows)  # a pipe may keep it waiting
+        feeds = open_feeds(compiled, progress, wanted, natives, options.input_rows)  # a pipe may make it wait
         counts, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
         summary.late_rows, summary.rejected_events = counts.late_rows, counts.rejected_events
-        whole = not summary.interrupted  # a part of a bounded result must not look whole
+        whole = not summary.interrupted  # a partial result must not look complete
         delivery.left += _end(sinks, whole, delivery.left)
     except OutputClosed:
         _end(sinks, whole=False)
@@ -94,10 +94,10 @@ def run_reading_again(
     options: RunOptions | None = None,
     progress: Progress | None = None,
 ) -> RunSummary:
-    """Run a query as `run_query` does, once more where a row contradicts what was guessed of a column of a file.
+    """Run a query as `run_query` does, and once more if a row contradicts the guessed type of a file's column.
 
-    The column then has the narrowest type that holds that row, too. It stays an error where rows of the run may have
-    been seen, where the input cannot be read twice, and where the query does not take the other type.
+    The column then has the narrowest type that also holds that row. It stays an error if rows of the run may have been
+    seen, if the input cannot be read twice, or if the query does not accept the other type.
     opened: opens the sinks of a run, whose columns may have other types than those of the run before.  CQ0606 for a
     text without outputs.
     """
@@ -125,7 +125,7 @@ def run_reading_again(
 
 
 def _contradiction(compiled: Compiled, error: DataError, progress: Progress) -> tuple[str, Contradiction] | None:
-    """The guess that the error is about, with its stream, if that can be read again."""
+    """The guess that the error is about, with its stream, if the stream can be read again."""
     found = progress.summary.contradictions if progress.summary is not None else {}
     streams = {s.name: s for s in compiled.streams}
     for name, contradiction in found.items():
@@ -155,7 +155,7 @@ def _least(a: int | None, b: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class CollectedRun:
-    """The rows of every output, in order, and the data error that stopped the run, if one did."""
+    """The rows of every output, in order, and the data error that stopped the run, if any."""
 
     tables: dict[str, pa.Table]
     summary: RunSummary
@@ -165,7 +165,7 @@ class CollectedRun:
 def collect(
     compiled: Compiled, engine: str = "native", options: RunOptions | None = None, progress: Progress | None = None
 ) -> CollectedRun:
-    """Run a query into memory, whatever sinks it declares; a data error is in the result, beside the rows before it.
+    """Run a query into memory, ignoring its declared sinks; a data error is returned beside the rows before it.
 
     Errors of other kinds are raised; CQ0901 for a stream without an end, unless every output has a limit.
     """
@@ -189,7 +189,7 @@ def collect(
 def _carry(
     run: Engine, compiled: Compiled, feeds: list[Feed], delivery: Delivery, options: RunOptions
 ) -> tuple[Counts, bool, bool]:
-    """(counts, stopped at the limit, interrupted)."""
+    """Run the engine and return (counts, stopped at the limit, interrupted)."""
     try:
         if delivery.full():
             raise Enough
@@ -203,7 +203,7 @@ def _carry(
 
 
 def _uncounted(compiled: Compiled) -> Counts:
-    """Of a run that stops at its limits: how many rows are looked at before is not defined."""
+    """The counts of a run that stops at its limits: how many more rows it reads is not defined."""
     from cq.planner.physical.transactions import transactions_of
 
     may_be_late = any(n.uses_time for n in compiled.plan.nodes())
@@ -213,7 +213,7 @@ def _uncounted(compiled: Compiled) -> Counts:
 
 @contextmanager
 def opening_sinks() -> Iterator[dict[str, Sink]]:
-    """A dict to be filled with sinks: when one cannot be opened, those before it leave nothing behind."""
+    """A dict to be filled with sinks: if one cannot be opened, those before it leave nothing behind."""
     sinks: dict[str, Sink] = {}
     try:
         yield sinks
@@ -223,9 +223,9 @@ def opening_sinks() -> Iterator[dict[str, Sink]]:
 
 
 def _end(sinks: Mapping[str, Sink], whole: bool, left: Sequence[str] = ()) -> list[str]:
-    """Every sink is closed, or, when its rows are not all there, aborted; one that fails aborts those after it.
+    """Close every sink or, if its rows are incomplete, abort it; one that fails aborts those after it.
 
-    left: the outputs whose reader has gone. Returns those whose reader goes now, which is no failure.
+    left: the outputs whose reader has closed. Returns those whose reader closes now, which is no failure.
     """
     waiting, leaving = list(sinks.items()), list[str]()
     try:

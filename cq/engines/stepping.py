@@ -1,4 +1,4 @@
-"""A query that is fed step by step: what `Query.start` runs on, natively or on the reference."""
+"""A query that is fed step by step: the base of `Query.start`, native or on the reference."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Steps(Protocol):
     """One run of a query, one push at a time; called by one thread at a time."""
 
     def timer(self, stream: str) -> EventTimer | None:
-        """What computes the event times of a stream before its rows are pushed; None when a column has them."""
+        """What computes the event times of a stream before its rows are pushed; None if a column has them."""
         ...
 
     def push(self, stream: str, batch: SourceBatch) -> None:
-        """Rows of a stream, all its columns, behind all earlier ones."""
+        """Rows of a stream, with all its columns, after all earlier ones."""
         ...
 
     def silence(self, stream: str) -> None:
-        """Nobody waits for the stream until its next rows, which come behind all rows pushed before them."""
+        """Others stop waiting for the stream until its next rows, which come after all rows pushed before them."""
         ...
 
     def end(self, stream: str) -> None:
@@ -47,27 +47,27 @@ class Steps(Protocol):
         ...
 
     def ready(self) -> Ready:
-        """(output, batch) of everything the rows pushed so far cause and nobody took yet, in order."""
+        """(output, batch) of all results of the rows pushed so far that were not taken yet, in order."""
         ...
 
     def table(self, name: str) -> TableAfter:
-        """The rows of a table of triggers, which the query has, by key. `ready` was called since the last push.
+        """The rows of one of the query's trigger tables, by key. `ready` was called since the last push.
 
-        Raises Satisfied where what the table holds depends on how far the run has gone beyond its last row.
+        Raises Satisfied where the table's rows depend on how far the run went beyond its last row.
         """
         ...
 
     def failure(self) -> CqError | None:
-        """Why the run stopped, if an error stopped it; all rows before it were given by `ready`."""
+        """The error that stopped the run, if any; `ready` has returned all rows before it."""
         ...
 
     def close(self) -> None:
-        """Workers have ended, memory is free; may be called twice."""
+        """Workers have ended, memory is freed; may be called twice."""
         ...
 
 
 def start(compiled: Compiled, engine: str, options: RunOptions) -> Steps:
-    """A run of the query that waits for rows, save those the query says. CQ0901 for an engine without steps."""
+    """A run of the query that waits for rows, except those the query contains. CQ0901 for an engine without steps."""
     engine_named(engine)
     match engine:
         case "native":
@@ -139,7 +139,7 @@ class ReferenceSteps:
 
 
 class NativeSteps:
-    """The native engine; threads=0 does all its work inside these calls."""
+    """The native engine; with threads=0 it does all its work inside these calls."""
 
     def __init__(self, compiled: Compiled, options: RunOptions) -> None:
         with native_packages():
@@ -195,5 +195,5 @@ class NativeSteps:
 
 
 def _no_feed(stream: SourceDef) -> Feed:
-    """The feed of a stream whose rows are pushed: it has none of its own."""
+    """The feed of a stream whose rows are pushed: it has no source."""
     return Feed(stream, PiecedSource(stream.name, Opened(iter(()), None, None), BadRows("fail")), Progress())
