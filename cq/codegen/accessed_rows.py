@@ -34,10 +34,10 @@ from cq.records import dataclass, replace
 
 @dataclass(slots=True)
 class Accessed:
-    """The locals of an access. live: whether they are the row of its key, as the transaction has left it.
+    """The locals of an access. live: whether they hold the row of its key, as the transaction has left it.
 
-    entry: of the table, 0 where it has no such row.  dirty: whether the row is another than there.
-    source: of a row that an element of an array names, 1 + the access outside that it was taken from; else 0.
+    entry: in the table, 0 if it has no such row.  dirty: whether the row differs from the table's.
+    source: for a row named by an element of an array, 1 + the access outside that it was taken from; else 0.
     """
 
     number: int
@@ -77,7 +77,7 @@ class Accessed:
 
 
 def take_over(flow: Flow, at: Accessed, other: Accessed, passing: frozenset[int]) -> None:
-    """If the other access is live and of the same key, what it holds is here now."""
+    """If the other access is live and has the same key, move its row here."""
     writer = flow.writer
     same: ast.expr = expr("L == 1", L=other.live)
     for a, b in zip(at.key, other.key, strict=True):
@@ -94,7 +94,7 @@ def take_over(flow: Flow, at: Accessed, other: Accessed, passing: frozenset[int]
 
 
 def hand_over(flow: Flow, at: Accessed, other: Accessed) -> None:
-    """What the first one holds is the other one's."""
+    """Move the first access's row to the other one."""
     writer = flow.writer
     for mine, theirs in ((at.found, other.found), (at.entry, other.entry), (at.dirty, other.dirty)):
         writer.set(theirs, ast.Name(mine, ast.Load()))
@@ -115,9 +115,9 @@ def _equal(a: Val, b: Val) -> ast.expr:
 
 
 def for_leaf(flow: Flow, node: Trigger, program: Program) -> Program | None:
-    """The program for rows of the leaf at hand; None where it takes none of them.
+    """The program for rows of the current leaf; None if it takes none of them.
 
-    Triggers on several streams are one operator, whose WHEN asks which stream the event is of: a constant of the leaf.
+    Triggers on several streams are one operator, whose WHEN tests which stream the event is from: constant in a leaf.
     """
     found = at_leaf(node.input, (program.when,), flow.leaf) if program.when is not None else None
     if found is None:
@@ -129,25 +129,25 @@ def for_leaf(flow: Flow, node: Trigger, program: Program) -> Program | None:
 
 
 def passing(node: Trigger, steps: Sequence[Step]) -> frozenset[int]:
-    """The accesses that are of another row for each element of an array."""
+    """The accesses to a different row for each element of an array."""
     inside = (i for s in every(steps) if isinstance(s, Each) for i in every(s.steps))
     reads = (i.access for i in inside if isinstance(i, Read))
     return frozenset(n for n in reads if any(c >= node.width for c in columns_of(*node.access(n).key)))
 
 
 def moving(node: Trigger, steps: Sequence[Step]) -> frozenset[int]:
-    """The tables of which these steps make or delete rows for elements of arrays, so that entries move meanwhile."""
+    """The tables in which these steps insert or delete rows for elements of arrays, so that entries move meanwhile."""
     loops = [i for s in every(steps) if isinstance(s, Each) for i in every(s.steps)]
     moved = {i.access for i in loops if isinstance(i, Insert | Delete)}
     return frozenset(node.access(n).table for n in moved & passing(node, steps))
 
 
 def undone(node: Trigger, program: Program) -> dict[int, bool]:
-    """The loops over arrays, by their first local, behind whose changes the program may reject an event; and whether it
-    may where their arrays are whole: all of one length, with no NULL.
+    """The loops over arrays, by their first local, after whose changes the program may reject an event; and whether it
+    may even if their arrays are whole: of equal length, without NULL.
 
     A loop writes its rows to the tables before the event is accepted. So it needs no undo only if no step that may run
-    after one of its changes can reject: neither one behind the loop, on either side of a choice and where an INSERT
+    after one of its changes can reject: neither one after the loop, on either side of a choice and where an INSERT
     finds its key, nor one inside, which runs again for the next element.
     """
     found: dict[int, bool] = {}
@@ -156,7 +156,7 @@ def undone(node: Trigger, program: Program) -> dict[int, bool]:
 
 
 def _undone(node: Trigger, steps: Sequence[Step], behind: bool, found: dict[int, bool]) -> bool:
-    """Note the loops among these steps. Whether the steps, or what is behind them, may reject an event."""
+    """Note the loops among these steps. Return whether the steps, or those after them, may reject an event."""
     for step in reversed(steps):
         if isinstance(step, Each):
             behind = _note_loop(node, step, behind, found)
@@ -166,8 +166,8 @@ def _undone(node: Trigger, steps: Sequence[Step], behind: bool, found: dict[int,
 
 
 def _note_loop(node: Trigger, each: Each, behind: bool, found: dict[int, bool]) -> bool:
-    """Note the loop, if it changes rows. Whether its steps, or what is behind them, may reject an event: what is behind
-    a step of one element are those of the next, too."""
+    """Note the loop, if it changes rows. Return whether its steps, or those after them, may reject an event: the steps
+    that follow a step include those of the next element."""
     inside = tuple(every(each.steps))
     whole, anyhow = (any(node.may_reject(s, known) for s in inside) for known in (_elements(node, each), ()))
     if (behind or anyhow) and any(isinstance(s, Update | Insert | Delete) for s in inside):

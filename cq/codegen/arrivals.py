@@ -1,4 +1,4 @@
-"""What orders groups by the first row of each, where one serial can give several rows."""
+"""Order groups by the first row of each, where one serial can give several rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cq.runtime.layout.words import beside
 
 
 def arrival_of(flow: Flow, node: Frames | Grouped | SessionRows | Sort) -> ast.expr:
-    """What orders groups of `node` by their first row: its serial, and its number where one serial can give several.
+    """The key that orders groups of `node` by first row: its serial, and its number if one serial can give several.
 
-    Rows of one closing time are not told apart: whatever they begin keeps the order in which it was made.
+    Rows of one closing time share one key: the groups they begin keep the order in which they were made.
     """
     if not _several_an_event(node.input):
         return flow.serial
@@ -35,7 +35,7 @@ def arrival_of(flow: Flow, node: Frames | Grouped | SessionRows | Sort) -> ast.e
 
 
 def _several_an_event(node: LogicalNode) -> bool:
-    """Whether rows of one event share their serial: below are operators that make several of one, or several ways.
+    """Whether rows of one event share their serial: an operator below makes several of one, or there are several paths.
 
     Rows of an earlier stage have serials of their own.
     """

@@ -1,7 +1,7 @@
-"""Transactions in chains, first part: where they are in the memory of an event, and the function that collects them.
+"""Transactions in chains, first part: their layout in the memory of an event, and the function that collects them.
 
-Of the rows that a program may name those are collected that its event leads to: a condition that an event alone decides
-is decided here, too.
+Of the rows that a program may name, only those that its event leads to are collected: a condition that depends on the
+event alone is evaluated here, too.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ from cq.runtime.layout.words import WORDS_A_LINE, Word
 
 @dataclass(frozen=True, slots=True)
 class ListedPlace:
-    """Where the accesses are that the elements of arrays name.
+    """Where the accesses named by elements of arrays are.
 
-    word: of the event, -> the first one.  turn: which of those of an element this is, of so many.
+    word: of the event, -> the first one.  turn: which of an element's accesses this is, and how many it has.
     """
 
     each: Each
@@ -72,12 +72,12 @@ class ListedPlace:
 
 @dataclass(frozen=True, slots=True)
 class PlacedProgram:
-    """Where a program's transaction is in the memory of an event: its words, what it emits, and what leads to its
-    accesses.
+    """Where a program's transaction is in the memory of an event: its words, the rows it emits, and the words that lead
+    to its accesses.
 
     number: of the program in its operator.  tables: how many tables operators before that one have.
-    emitted: for each row that an event may cause a word that is 1 if it has, and the values.
-    records: the word that leads to the first record of what it emits, where it emits rows for elements of arrays.
+    emitted: for each row that an event may cause, a word that is 1 if it does, and the values.
+    records: the word that leads to the first record of its emitted rows, where it emits rows for elements of arrays.
     single: by access, the word that leads to it; 0 there: the event does not name it.  lists: by access.
     home: the access to whose row the transaction belongs, if the event names it.
     """
@@ -109,7 +109,7 @@ class CollectedEvent:
 
 
 def collected(stage: StageDraft) -> CollectedEvent:
-    """What is collected of each event of the stage."""
+    """What is collected for each event of the stage."""
     found: list[PlacedProgram] = []
     shapes: list[KeyedLayout] = []
     end = 0
@@ -129,7 +129,7 @@ def _whole_lines(words: int) -> int:
 
 
 def _place(found: list[PlacedProgram], node: Trigger, tables: int, end: int, homes: Mapping[int, int]) -> int:
-    """Place the programs of an operator from a word on; the word behind them."""
+    """Place the programs of an operator from a word on; return the word after them."""
     for number, program in enumerate(node.programs):
         first, end = end, end + c.TRANSACTION_VALUES + WORDS_A_VALUE
         emitted: list[tuple[int, ...]] = []
@@ -156,7 +156,7 @@ def _place(found: list[PlacedProgram], node: Trigger, tables: int, end: int, hom
 
 @contextmanager
 def stage_function(stage: StageDraft, name: str, arguments: Sequence[str], without_memory: int) -> Iterator[Flow]:
-    """A function of the stage that emits nothing. Without memory it returns this."""
+    """A function of the stage that emits nothing. Without memory it returns `without_memory`."""
 
     def fail(code: ErrorCode, site: int) -> None:
         stage.writer.code("failed(state, CODE, SITE, -1, -1, 0)\nreturn R", CODE=code, SITE=site, R=without_memory)
@@ -174,7 +174,7 @@ def event_row(flow: Flow, leaf: LogicalNode) -> Row:
 
 
 def write_collect(flow: Flow, leaf: LogicalNode) -> None:
-    """The body of the function that collects what the rows of a share name."""
+    """The body of the function that collects the rows that a share names."""
     writer, scope = flow.writer, flow.scope
     every_one = collected(flow.stage)
     row = event_row(flow, leaf)
@@ -204,10 +204,10 @@ def _decided_at_once(node: Trigger, condition: Expr) -> bool:
 
 @dataclass(slots=True)
 class _Collecting:
-    """Writes what collects the transaction of one program for an event.
+    """Writes the code that collects the transaction of one program for an event.
 
-    frame: the event, and the elements of arrays.  at: a local, -> where the next access is going to be.
-    sure, perhaps: accesses that are collected where the program is written so far, in all cases or in some.
+    frame: the event, and the elements of arrays.  at: a local, -> where the next access will be.
+    sure, perhaps: accesses that the code written so far collects in all cases, or in some.
     """
 
     flow: Flow
@@ -258,7 +258,7 @@ class _Collecting:
                 self.scope.fail(ErrorCode.NO_MEMORY, "rows that transactions name", NOWHERE)
 
     def room(self) -> ast.expr:
-        """-> room for all accesses there may be."""
+        """-> room for the most accesses it can have."""
         most: ast.expr = ast.Constant(len(self.place.single))
         for listed in lists_of(self.place.node, self.place.program):
             _, _, elements = self.elements(listed.each)
@@ -266,7 +266,7 @@ class _Collecting:
         return expr("share_room(share, M * SIZE)", M=most, SIZE=self.all.access_bytes)
 
     def elements(self, step: Each) -> tuple[list[Val], list[ast.expr], ast.expr]:
-        """The arrays, how many elements each has, and the most."""
+        """The arrays, their lengths, and the longest length."""
         writer, scope = self.flow.writer, self.scope
         arrays = [emit(scope, self.row, a) for a in step.arrays]
         counts: list[ast.expr] = []
@@ -281,7 +281,7 @@ class _Collecting:
         return arrays, counts, scope.let(most, "elements")
 
     def steps(self, steps: Sequence[Step]) -> None:
-        """The accesses of what these steps read."""
+        """Collect the accesses that these steps read."""
         for step in steps:
             match step:
                 case Read(access=number):
@@ -312,7 +312,7 @@ class _Collecting:
         self.sure &= one
 
     def single(self, number: int) -> None:
-        """The access is collected, if it is not yet."""
+        """Collect the access, unless it is collected already."""
         if number in self.sure or number in self.place.lists:
             return
         word = self.place.at(self.place.single[number])
@@ -323,7 +323,7 @@ class _Collecting:
         self.sure.add(number)
 
     def each(self, step: Each) -> None:
-        """The rows that each element names; those that the event names beside are collected once."""
+        """Collect the rows that each element names; rows that the event names directly are collected once."""
         writer, scope = self.flow.writer, self.scope
         mine = {n: at for n, at in self.place.lists.items() if at.each is step}
         for inside in every(step.steps):
@@ -360,7 +360,7 @@ class _Collecting:
         return self.row.with_added(node.width, made)
 
     def name(self, access_number: int, frame: Row) -> None:
-        """One more access, to the row with its key."""
+        """Add an access, to the row with its key."""
         writer, scope = self.flow.writer, self.scope
         access = self.place.node.access(access_number)
         if self.flow.stage.asks:

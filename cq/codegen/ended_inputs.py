@@ -1,7 +1,7 @@
 """Inputs that have no more rows: then nothing needs to be kept for them.
 
-A batch says which sources had ended before it (BATCH_ENDED). The rows of an operator's input have ended where they are
-made, row by row, from sources that all have.
+A batch records which sources had ended before it (BATCH_ENDED). The rows of an operator's input have ended if they
+are made, row by row, from sources that have all ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cq.runtime.layout import abi
 
 
 def has_ended(flow: Flow, node: LogicalNode, port: int) -> ast.expr | None:
-    """1 where the input of the node has no more rows from this batch on, else 0; None where that is not known."""
+    """1 if the input of the node has no more rows from this batch on, else 0; None if that is not known."""
     found = causes(node.inputs[port]) if flow.has_batch else None
     mask = ended_mask(flow.stage.plan, found) if found is not None else None
     if mask is None:
@@ -29,6 +29,6 @@ def has_ended(flow: Flow, node: LogicalNode, port: int) -> ast.expr | None:
 
 
 def ended_mask(plan: LogicalPlan, sources: Collection[SourceDef]) -> int | None:
-    """The bits of BATCH_ENDED of these sources of a stage, one at least; None where it has no bit for each."""
+    """The bits of BATCH_ENDED of these sources of a stage, at least one; None if some source has no bit."""
     ports = [port for port, source in enumerate(sources_of(plan.nodes())) if source in sources]
     return sum(1 << port for port in ports) if max(ports) < MOST_SOURCES else None

@@ -1,4 +1,4 @@
-"""The entries that transactions of later events will name are fetched while the one at hand runs."""
+"""Prefetch the entries that transactions of later events will name while the current one runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tables = Sequence[tuple[Keys, TableLocals]]
 
 def fetch_ahead(flow: Flow, node: Trigger, tables: Tables) -> None:
     """Write prefetches for all accesses whose keys are columns of the event, or elements of its arrays, and for these
-    arrays and all that are gone through beside them."""
+    arrays and those looped over together with them."""
     for access in node.accesses:
         if isinstance(access, Access) and _of_event(node, access.key):
             prefetch(flow, node.input, *tables[access.table], access.key)
@@ -28,8 +28,8 @@ def fetch_ahead(flow: Flow, node: Trigger, tables: Tables) -> None:
 
 
 def _keys(node: Trigger, each: Each) -> Iterator[tuple[int, tuple[Expr, ...], tuple[bool, ...]]]:
-    """The tables and keys of accesses that take an element of these arrays, with or without columns of the event: the
-    arrays stand for their elements, and which they are is said beside the key."""
+    """The tables and keys of accesses that use an element of these arrays, with or without columns of the event: the
+    arrays stand for their elements, and flags beside the key mark them."""
     first = frame_starts(node.width, node.tables, node.accesses)[each.local]
     arrays = dict(enumerate(each.arrays, first))
     for number in sorted({s.access for s in every(each.steps) if isinstance(s, Read)}):

@@ -1,8 +1,8 @@
-"""How a row travels through the operators of a stage while code is written: depth first, one event at a time.
+"""Route a row through the operators of a stage while code is written: depth first, one event at a time.
 
-A `Flow` is one function of the stage being written: its scope, its open ports, and what is known of the event (its
+A `Flow` is one function of the stage being written: its scope, its open ports, and what is known about the event (its
 serial, whether it may be late, the instant when a window is closing). `deliver` hands a node's row to the ports and
-nodes that read it, in plan order, each of which writes its code in place; an operator's own file says what that is.
+nodes that read it, in plan order, and each writes its code in place; the operator's own file defines that code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cq.runtime.layout.words import Word
 
 NODE, START, ARRIVAL = abi.STATE_ERROR_NODE, abi.STATE_ERROR_START, abi.STATE_ERROR_ARRIVAL
 GROUP, ENTRY, TABLE = abi.STATE_ERROR_GROUP, abi.STATE_ERROR_ENTRY, abi.STATE_ERROR_TABLE
-CHAINED = "chains"  # what consumes the events whose transactions are evaluated before
+CHAINED = "chains"  # consumes events whose transactions were evaluated before
 FATAL = Word(2, "FATAL")  # "late" of a late row whose source says late = 'fail'
 
 
@@ -43,9 +43,9 @@ FINISHER_ARGUMENTS = ("state", "out", "constants", "serial")
 class Event:
     """What a function of the stage handles: a source row, or something due at an instant or at the end.
 
-    failed: what the function returns on an error.  row, port: where errors say it was; -1 for what is no row.
-    late: nonzero when the row is late, FATAL when that ends the run.
-    roomy: the function makes sure beforehand that the ports have room.
+    failed: the function's result on an error.  row, port: where errors place it; -1 if it is not a row.
+    late: nonzero if the row is late, FATAL if that ends the run.
+    roomy: the function checks beforehand that the ports have room.
     instant: at which it makes rows, NEVER for the end; None: its function says what causes them.
     """
 
@@ -67,9 +67,9 @@ def closing(stage: StageDraft, node: LogicalNode, instant: ast.expr, start: ast.
 
 
 def _rows_made(stage: StageDraft, instant: ast.expr) -> None:
-    """What rows made at an instant, or at the end, carry to a next stage.
+    """The position of rows made at an instant, or at the end, in the next stage.
 
-    Their watermark says that everything due before the instant is to be served before they are taken.
+    Their watermark makes everything due before the instant be served before they are taken.
     """
     code, at_end = stage.writer.code, isinstance(instant, ast.Constant)
     if stage.passes_watermarks:
@@ -80,9 +80,9 @@ def _rows_made(stage: StageDraft, instant: ast.expr) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GroupAtHand:
-    """The group errors name: 1 + its place in StageDraft.groups, its entry, the table that is in, its window's start.
+    """The group errors name: 1 + its place in StageDraft.groups, its entry, its table, its window's start.
 
-    Of a row that another one has met the entry is its time, and there is no table.
+    For a row that another one matched, the entry is its time, and there is no table.
     """
 
     number: int
@@ -93,7 +93,7 @@ class GroupAtHand:
 
 @dataclass(slots=True)
 class Flow:
-    """One function being written; see the module."""
+    """One function being written; see the module docstring."""
 
     stage: StageDraft
     scope: Scope
@@ -102,26 +102,26 @@ class Flow:
     position: Position
     late: ast.expr | None  # as in Event; None once late rows have been dropped
     roomy: bool
-    branch: int | None = None  # of the stage, in whose lanes the row of a leaf is
-    turn: int = 0  # how often this row has come to operators of the stage's branches, all of them
+    branch: int | None = None  # the branch of the stage whose lanes hold the row of a leaf
+    turn: int = 0  # how often this row has reached operators of branches, over all branches
     group: GroupAtHand | None = None  # whose values are computed
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
-    leaf: LogicalNode | None = None  # which the rows come from
-    ahead: Row | None = None  # the source row some turns later, for prefetching
-    soon: Row | None = None  # and one half as many turns later
-    steps: tuple[Row, Row, Row] | None = None  # the rows for which a look-up in three steps takes its 1st, 2nd, 3rd
-    # the rows whose arrays are fetched, and for whose elements a look-up takes its 1st, and its 2nd step
+    leaf: LogicalNode | None = None  # where the rows come from
+    ahead: Row | None = None  # the source row several iterations ahead, for prefetching
+    soon: Row | None = None  # and one half as far ahead
+    steps: tuple[Row, Row, Row] | None = None  # the rows whose three-step look-ups are at step 1, 2, 3
+    # the rows whose arrays are fetched, and whose elements' look-ups are at step 1 and 2
     lists: tuple[Row, Row, Row] | None = None
     has_batch: bool = False  # the function takes rows of a batch, its argument
     tables: dict[int, TableLocals] = field(default_factory=dict)
-    stale: list[Callable[[], None]] = field(default_factory=list)  # write what reads again what closing times changed
+    stale: list[Callable[[], None]] = field(default_factory=list)  # write code that reloads what closing times changed
 
     @property
     def writer(self) -> Writer:
         return self.stage.writer
 
     def flush(self) -> None:
-        """Everything kept in locals is written back."""
+        """Write back everything kept in locals."""
         for port in self.ports.values():
             port.flush()
 
@@ -129,7 +129,7 @@ class Flow:
         self.scope.fail(ErrorCode.NO_MEMORY, what, NOWHERE)
 
     def leave(self, result: ast.expr) -> None:
-        """Return from the function with everything written back."""
+        """Return from the function after writing everything back."""
         self.flush()
         self.writer.code("return X", X=result)
 
@@ -137,7 +137,7 @@ class Flow:
     def of_group(
         self, names: tuple[str, ...], keys: Keys, entry: ast.expr, table: ast.expr, lag_us: int | None
     ) -> Iterator[None]:
-        """Report failures inside, and in stateless operators after it, with the group of this entry.
+        """Inside, and in stateless operators after it, failures are reported with the group of this entry.
 
         lag_us: as in Groups.
         """
@@ -151,7 +151,7 @@ class Flow:
 
     @contextmanager
     def beside(self, side: str, time: ast.expr) -> Iterator[None]:
-        """What fails inside is told with the kept row it is about: its side of the join, and its event time."""
+        """Inside, failures are reported with the kept row they concern: its side of the join, and its event time."""
         assert self.group is None, "a pair inside a group"
         self.stage.groups.append(Met(side))
         self.group = GroupAtHand(len(self.stage.groups), time, ast.Constant(0), self.position.start)
@@ -160,7 +160,7 @@ class Flow:
 
     @contextmanager
     def on_time(self, node: LogicalNode) -> Iterator[None]:
-        """Inside, the row is not late; `node` has counted a late one instead."""
+        """Inside, the row is on time; a late one was counted at `node` instead."""
         if self.late is None:
             yield
             return
@@ -176,10 +176,10 @@ class Flow:
         self.late = late
 
     def _readers(self, node: LogicalNode) -> Iterator[tuple[LogicalNode, int]]:
-        """Who reads the rows of a node in this branch, and as which input.
+        """The readers of a node's rows in this branch, and at which input.
 
-        Where there are several branches, what a row of a leaf causes is ordered by turns: those of all branches, in the
-        order in which one loop would take them.
+        With several branches, the results of a leaf's row are ordered by turns, counted over all branches in the order
+        in which one loop would take them.
         """
         turns = self.stage.turns
         for reader, port in self.stage.readers.get(id(node), ()):
@@ -193,7 +193,7 @@ class Flow:
             self.turn = behind
 
     def count(self, node: LogicalNode, word: Callable[[Counter], int], rows: ast.expr | int) -> None:
-        """So many rows more are in a counter of the operator, where there is one."""
+        """Add to a counter of the operator, if there is one."""
         counter = self.stage.counters.get(id(node))
         if counter is not None:
             self.writer.code("st_i64(state, W, ld_i64(state, W) + N)", W=word(counter), N=rows)
@@ -204,7 +204,7 @@ class Flow:
         return self.branch is None or not seen or id(node) not in self.stage.prefix or self.branch == min(seen)
 
     def deliver(self, node: LogicalNode, row: Row) -> None:
-        """Hand a row of `node` to whoever reads it, in plan order."""
+        """Hand a row of `node` to its readers, in plan order."""
         if self._counts_here(node):
             self.count(node, attrgetter("rows"), 1 if self.keep is None else expr("pick(X, 1, 0)", X=self.keep))
         for number in self.stage.outputs.get(id(node), ()):
@@ -230,8 +230,8 @@ COPIES_TEXT: dict[str, CopiesText] = {}
 def consumes(operator: str, *, copies_text: CopiesText) -> Callable[[Consume], Consume]:
     """Register what an operator does with a row of input `port`.
 
-    copies_text: whether it makes texts that live for one step, other than those its expressions make. There is no
-    default: texts of an operator that forgot to say so would stay for good.
+    copies_text: whether it makes texts that live for one step, other than those of its expressions. There is no
+    default: texts of an operator that omitted it would never be freed.
     """
 
     def register(function: Consume) -> Consume:
@@ -268,7 +268,7 @@ def due_by_data(operator: str) -> Callable[[Due], Due]:
 def due_on_grid(operator: str) -> Callable[[Due], Due]:
     """Register where an operator keeps its next closing time, if admission cuts tickets at all it can have.
 
-    Rows need not ask for it then, unless they are made at instants of an earlier stage.
+    Then rows need not check it, unless they are made at instants of an earlier stage.
     """
 
     def register(function: Due) -> Due:
@@ -308,7 +308,7 @@ def row_of(scope: Scope, values: list[Val]) -> Row:
 
 
 def computed(flow: Flow, exprs: tuple[Expr, ...], row: Row) -> Row:
-    """A row of expressions over another row: what can fail is computed now, in order, the rest when it is asked for."""
+    """A row of expressions over another row: those that can fail are computed now, in order, the rest on demand."""
 
     def late(e: Expr) -> Callable[[], Val]:
         return lambda: emit(flow.scope, row, e)
@@ -324,7 +324,7 @@ def computed(flow: Flow, exprs: tuple[Expr, ...], row: Row) -> Row:
 def function(
     stage: StageDraft, name: str, arguments: tuple[str, ...], node: LogicalNode, event: Event, *others: LogicalNode
 ) -> Iterator[Flow]:
-    """Write the function of the stage that handles an event of `node`, or of others; inside, its Flow."""
+    """Write the function of the stage that handles an event of `node`, or of other nodes; inside, its Flow."""
 
     def fail(code: ErrorCode, site: int) -> None:
         flow.flush()
@@ -333,7 +333,7 @@ def function(
             "failed(state, CODE, SITE, PORT, ROW, SERIAL)",
             CODE=code, SITE=site, PORT=event.port, ROW=event.row, SERIAL=at.serial,
         )  # fmt: skip
-        if stage.lanes:  # the rest of the position: what other lanes emitted before it is delivered
+        if stage.lanes:  # the rest of the position: rows that other lanes emitted before it come first
             for word, value in ((NODE, ast.Constant(at.node)), (START, at.start), (ARRIVAL, at.arrival)):
                 stage.writer.code("st_i64(state, W, V)", W=word, V=value)
         if flow.group is not None:
@@ -344,7 +344,7 @@ def function(
 
     with stage.writer.function(name, arguments):
         for value in (event.position.start, event.position.arrival):
-            if isinstance(value, ast.Name):  # not known yet when a failure comes first
+            if isinstance(value, ast.Name):  # unknown if a failure comes first
                 stage.writer.preset(value.id)
         scope = Scope(stage.writer, stage.constants, stage.sites, fail, in_lanes=stage.lanes)
         numbers = sorted(set().union(*(reachable_ports(stage, n) for n in (node, *others))))

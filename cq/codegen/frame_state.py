@@ -1,4 +1,4 @@
-"""Frames in generated code: where the rows of a partition, and what is known of their frame, are kept."""
+"""Frames in generated code: where the rows of a partition, and the state of their frame, are kept."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from cq.runtime.layout.words import Word, beside
 
 @dataclass(frozen=True, slots=True)
 class FramedLayout:
-    """Where things are: in the entry of a partition `keys`, the back, the FRAME words; in a record its place, where
-    rows are kept the row, and its accumulators.
+    """Layout: the entry of a partition has `keys`, the back, the FRAME words; a record has its place, the row if rows
+    are kept, and its accumulators.
 
     null: the word that is -1 where the key is NULL and that comes first, 1 where it comes last, else 0.
-    peer: the word that tells peers in a frame of rows.
-    back: words by which those of the back are further on in the entry than in a record.
-    kept: what a record has instead of accumulators where rows are gone through: then the back is what the frame has.
+    peer: the word that identifies peers in a frame of rows.
+    back: how many words further on those of the back are in the entry than in a record.
+    kept: replaces accumulators in a record where frames are recomputed row by row: then the back has the frame's state.
     """
 
     keys: Keys
@@ -79,7 +79,7 @@ def rows_slot(stage: StageDraft, node: Frames) -> Slot:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlace:
-    """Where a row is in its partition: its number, its time or its key. null: as in FramedLayout, if there is one."""
+    """Where a row is in its partition: its number, its time or its key. null: as in FramedLayout, if present."""
 
     value: ast.expr
     null: ast.expr | None = None
@@ -134,7 +134,7 @@ class Framed:
         return expr("ld_i64(E, W)", E=self.entry, W=self.layout.at(which))
 
     def record(self, flow: Flow, number: ast.expr, keeps: bool = False) -> Entry:
-        """The record of this number. keeps: as in Entry."""
+        """The record with this number. keeps: as in Entry."""
         return Entry(flow.scope.let(expr("record_at(F, N)", F=self.frames, N=number), "record"), self.frames, keeps)
 
 
@@ -156,7 +156,7 @@ def back_of(layout: FramedLayout, entry: ast.expr, table: ast.expr) -> Entry:
 
 
 def is_less(at: Framed, node: Frames, bound: PartitionPlace, which: int, after: bool = True) -> ast.expr:
-    """Whether a bound is before the row at FRAME_START or FRAME_NEXT; not `after`: whether that is before the bound."""
+    """Whether a bound is before the row at FRAME_START or FRAME_NEXT; if not `after`, whether it is after that row."""
     if node.frame.unit is Unit.ROWS:
         mine = PartitionPlace(at.word(words.FRAME_DROPPED if which == words.FRAME_START else words.FRAME_TAKEN))
     else:
@@ -171,7 +171,7 @@ def is_less(at: Framed, node: Frames, bound: PartitionPlace, which: int, after: 
 
 
 def is_taken(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> ast.expr:
-    """Whether the first row behind the frame is in that of the row at a place."""
+    """Whether the first row after the frame belongs to the frame of the row at a place."""
     within = expr("N != 0", N=at.word(words.FRAME_NEXT))
     if node.frame.end is None:
         return within
@@ -180,13 +180,13 @@ def is_taken(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> ast
 
 
 def is_dropped(node: Frames, at: Framed, start: PartitionPlace) -> ast.expr:
-    """Whether the first row of the frame is before its start."""
+    """Whether the first row of the frame precedes the frame's start."""
     less = is_less(at, node, start, words.FRAME_START, after=False)
     return expr("D < T and L", D=at.word(words.FRAME_DROPPED), T=at.word(words.FRAME_TAKEN), L=less)
 
 
 def bound_of(flow: Flow, node: Frames, place: PartitionPlace, offset: int) -> PartitionPlace:
-    """A bound of the frame; beyond the ends of all time it is there. Of NULL the frame is all NULLs."""
+    """A bound of the frame, saturated at the ends of all time. The frame of NULL is all NULLs."""
     if offset == 0:
         return place
     at: ast.expr = expr("wadd(P, O)", P=place.value, O=offset)

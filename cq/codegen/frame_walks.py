@@ -1,7 +1,7 @@
-"""Frames whose rows are gone through: aggregates that keep all values, DISTINCT, and frames that leave rows out.
+"""Frames recomputed row by row: aggregates that keep all values, DISTINCT, and frames that leave rows out.
 
-A record keeps the arguments of its row. Whenever the frame has changed, the state in the partition's entry becomes one
-of no rows, and those of the frame are added to it. So a row costs as much as its frame has rows.
+A record keeps the arguments of its row. Whenever the frame has changed, the state in the partition's entry is reset,
+and the rows of the frame are added to it. So a row costs as much as its frame has rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cq.runtime.layout.pipeline import TableShape
 
 
 def walked(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> Entry:
-    """What the frame of a row has: of the first that has not left."""
+    """The state of a row's frame, from the first row that has not left it."""
     scope, writer, frame = flow.scope, flow.writer, node.frame
     changed = ast.Name(writer.let(ast.Constant(frame.without is not None), "changed"), ast.Load())
     with writer.while_(is_taken(flow, node, at, place)), scope.block():
@@ -41,7 +41,7 @@ def walked(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> Entry
 
 
 def _walk(flow: Flow, node: Frames, at: Framed) -> None:
-    """The state is that of the rows of the frame that are not left out."""
+    """Compute the state from the rows of the frame that are not left out."""
     scope, writer, kept = flow.scope, flow.writer, at.layout.kept
     assert kept is not None
     at.layout.accumulators.clear(scope, at.back)
@@ -64,7 +64,7 @@ def _walk(flow: Flow, node: Frames, at: Framed) -> None:
 def _is_left_out(
     node: Frames, at: Framed, record: ast.expr, now: ast.expr, number: ast.expr
 ) -> ast.expr | None:  # fmt: skip
-    """Whether a row of the frame is left out; None where none is."""
+    """Whether a row of the frame is left out; None if none can be."""
     without = node.frame.without
     if without is None:
         return None
@@ -89,7 +89,7 @@ def _distinct(node: Frames) -> list[Accumulator]:
 
 
 def _sets(flow: Flow, node: Frames, at: Framed) -> Once:
-    """Empty the sets of the DISTINCT accumulators; gives what adds to them, as `Accumulators.add` wants it."""
+    """Empty the sets of the DISTINCT accumulators; return what adds to them, as `Accumulators.add` expects it."""
     tables: list[tuple[Keys, TableLocals]] = []
     distinct = [p for p in at.layout.accumulators.all if p.distinct]
     for number, accumulator in enumerate(distinct):

@@ -1,7 +1,7 @@
 """Operators with several inputs read them in order within one event: first all rows of input 0, then those of input 1.
 
-Where rows of one event would come in another order (`cq.planner.physical.turns`), the operator's rows are kept by
-input, and taken when everything before it in the plan has had its turn of the event. Elsewhere this costs nothing.
+If rows of one event would come in another order (`cq.planner.physical.turns`), the operator's rows are kept by input,
+and taken when everything before it in the plan has processed the event. Elsewhere this costs nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cq.runtime.containers import waiting
 from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Slot
 
-# late, port, row: of the source row that is the event; for what is due at an instant or at the end 0, 0, -1
+# late, port, row of the event's source row; 0, 0, -1 for what is due at an instant or at the end
 GATHER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "late", "port", "row")
 
 
@@ -42,12 +42,12 @@ def _slot(stage: StageDraft, node: LogicalNode, port: int) -> Slot:
 
 @consumes("gather", copies_text=False)
 def gather(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Keep a row for the node's turn of this event."""
+    """Keep a row until the node's turn in this event."""
     keep_record(flow, _slot(flow.stage, node, port), node.inputs[port], ast.Constant(0), row)
 
 
 def close_gather(stage: StageDraft, node: LogicalNode) -> None:
-    """A function that takes the rows gathered in this event, input by input; a full port stops it for a while."""
+    """Write a function that takes the rows gathered in this event, input by input; a full port suspends it."""
     order = stage.order[id(node)]
     kept = expr("0")
     for port in range(len(node.inputs)):
@@ -72,7 +72,7 @@ def _take_input(flow: Flow, node: LogicalNode, port: int) -> None:
     buffer = writer.word("state", _slot(flow.stage, node, port).offset, "buffer")
     table = ast.Name(buffer, ast.Load())
     with writer.while_(expr("ld_i64(B, W) != 0", B=buffer, W=waiting.BUFFER_COUNT)), scope.block():
-        for p in flow.ports.values():  # a source row is one step: what it causes fits behind the limit
+        for p in flow.ports.values():  # a source row is one step: its results fit beyond the limit
             with scope.when(expr("row < 0 and R >= ld_i64(P, W)", R=p.rows, P=p.place, W=abi.PORT_LIMIT)):
                 flow.leave(ast.Constant(abi.MORE))
         record = ast.Name(writer.let(expr("ld_i64(B, W)", B=buffer, W=waiting.BUFFER_FIRST), "record"), ast.Load())
@@ -82,7 +82,7 @@ def _take_input(flow: Flow, node: LogicalNode, port: int) -> None:
 
 
 def take_gathered(flow: Flow, port: int) -> None:
-    """After a source row: every operator that gathers has its turn, in plan order."""
+    """After a source row, every operator that gathers takes its rows, in plan order."""
     writer = flow.writer
     flow.flush()
     for node in flow.stage.gathered.values():

@@ -1,7 +1,7 @@
-"""What joins share that keep rows of their sides by key.
+"""The kept rows of joins, by the side they came from and by key.
 
 Rows that leave, by time or because nothing has matched them at the end, are in a log (cq/runtime/containers/log.py);
-those that stay in a multimap (cq/runtime/containers/multimap.py).
+rows that stay are in a multimap (cq/runtime/containers/multimap.py).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from cq.runtime.layout.words import Word
 
 @dataclass(frozen=True, slots=True)
 class KeptTime:
-    """A column that a record says with its expiry, which is so much later: a record has no word for it."""
+    """A column that a record derives from its expiry, a fixed time later: the record has no word for the column."""
 
     column: int
     behind_us: int
@@ -49,10 +49,10 @@ class KeptTime:
 
 @dataclass(frozen=True, slots=True)
 class KeptSide:
-    """One input, whose rows are kept. An entry of the table of its keys: the key, then the words of its list, which
+    """One input whose rows are kept. An entry of the table of its keys: the key, then the words of its list, which
     begin with the numbers of the first and the last record. A record: the row.
 
-    fields: of its columns, but for those that are told otherwise.
+    fields: of its columns, except those stored elsewhere.
     """
 
     name: str
@@ -63,8 +63,8 @@ class KeptSide:
     shapes: tuple[TableShape, TableShape]
 
     container: ClassVar[str]  # its name
-    table_word: ClassVar[int]  # the word of the container that says its table
-    next_word: ClassVar[int]  # the word of a record that says the next one
+    table_word: ClassVar[int]  # the word of the container that leads to its table
+    next_word: ClassVar[int]  # the word of a record that leads to the next one
 
     @property
     def record_bytes(self) -> int:
@@ -98,30 +98,30 @@ class KeptSide:
         return [scope.variables(f.type, True) for f in self.input.schema.fields]
 
     def first_record(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], reference: str) -> None:
-        """The reference becomes that of the first row with these keys; it stays 0 where there is none."""
+        """Set the reference to the first row with these keys; leave it 0 if there is none."""
         entry = self.keys.find(self.key_table(flow, node), keys)
         with flow.scope.when(expr("E != 0", E=entry)):
             flow.writer.set(reference, self.first_of(entry))
 
     def first_of(self, entry: Fill) -> ast.expr:
-        """The reference of the first row of the key that has this entry."""
+        """The reference of the first row of this entry's key."""
         ends = Word(self.keys.next_word * 8, "KEY_ENDS_BYTES")
         return expr("ld_i64(E + ENDS, 0) & FIRST", E=entry, ENDS=ends, FIRST=words.REFERENCE_MASK)
 
     def has_several(self, entry: Fill) -> ast.expr | None:
-        """Whether the key that has this entry has several rows, where these may stand side by side; else None."""
+        """Whether this entry's key has several rows, if its rows may be contiguous; else None."""
         raise NotImplementedError
 
     def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
-        """The record that a reference leads to, and what has its texts."""
+        """The record that a reference leads to, and where its texts are."""
         raise NotImplementedError
 
     def load(self, scope: Scope, record: ast.expr, texts: ast.expr, keys: Sequence[Val]) -> list[Val]:
-        """The values of the row in a record, whose key these are."""
+        """The values of the row in a record with this key."""
         raise NotImplementedError
 
     def next(self, flow: Flow, node: LogicalNode, reference: str, keys: Sequence[Val]) -> tuple[ast.expr, list[Val]]:
-        """The record that a reference leads to and its values; the reference then leads to the next of its key."""
+        """The record that a reference leads to and its values; advances the reference to the next record of its key."""
         record, texts = self.record(flow, node, reference)
         flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=self.next_word))
         return record, self.load(flow.scope, record, texts, keys)
@@ -129,7 +129,7 @@ class KeptSide:
 
 @dataclass(frozen=True, slots=True)
 class Side(KeptSide):
-    """A side whose rows are in a log: they leave. time: the column that has no field."""
+    """A side whose rows are in a log: they leave. time: the column without a field."""
 
     time: KeptTime | None
 
@@ -139,7 +139,7 @@ class Side(KeptSide):
 
     @staticmethod
     def of(node: Joined, port: int, keeps_null_keys: bool = False, time: KeptTime | None = None) -> Side:
-        """The side of a port. keeps_null_keys: rows are kept although nothing can match them."""
+        """The side of a port. keeps_null_keys: keep rows although nothing can match them."""
         exprs = (node.left_keys, node.right_keys)[port]
         input = node.inputs[port]
         keys = Keys.of([(k.type, keeps_null_keys and k.nullable) for k in exprs], ordered=False, name="LOG_KEY")
@@ -156,7 +156,7 @@ class Side(KeptSide):
         return None
 
     def last_of(self, entry: Fill) -> ast.expr:
-        """The reference of the last row of the key that has this entry."""
+        """The reference of the last row of this entry's key."""
         return expr("shr_u(ld_i64(E + ENDS, 0), 32)", E=entry, ENDS=Word(self.keys.next_word * 8, "KEY_ENDS_BYTES"))
 
     def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
@@ -168,7 +168,7 @@ class Side(KeptSide):
     def keep(
         self, flow: Flow, node: LogicalNode, entry: ast.expr, expiry: Fill, waits: Fill, values: list[Val]
     ) -> None:
-        """The row is the last of its key in the log. waits: 1 when it is to leave if nothing matches it."""
+        """Append the row to those of its key in the log. waits: 1 if it is to leave when nothing matches it."""
         scope = flow.scope
         appended = expr(
             "log_append(L, E, X, S, N)", L=self.address(flow, node), E=entry, X=expiry, S=flow.serial, N=waits
@@ -192,7 +192,7 @@ class Side(KeptSide):
         return values
 
     def first_unmatched(self, flow: Flow, node: LogicalNode) -> list[Val]:
-        """The values of the first row that waits in its log; `arrival` says when it came."""
+        """The values of the first row that waits in its log; `arrival` has its arrival."""
         reference = flow.writer.let(expr("log_proof(L, NEVER)", L=self.address(flow, node), NEVER=abi.NEVER), "ref")
         record, chunk = self.record(flow, node, reference)
         flow.writer.code("arrival = ld_i64(R, W)", R=record, W=words.RECORD_SERIAL)
@@ -201,9 +201,9 @@ class Side(KeptSide):
 
 @dataclass(frozen=True, slots=True)
 class LastingSide(KeptSide):
-    """A side whose rows are in a multimap: they stay, and those whose key has a NULL are not kept.
+    """A side whose rows are in a multimap: they stay, and rows with a NULL in the key are not kept.
 
-    told: the column and the place in the key of each value that the key says; it has no field.
+    told: the column and the place in the key of each value that is read from the key; it has no field.
     """
 
     told: tuple[tuple[int, int], ...]
@@ -229,7 +229,7 @@ class LastingSide(KeptSide):
         return LastingSide(name, node.inputs[port], exprs, keys, fields, shapes, told)
 
     def record(self, flow: Flow, node: LogicalNode, reference: Fill) -> tuple[ast.expr, ast.expr]:
-        """The record of a number, and its multimap."""
+        """The record with a number, and its multimap."""
         rows = ast.Name(self.address(flow, node), ast.Load())
         at = expr("multimap_record(M, R, SIZE)", M=rows, R=reference, SIZE=self.record_bytes)
         return flow.scope.let(at, "record"), rows
@@ -245,7 +245,7 @@ class LastingSide(KeptSide):
         return bool(self.exprs) and all(k.type.physical is not Physical.BYTES for k in self.exprs)
 
     def first_record(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], reference: str) -> None:
-        """`KeptSide.first_record`; its rows are deferred no more."""
+        """`KeptSide.first_record`, after resolving deferred rows."""
         if self.defers:
             scope, rows = flow.scope, self.address(flow, node)
             table = self.key_table(flow, node)
@@ -256,7 +256,7 @@ class LastingSide(KeptSide):
         KeptSide.first_record(self, flow, node, keys, reference)
 
     def keep(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], values: Sequence[Val]) -> None:
-        """The row is the last of its key in the multimap."""
+        """Append the row to those of its key in the multimap."""
         scope, writer = flow.scope, flow.writer
         rows = ast.Name(self.address(flow, node), ast.Load())
         place = writer.let(ast.Constant(0), "record")
@@ -276,7 +276,7 @@ class LastingSide(KeptSide):
         store_nulls(scope, self.fields, record, stored)
 
     def _deferred(self, flow: Flow, node: LogicalNode) -> str:
-        """A local: what its rows are deferred in, from as many on as it defers at; 0 where they are not."""
+        """A local: where its rows are deferred, once there are enough of them; 0 if they are not."""
         scope, writer = flow.scope, flow.writer
         rows, table = self.address(flow, node), self.key_table(flow, node)
         deferred = writer.let(expr("ld_i64(M, W)", M=rows, W=multimap.MULTIMAP_DEFERRED), "deferred")
@@ -288,7 +288,7 @@ class LastingSide(KeptSide):
         return deferred
 
     def _deferred_record(self, flow: Flow, node: LogicalNode, deferred: str, keys: Sequence[Val]) -> ast.expr:
-        """Where a record would begin whose values are those of a new deferred row, which has this key."""
+        """Where a record holding the values of a new deferred row with this key would begin."""
         scope = flow.scope
         sought = Sought.of(self.keys, self.key_table(flow, node), keys)
         key = [part for word in sought.words for part in (word.value, word.high) if part is not None]
@@ -313,7 +313,7 @@ class LastingSide(KeptSide):
         return record
 
     def load(self, scope: Scope, record: ast.expr, texts: ast.expr, keys: Sequence[Val]) -> list[Val]:
-        """The values of the row in a record, whose key these are."""
+        """The values of the row in a record with this key."""
         values = load_fields(scope, self.fields, record, texts)
         for column, place in self.told:
             values.insert(column, Val(keys[place].type, keys[place].parts))
@@ -321,7 +321,7 @@ class LastingSide(KeptSide):
 
 
 def _says(key: Expr, other: Expr) -> bool:
-    """Whether a value of the key is known from one of the other side that is equal to it: its bits are the same."""
+    """Whether an equal value of the other side determines a value of the key: its bits are the same."""
     return key.type == other.type and key.type.physical in {Physical.I64, Physical.I128}
 
 
@@ -330,7 +330,7 @@ Alone = Callable[[Flow, str], list[Val]]
 
 
 def write_unmatched(stage: StageDraft, node: LogicalNode, sides: Sequence[Side], values: Alone) -> None:
-    """A function that emits at the end the rows of these sides that nothing has matched, by arrival."""
+    """A function that emits, at the end, the rows of these sides that nothing has matched, by arrival."""
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
     with function(stage, f"finish_{sides[0].slot(stage, node).offset}", FINISHER_ARGUMENTS, node, event) as flow:
         leave_unmatched(flow, node, sides, ast.Constant(abi.NEVER), values)
@@ -338,7 +338,7 @@ def write_unmatched(stage: StageDraft, node: LogicalNode, sides: Sequence[Side],
 
 
 def leave_unmatched(flow: Flow, node: LogicalNode, sides: Sequence[Side], instant: ast.expr, values: Alone) -> None:
-    """Emit the rows that are due at the instant and that nothing has matched; the function says MORE at a full port."""
+    """Emit the unmatched rows that are due at the instant; the function returns MORE at a full port."""
     writer, scope = flow.writer, flow.scope
     writer.code("arrival = 0")
     logs = [side.address(flow, node) for side in sides]
@@ -354,7 +354,7 @@ def leave_unmatched(flow: Flow, node: LogicalNode, sides: Sequence[Side], instan
 
 
 def alone(flow: Flow, node: LogicalNode, sides: Sequence[Side], both: bool, log: str) -> list[Val]:
-    """The first row that waits in the log beside NULLs. both: rows of either side may, of one event left ones first."""
+    """The first row waiting in the log, beside NULLs. both: rows of either side may; left ones of an event first."""
     left, right = sides
     if not both:
         return [*left.first_unmatched(flow, node), *(null_of(f.type) for f in right.input.schema.fields)]

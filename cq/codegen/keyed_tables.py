@@ -1,4 +1,4 @@
-"""The tables of triggers in a function: where they are, and the rows that they begin with."""
+"""The tables of triggers in a function: where they are, and their initial rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tables_of(flow: Flow, node: Trigger) -> list[TableLocals]:
 
 
 def prepare(flow: Flow, node: Trigger, tables: Sequence[TableLocals]) -> None:
-    """The rows that tables begin with are in them, before the first event and at the end."""
+    """Fill the tables with their initial rows, before the first event and at the end."""
     if not any(t.rows for t in node.tables):
         return
     ready = flow.stage.slot(node, "ready", lambda offset: Slot("ready", offset, node=node.identity))

@@ -1,4 +1,4 @@
-"""Which lane a row goes to: the function that hashes its key, and which keys a row tells by itself."""
+"""Which lane a row goes to: the function that hashes its key, and which keys can be computed from the row alone."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
 
 
 def write_lanes(stage: StageDraft, inputs: tuple[LogicalNode, ...], branches: Sequence[Branch]) -> str:
-    """Write the function that tells a row's lane (`cq.runtime.layout.pipeline.Lanes.entry`); its name. All keys are
-    such as `decides_lane`.
+    """Write the function that returns a row's lane (`cq.runtime.layout.pipeline.Lanes.entry`); return its name. All
+    keys satisfy `decides_lane`.
 
-    A port and a branch are told by one number: branch * ports + port.
-    Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
+    A port and a branch are encoded in one number: branch * ports + port.
+    Tables take a slot from a hash's top bits, so lanes are taken from its low ones.
     """
     written = []
     for number, branch in enumerate(branches):
@@ -55,13 +55,13 @@ def _write_lane_hash(
 
 
 def _as_said(value: Val, key: Expr) -> Val:
-    """A part of a key that cannot be NULL, in a column that can: only in rows of other operators (`RowsOf`)."""
+    """A part of a key that cannot be NULL, in a column that can: only other operators' rows have NULL (`RowsOf`)."""
     return value if key.nullable else Val(value.type, value.parts, key=value.key)
 
 
 def decides_lane(schema: Schema, key: Expr) -> bool:
-    """Whether a row's lane can be told by this key: it is computed from the row alone. What may fail, be it for want of
-    memory for a text, or leaves a second result in the state, needs the state, which a row has only in its lane."""
+    """Whether this key determines a row's lane: it is computed from the row alone. An expression that may fail, if only
+    for lack of memory, or leaves a second result in the state, needs the state, which a row has only in its lane."""
     writer, failures = Writer(), []
     scope = Scope(writer, Constants(), Sites(), lambda code, site: failures.append(code))
     with writer.function("key", LANES_ARGUMENTS):
@@ -70,7 +70,7 @@ def decides_lane(schema: Schema, key: Expr) -> bool:
 
 
 def needs_no_state(schema: Schema, e: Expr) -> bool:
-    """Whether workers may compute the expression at the same time: with no memory but that of the row."""
+    """Whether workers may compute the expression at the same time: it uses no memory but the row's."""
     function, _ = _written(schema, e)
     return all(n.id != "state" for n in ast.walk(function) if isinstance(n, ast.Name))
 
@@ -82,7 +82,7 @@ def needs_no_python(schema: Schema, e: Expr) -> bool:
 
 
 def _written(schema: Schema, e: Expr) -> tuple[ast.FunctionDef, Constants]:
-    """What computes the expression, and its constants."""
+    """The function that computes the expression, and its constants."""
     writer = Writer()
     scope = Scope(writer, Constants(), Sites(), lambda code, site: None)
     with writer.function("alone", ("batch", "constants")):

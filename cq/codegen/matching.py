@@ -1,4 +1,4 @@
-"""What operators that look for a row's partners share: NULL keys match nothing, a residual condition decides a pair."""
+"""Shared by operators that look for a row's matches: NULL keys match nothing, a residual condition decides a pair."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEFT, RIGHT = 0, 1  # ports
 
 @contextmanager
 def where_not_null(flow: Flow, keys: Sequence[Val]) -> Iterator[list[Val]]:
-    """Inside, none of the key values is NULL; it gives them as values that cannot be."""
+    """Inside, none of the key values is NULL; yields them as values that cannot be NULL."""
     null = any_null(keys)
     if null is None:
         yield list(keys)
@@ -35,7 +35,7 @@ def where_not_null(flow: Flow, keys: Sequence[Val]) -> Iterator[list[Val]]:
 def where_passes(
     flow: Flow, residual: Expr | None, joined: Row, told: AbstractContextManager[None] | None = None
 ) -> Iterator[None]:
-    """Inside, the pair passes the residual condition, if there is one. told: what says more of a failure in it."""
+    """Inside, the pair passes the residual condition, if there is one. told: describes a failure in it."""
     if residual is None:
         yield
     else:
@@ -46,7 +46,7 @@ def where_passes(
 
 
 def stops_when_asked(flow: Flow, node: Joined) -> None:
-    """Written where a row goes through other rows of any number: between two of them the run may be stopped."""
+    """For loops over any number of rows: between two of them the run may be stopped."""
     with flow.scope.when(expr("at_load_acq(state + A) != 0", A=abi.STATE_STOPPING * 8)):
         flow.scope.fail(ErrorCode.STOPPED, "stopped", node.span)
 
@@ -70,7 +70,7 @@ class KeptMatch:
 class Others:
     """The kept rows of the other side that a row may match, by arrival.
 
-    side: its name.  more: whether there may be another one.  next: writes going on to it; inside, it is one.
+    side: its name.  more: whether there may be another row.  next: writes the step to it; inside, it is one.
     """
 
     side: str
@@ -91,9 +91,9 @@ def meet(flow: Flow, node: Joined, port: int, values: list[Val], others: Others)
 
 
 def meet_or_leave(flow: Flow, node: Joined, port: int, values: list[Val], others: Others, kept: str) -> str:
-    """Deliver the row of a port beside each of its matches; one that has none and is not kept beside NULLs.
+    """Deliver the row of a port beside each of its matches; without any, and if it is not kept, beside NULLs.
 
-    One turn a match and one without, so that what is downstream is written once. Returns what is 1 if it has one.
+    One iteration for each match and one without, so that downstream code is written once. Returns a local: 1 if any.
     """
     scope, writer = flow.scope, flow.writer
     partner = [scope.variables(f.type, True) for f in others.input.schema.fields]
@@ -127,7 +127,7 @@ Matches = Callable[[Row], AbstractContextManager[None]]
 def deliver_match(
     flow: Flow, node: Joined, row: Row, found: ast.expr, load: Callable[[], list[Val]], matches: Matches
 ) -> None:
-    """The left row leaves beside the one right row that may have been found for it, beside NULLs, or not at all.
+    """Deliver the left row beside the one right row that may match it, beside NULLs, or not at all.
 
     load: writes the values of that right row.
     """

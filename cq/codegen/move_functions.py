@@ -1,10 +1,10 @@
-"""Moving state to another plan: generated functions that put what a slot holds into a slot of another state.
+"""Moving state to another plan: generated functions that move the contents of a slot into a slot of another state.
 
 A snapshot of one plan is restored into any other plan of the same query: its containers are filled as they were, and
-from them the containers of the new plan, entry by entry (cq/runtime/engine/state_moves.py). What runs in lanes takes
-the entries of its own lane, and only generated code knows how to tell that from an entry.
+the new plan's containers are filled from them, entry by entry (cq/runtime/engine/state_moves.py). A lane takes only its
+own entries, and only generated code can compute the lane of an entry.
 
-Operators say what their slots hold (cq/codegen/state/entry_moves.py). These functions are a module of their own,
+Operators declare what their slots hold (cq/codegen/state/entry_moves.py). These functions are a module of their own,
 compiled when needed.
 """
 
@@ -52,7 +52,7 @@ def write_moving(planned: Stage, slots: Sequence[Slot], globals_: Iterable[str])
 
 
 def branch_of(planned: Stage, node: LogicalNode) -> int:
-    """The number of the branch an operator with state is in; 0 where there are no lanes."""
+    """The number of the branch an operator with state is in; 0 without lanes."""
     return next((n for n, b in enumerate(planned.branches) if node.identity in b.parts), 0)
 
 

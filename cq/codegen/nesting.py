@@ -1,4 +1,4 @@
-"""Keeps generated functions shallow: Python refuses source that is indented a hundred levels deep.
+"""Keep generated functions shallow: Python refuses source that is indented a hundred levels deep.
 
 A condition nested too deep is put into a flag, and what depends on it follows at the same level under that flag:
 
@@ -11,8 +11,8 @@ A condition nested too deep is put into a flag, and what depends on it follows a
                                     y
                                 if a: z      (a, too, is a flag by then)
 
-Statements keep their order, so values and errors stay the same; `break`, `continue` and `return` leave the flags behind
-as they left the nest.
+Statements keep their order, so values and errors stay the same; `break`, `continue` and `return` leave the flags as
+they left the nest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Fresh = Callable[[], str]
 def flat(body: list[ast.stmt], fresh: Fresh | None = None, most: int = MOST_DEPTH) -> list[ast.stmt]:
     """Return the body of a function with at most about `most` levels of indentation; the same list if it has fewer.
 
-    fresh: makes the names of flags; left out, they are counted from 1.
+    fresh: makes the names of flags; by default they are counted from 1.
     """
     heights: dict[int, int] = {}
     if _measure(body, heights) + 1 <= most:
@@ -62,7 +62,7 @@ class _Flattener:
         return depth + self._heights[id(statement)] <= self._most
 
     def block(self, body: Sequence[ast.stmt], depth: int) -> list[ast.stmt]:
-        """Flatten statements that stand at `depth`."""
+        """Flatten statements at `depth`."""
         made: list[ast.stmt] = []
         for statement in body:
             if self._fits(statement, depth):
@@ -95,7 +95,7 @@ class _Flattener:
         return made
 
     def _under(self, flag: str, body: Sequence[ast.stmt], depth: int) -> list[ast.stmt]:
-        """Statements that happen when the flag is 1, none of them nested in another for the flag's sake."""
+        """Statements that run if the flag is 1, none of them nested in another for the flag's sake."""
         made: list[ast.stmt] = []
         run: list[ast.stmt] = []
         for statement in body:

@@ -1,4 +1,4 @@
-"""Emit: a rewritten plan as a Pipeline, everything the engine needs and nothing of SQL."""
+"""Emit: a rewritten plan as a Pipeline, with everything the engine needs and nothing about SQL."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cq.runtime.base.interpret import stage_scope
 from cq.runtime.layout.abi import Storage
 from cq.runtime.layout.pipeline import ColumnSpec, EventTime, Pipeline, SourceSpec
 
-# Columns of one output, or read of one source. Compiling grows with their square: 200 columns passed on take 13 s and
-# 0.9 GB, 400 take 50 s and 2.7 GB, 2,000 would take all memory there is.
+# Columns of one output, or read from one source. Compile time grows with their square: passing on 200 columns takes
+# 13 s and 0.9 GB, 400 take 50 s and 2.7 GB, 2,000 would take all memory there is.
 MAX_COLUMNS = 400
 
 
@@ -55,7 +55,7 @@ def write_pipeline(physical: PhysicalPlan, counting: bool = False) -> Pipeline:
 
 
 def _too_large(stage: Stage) -> CompileError:
-    """CQ0802 at the operator that has most to compute."""
+    """CQ0802 at the operator with the most to compute."""
 
     def size(node: LogicalNode) -> int:
         return sum(1 for e, _ in node.expressions() for _ in walk(e))
@@ -86,8 +86,8 @@ def _pipeline(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Pipelin
 def source_spec(source: SourceDef, port: int, written: WrittenStage, timed: bool) -> SourceSpec:
     """What the stage reads of a source, and its event time, which it may not read itself.
 
-    timed: event times decide what the query gives. Where they do not, the column is not read for them if every value is
-    an event time: whoever reads the source still sees to it that there are no NULLs.
+    timed: event times affect the query's result. If they do not, the column is not read for them when every value is an
+    event time: the reader of the source still checks that there are no NULLs.
     """
     indices = written.columns.setdefault(port, {})
     time = None

@@ -1,6 +1,6 @@
 """Output ports in generated code: how a row's values reach the buffers of a port.
 
-While a function runs, a port's row count, buffer addresses and string fill levels live in locals (`open`); whoever
+While a function runs, a port's row count, buffer addresses and string fill levels live in locals (`open`); code that
 leaves the function, or calls something that may move buffers, writes them back first (`flush`).
 """
 
@@ -30,7 +30,7 @@ _STORAGE = {
     Kind.DOUBLE: Storage.F64,
     Kind.DECIMAL: Storage.I128,
     Kind.VARCHAR: Storage.UTF8,
-    Kind.ARRAY: Storage.UTF8,  # bytes that are no text
+    Kind.ARRAY: Storage.UTF8,  # bytes, not text
     Kind.NULL: Storage.BIT,
 }
 _STORE = {
@@ -58,7 +58,7 @@ def column_specs(schema: Schema) -> tuple[ColumnSpec, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What orders a row against other lanes' rows of the same ticket. serial: of its cause."""
+    """Orders a row among other lanes' rows of the same ticket. serial: of its cause."""
 
     serial: ast.expr
     instant: ast.expr
@@ -74,16 +74,16 @@ class Port:
     number: int
     spec: PortSpec
     scope: Scope
-    positions: bool  # its rows come from one lane of several
-    watermarks: bool = False  # its rows carry their watermarks: the function has that of the row in `watermark`
-    causes: bool = False  # its rows carry what has caused them: the function has it in `cause`
+    positions: bool  # its rows come from one of several lanes
+    watermarks: bool = False  # its rows carry their watermarks: the function has it in `watermark`
+    causes: bool = False  # its rows carry their cause: the function has it in `cause`
     rows: str = ""
     capacity: str = ""
     place: str = ""
     columns: str = ""
     data: list[str] = field(default_factory=list)
     validity: list[str] = field(default_factory=list)
-    bits: list[dict[str, str]] = field(default_factory=list)  # a column: bitmap -> the word the next row's bit is in
+    bits: list[dict[str, str]] = field(default_factory=list)  # by column: bitmap -> the word with the next row's bit
     offsets: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     room: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ class Port:
                 code("st_i64(C, N * SIZE + W, U)", C=self.columns, N=n, SIZE=abi.OUT_WORDS, W=abi.OUT_BYTES, U=used)
 
     def reload(self) -> None:
-        """Read again what a call may have moved."""
+        """Reload what a call may have moved."""
         set_ = self.scope.writer.set
         set_(self.capacity, self._word(abi.PORT_CAPACITY))
         set_(self.columns, self._word(abi.PORT_COLUMNS))
@@ -152,7 +152,7 @@ class Port:
                 set_(self.room[n], self._column(n, abi.OUT_BYTES_CAPACITY))
 
     def reopen(self) -> None:
-        """Read everything again: other functions have written to the port since `flush`."""
+        """Reload everything: other functions have written to the port since `flush`."""
         set_ = self.scope.writer.set
         set_(self.rows, self._word(abi.PORT_ROWS))
         for n, used in enumerate(self.used):
@@ -164,9 +164,9 @@ class Port:
                 set_(word, self._bit_word(bitmap))
 
     def append(self, values: Sequence[Val], position: Position, roomy: bool, keep: ast.expr | None = None) -> None:
-        """One more row. roomy: the caller has made sure that there is room for it.
+        """Append a row. roomy: the caller has checked that there is room for it.
 
-        keep: the row is written in any case and counts when this holds: no branch for the processor to guess.
+        keep: the row is always written, and counted if this holds: no branch for the processor to predict.
         """
         scope, code = self.scope, self.scope.writer.code
         if not roomy:
@@ -206,7 +206,7 @@ class Port:
                 code(_STORE[storage_], D=self.data[n], R=self.rows, V=value.it)
 
     def _store_bit(self, n: int, bitmap: str, value: ast.expr) -> None:
-        """Put the row's bit into its word and the word into the bitmap: nothing waits for what was stored before."""
+        """Put the row's bit into its word and the word into the bitmap, without waiting for earlier stores."""
         word = self.bits[n][bitmap]
         below = expr("W & (shl(1, R & 63) - 1)", W=word, R=self.rows)  # the bits of earlier rows; none in a new word
         self.scope.writer.set(word, expr("BELOW | shl(pick(V, 1, 0), R & 63)", BELOW=below, V=value, R=self.rows))

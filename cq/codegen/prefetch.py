@@ -1,7 +1,7 @@
-"""Looking ahead: the table entry a later row will need is fetched while this one is computed.
+"""Prefetching: the table entry a later row will need is fetched while this one is computed.
 
-Only for keys that are plain columns of the source, or of the stage before: then the key of a row some turns later costs
-a load and a hash. What is fetched in vain does no harm.
+Only for keys that are plain columns of the source, or of the stage before: then the key of a row a few iterations ahead
+costs a load and a hash. A useless prefetch does no harm.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from cq.runtime.containers.runs_words import ROWS_MASK, RUN_PLACE, RUN_ROWS
 from cq.runtime.containers.table_words import TABLE_ARENA
 from cq.runtime.layout.words import Word, beside
 
-# A prefetch fetches so many bytes of an array; the processor fetches the rest itself when the kernel reads on. Without
-# it a kernel of Grep and Sum, whose arrays are 104 bytes long and half of them never read, took 14 % more, with twice
-# as many bytes 3 % more.
+# Bytes of an array that a prefetch fetches; the processor fetches the rest itself when the kernel reads on. Without it
+# a kernel of Grep and Sum, whose arrays are 104 bytes long and half of them never read, took 14 % more, with twice as
+# many bytes 3 % more.
 ARRAY_BYTES = 128
 
-# It fetches so many bytes of a run of rows.
+# Bytes of a run of rows to prefetch.
 RUN_BYTES = 128
 
-# It fetches so many bytes of the rows of a key that stand side by side: ten rows of one value.
+# Bytes of a key's contiguous rows to prefetch: ten rows of one value.
 SIDE_BY_SIDE_BYTES = 192
 
-# It leaves out the elements behind these: what is fetched too early has left the cache when the kernel reads it.
+# Later elements are not prefetched: they would have left the cache when the kernel reads them.
 MOST_ELEMENTS = Word(64, "MOST_ELEMENTS")
 
 
 def prefetch(
     flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr], changed: bool = False
 ) -> None:
-    """Write a prefetch for the key `exprs` over rows of `input`, if it is cheap to know ahead.
+    """Write a prefetch for the key `exprs` over rows of `input`, if the key can be computed ahead cheaply.
 
     changed: as in `Keys.prefetch`.
     """
@@ -69,10 +69,10 @@ def _prefetch_entry(
 def prefetch_ends(
     flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr], lists: Sequence[int]
 ) -> None:
-    """Write prefetches for the ends of lists that a later row will write at, where its entry was fetched as a slot's.
+    """Write prefetches for the ends of lists that a later row will write to, once its slot and entry were prefetched.
 
-    lists: the words of an entry with which they begin. The entry is at hand: it is the first of its hash, as for nearly
-    all keys. Texts are not hashed once more for that.
+    lists: the words of an entry that begin them. The entry is known: it is the first of its hash, for nearly all keys.
+    Texts are not hashed once more for that.
     """
     below = source_columns(flow, input, exprs)
     texts = any(e.type.physical is Physical.BYTES for e in below)
@@ -91,7 +91,7 @@ def prefetch_ends(
 def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptSide) -> None:
     """Write a prefetch for the entry and the first record that a row of one side will meet on the other.
 
-    The entry is at hand by then: it is the first that the slot of the key leads to, as for nearly all keys.
+    The entry is known by then: it is the first that the slot of the key leads to, for nearly all keys.
     """
     below = source_columns(flow, mine.input, mine.exprs)
     if flow.steps is None or not below:
@@ -113,7 +113,7 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptS
 
 
 def prefetch_last(flow: Flow, node: LogicalNode, mine: Side) -> None:
-    """Write a prefetch for what keeping a row will change: the entry of its key, and the last record there."""
+    """Write a prefetch for what keeping a row will change: the entry of its key, and the key's last record."""
     below = source_columns(flow, mine.input, mine.exprs)
     if flow.steps is None or not below:
         return
@@ -131,9 +131,9 @@ def prefetch_runs(
     flow: Flow, input: LogicalNode, exprs: Sequence[Expr], keys: Keys, table: TableLocals, runs: tuple[Word, Word],
     row_bytes: int,
 ) -> None:  # fmt: skip
-    """Write a prefetch for the entry that a later row will need, for the rows it will meet and for where it will stand.
+    """Write a prefetch for the entry that a later row will need, the rows it will meet and where it will be stored.
 
-    runs: where in an entry the run of the other side is, and that of its own.  row_bytes: of a row of its own.
+    runs: where in an entry the run of the other side is, and its own.  row_bytes: of a row of its own side.
     """
     below = source_columns(flow, input, exprs)
     if flow.steps is None or not below:
@@ -156,7 +156,7 @@ def prefetch_runs(
 
 
 def _entry_of(flow: Flow, keys: Keys, table: TableLocals, below: Sequence[Expr], row: Row) -> str:
-    """A local: the address of the entry that the slot of a row's key leads to, which is fetched; 0 where none is."""
+    """A local: the address of the entry that the slot of a row's key leads to, prefetched; 0 if there is none."""
     scope, writer = flow.scope, flow.writer
     hash32 = keys.hash(scope, [emit(scope, row, e) for e in below])
     place = scope.let(expr("shr_u(H, S)", H=hash32, S=table.shift), "slot")
@@ -170,7 +170,7 @@ def _entry_of(flow: Flow, keys: Keys, table: TableLocals, below: Sequence[Expr],
 def prefetch_array(flow: Flow, input: LogicalNode, array: Expr) -> None:
     """Write a prefetch for the bytes of an array of a later row, if it is a column of the source.
 
-    What is behind a short one is fetched, too: that of the next row, mostly.
+    The prefetch goes beyond the end of a short array: mostly into the next row's.
     """
     below = source_columns(flow, input, (array,))
     if flow.lists is None or not below:
@@ -184,8 +184,8 @@ def prefetch_array(flow: Flow, input: LogicalNode, array: Expr) -> None:
 def prefetch_elements(
     flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr], lists: Sequence[bool]
 ) -> None:
-    """Write prefetches for the keys that elements of arrays give in later rows. lists: which of `exprs` are arrays, of
-    which a key takes an element, all at one place."""
+    """Write prefetches for the keys that elements of arrays give in later rows. lists: which of `exprs` are arrays,
+    from which a key takes the element at one common place."""
     below = source_columns(flow, input, exprs)
     if flow.lists is None or not below:
         return
@@ -199,7 +199,7 @@ def prefetch_elements(
 
 @contextmanager
 def _each_key(flow: Flow, row: Row, exprs: Sequence[Expr], lists: Sequence[bool]) -> Iterator[list[Val]]:
-    """Inside, the keys of one place of the arrays after the other, as if no element were NULL."""
+    """Inside, the keys for one place of the arrays after the other, as if no element were NULL."""
     scope, writer = flow.scope, flow.writer
     values = [emit(scope, row, e) for e in exprs]
     counts = [ast.Name(writer.let(ast.Constant(0), "count"), ast.Load()) for _ in exprs]
@@ -217,8 +217,8 @@ def _each_key(flow: Flow, row: Row, exprs: Sequence[Expr], lists: Sequence[bool]
 
 
 def source_columns(flow: Flow, node: LogicalNode, exprs: Sequence[Expr]) -> tuple[Expr, ...]:
-    """The expressions over the scan the rows come from, below filters, projections and unions, if all are plain columns
-    there."""
+    """The expressions over the scan that the rows come from, below filters, projections and unions, if all are plain
+    columns there."""
     found = at_leaf(node, exprs, flow.leaf)
     below = found[1] if found is not None else ()
     return below if all(isinstance(e, Column) for e in below) else ()

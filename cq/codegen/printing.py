@@ -1,8 +1,8 @@
 """Prints the module of a stage: every node is checked as it is printed, so nothing else can be in the text.
 
-What a kernel is made of is what `Printer` has a method for: assignments, branches, loops and calls of functions by
-name, over names and numbers. A number that knows its name (cq/runtime/layout/words.py) is printed by that name, and the
-module begins with the values of the names it uses. The text is the same whatever Python runs this.
+A kernel may contain what `Printer` has a method for: assignments, branches, loops and calls of functions by name, over
+names and numbers. A number that knows its name (cq/runtime/layout/words.py) is printed by that name, and the module
+begins with the values of the names it uses. The text is the same whatever Python version runs this.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 from cq.runtime.layout.words import Word
 
 MOST_NODES = 220_000  # statements and expressions of one stage; beyond it compiling would take minutes
-LINE_MARK = "line_mark"  # a call of it, with a line of the query and the number of a word, becomes a comment
+LINE_MARK = "line_mark"  # a call of it, with a query line and the number of a word, becomes a comment
 
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _INDENT = "    "
 
-# how strongly an expression holds together, the weakest first
+# the precedence of expressions, the weakest first
 _CHOICE, _OR, _AND, _NOT, _COMPARED, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFTED, _SUM, _PRODUCT, _SIGNED = range(12)
 _BINARY: dict[type[ast.AST], tuple[str, int]] = {
     ast.BitOr: ("|", _BIT_OR), ast.BitXor: ("^", _BIT_XOR), ast.BitAnd: ("&", _BIT_AND), ast.RShift: (">>", _SHIFTED),
@@ -45,7 +45,7 @@ class GeneratedTooMuch(Exception):
 class Printer:
     """Prints the functions of one module.
 
-    callable_: what they may call; a name is one of these, of a constant, or of a local of its function.
+    callable_: functions that may be called; a name is one of these, or of a constant, or of a local of its function.
     marks: the words that line marks name.
     """
 
@@ -54,13 +54,13 @@ class Printer:
         self._marks = marks
         self._constants: dict[str, int] = {}
         self._lines: list[str] = []
-        self._named: set[str] = set()  # by the function that is printed
+        self._named: set[str] = set()  # by the function being printed
         self._assigned: set[str] = set()
         self._nodes = 0
 
     def module(self, functions: Sequence[ast.FunctionDef]) -> str:
         """The text: a line for each constant, by name, then the functions. Raises `GeneratedTooMuch`, and
-        AssertionError for what kernels are not made of."""
+        AssertionError for nodes that kernels may not contain."""
         self._callable.update(f.name for f in functions)
         printed = [self._function(f) for f in functions]
         declared = "".join(f"{name} = {value}\n" for name, value in sorted(self._constants.items()))
@@ -151,7 +151,7 @@ class Printer:
     # -- expressions -------------------------------------------------------------------------------------------------
 
     def _expression(self, node: ast.expr, least: int = _CHOICE) -> str:
-        """Its text, in parentheses unless it holds together at least that strongly."""
+        """Its text, in parentheses unless it binds at least that strongly."""
         self._nodes += 1
         print_ = _EXPRESSIONS.get(type(node))
         assert print_ is not None, f"{type(node).__name__} in generated code"
@@ -173,7 +173,7 @@ class Printer:
         return repr(value)
 
     def _constant_name(self, word: Word) -> str:
-        """The name of a number. Two numbers of one name get different ones."""
+        """The name of a number. Two numbers with one name get different names."""
         for name in _spellings(word.name):
             known = self._constants.get(name)
             if known is None:

@@ -1,4 +1,4 @@
-"""The latest right row of each key, for joins that give a left row one partner: a table, an entry for each key."""
+"""The latest right row of each key, for joins that give a left row one match: a table with an entry for each key."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _table(flow: Flow, node: Joined, layout: VersionLayout) -> TableLocals:
 
 
 def replace_version(flow: Flow, node: Joined, row: Row) -> None:
-    """The right row becomes its key's latest; a NULL in the key matches nothing and is not kept."""
+    """The right row becomes its key's latest; one with a NULL in the key matches nothing and is not kept."""
     scope, layout = flow.scope, layout_of(node)
     local = _table(flow, node, layout)
     keys = [emit(scope, row, k) for k in node.right_keys]

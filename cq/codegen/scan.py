@@ -1,4 +1,4 @@
-"""The loop over the rows of a source: columns by reference, one turn a row."""
+"""The loop over the rows of a source: columns by reference, one iteration per row."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _LOADS = {
 
 
 def write_rows(stage: StageDraft, node: LogicalNode, schema: Schema, port: int, branch: int = 0) -> str:
-    """Write the function that takes rows lo..hi of a port through the stage, or through a branch of it; its name.
+    """Write the function that takes rows lo..hi of a port through the stage, or a branch of it; return its name.
 
-    It returns the row to go on with: hi, or an earlier one when a port is full, or -1 after an error. `base` is what
-    to add to a row number to get its serial.
+    It returns the row to resume at: hi, or an earlier one if a port is full, or -1 after an error. `base` + a row
+    number is the row's serial.
     """
     name = f"rows_{port}" if branch == 0 else f"rows_{port}_{branch}"
     waits = bool(stage.due)
@@ -70,9 +70,9 @@ def write_rows(stage: StageDraft, node: LogicalNode, schema: Schema, port: int, 
 
 
 def write_mixed_rows(stage: StageDraft, inputs: Sequence[LogicalNode]) -> str:
-    """Write the function that takes rows lo..hi through the stage, of a port or of MIXED; its name.
+    """Write the function that takes rows lo..hi through the stage, of a port or of MIXED; return its name.
 
-    Of MIXED they are serials, and `base` is 0. It returns what that of `write_rows` does.
+    For MIXED, lo and hi are serials, and `base` is 0. It returns what the function of `write_rows` returns.
     """
     event = _of_row(ast.Name("source", ast.Load()), roomy=False)
     with function(stage, "rows", (*ROWS_ARGUMENTS, "port"), inputs[0], event, *inputs[1:]) as flow:
@@ -95,10 +95,10 @@ def write_mixed_rows(stage: StageDraft, inputs: Sequence[LogicalNode]) -> str:
 
 
 def write_shared_rows(stage: StageDraft, inputs: Sequence[LogicalNode], branch: Branch, number: int) -> str:
-    """Write the function that takes rows lo..hi of a lane's share (cq/runtime/flow/shares.py) through a branch; its
-    name.
+    """Write the function that takes rows lo..hi of a lane's share (cq/runtime/flow/shares.py) through a branch; return
+    its name.
 
-    `base` is the first serial of the batch. It returns what that of `write_rows` does.
+    `base` is the first serial of the batch. It returns what the function of `write_rows` returns.
     """
     name = "rows" if number == 0 else f"rows_{number}"
     read = {port: node for port, node in enumerate(inputs) if branch.keys[port] is not None}
@@ -131,13 +131,13 @@ def write_shared_rows(stage: StageDraft, inputs: Sequence[LogicalNode], branch: 
 
 
 def _find_row(writer: Writer) -> None:
-    """The row of BATCH_MIXED that is at hand: its number, and the port it is of."""
+    """The current row of BATCH_MIXED: its number, and its port."""
     writer.code("i = where & MASK", MASK=(1 << abi.MIXED_PORT_SHIFT) - 1)
     writer.code("source = shr_u(where, SHIFT)", SHIFT=abi.MIXED_PORT_SHIFT)
 
 
 def _take_any(flow: Flow, inputs: Sequence[LogicalNode], given: Mapping[int, Row]) -> None:
-    """Hand a row of the port it is of to the readers of that. given: what a row of each port is."""
+    """Hand a row to the readers of its port. given: the row of each port."""
     for port, row in given.items():
         with flow.scope.when(expr("source == P", P=port)):
             flow.late = _lateness(inputs[port])
@@ -145,7 +145,7 @@ def _take_any(flow: Flow, inputs: Sequence[LogicalNode], given: Mapping[int, Row
 
 
 def _end_where_full(flow: Flow, fan_out: int | None) -> None:
-    """`end` is the row up to which ports have room for what each can put into one of them; `hi` where none is known."""
+    """Set `end` to the row up to which ports have room for what each row can put into one of them; `hi` if unknown."""
     flow.writer.code("end = hi")
     if fan_out is not None:
         for p in flow.ports.values():
@@ -162,7 +162,7 @@ def _of_row(port: int | ast.expr, roomy: bool) -> Event:
 
 
 def _lateness(node: LogicalNode) -> ast.expr:
-    """What is nonzero for a late row of an input."""
+    """A value that is nonzero for a late row of an input."""
     strict = node.source is not None and node.source.strict
     return expr("late * FATAL", FATAL=FATAL) if strict else expr("late")
 
@@ -177,7 +177,7 @@ def _given_row(flow: Flow, node: LogicalNode, schema: Schema, port: int) -> Row:
 
 
 def _take_row(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Hand a row of an input to its readers, with the rows behind it at hand for what they fetch."""
+    """Hand a row of an input to its readers, with the following rows at hand for prefetches."""
     stage, writer = flow.stage, flow.writer
     flow.leaf = node
     _say_cause(flow, node, port)
@@ -201,19 +201,19 @@ def _take_row(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 def _read_again(flow: Flow, served: list[ast.stmt]) -> None:
-    """Where closing times were served, what these have changed and is in locals is read again."""
+    """Where closing times were served, reload locals that these have changed."""
     with flow.writer.into(served):
         for read_again in flow.stale:
             read_again()
 
 
 def step_of(stage: StageDraft) -> str:
-    """What counts the turns of a function that takes rows: rows, places of a selection, or serials of mixed rows."""
+    """What a function that takes rows counts: rows, places of a selection, or serials of mixed rows."""
     return "j" if stage.lanes or stage.by_key or stage.mixed else "i"
 
 
 def _begin_row(flow: Flow) -> None:
-    """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark."""
+    """Which row of the batch the iteration is for, its serial and, if needed, its watermark."""
     writer, stage = flow.writer, flow.stage
     if stage.lanes and not stage.lanes_of_ports:
         selection = writer.word("batch", abi.BATCH_SELECTION, "sel")
@@ -232,7 +232,7 @@ def _begin_row(flow: Flow) -> None:
 
 
 def _say_cause(flow: Flow, node: LogicalNode, port: int) -> None:
-    """What has caused the row, where a later stage is told."""
+    """Record the row's cause, if a later stage needs it."""
     writer = flow.writer
     if not flow.stage.planned.final:
         causes = expr("ld_i64(batch, W)", W=abi.BATCH_CAUSES)
@@ -243,7 +243,7 @@ def _say_cause(flow: Flow, node: LogicalNode, port: int) -> None:
 
 
 def _segment_late(stage: StageDraft, kind: str) -> None:
-    """While late rows are taken: what was emitted so far is a segment of this kind for the next stage."""
+    """While late rows are taken: what was emitted so far becomes a segment of this kind for the next stage."""
     if stage.planned.final or stage.lanes:
         return
     with stage.writer.if_(expr("late != 0")):
@@ -258,10 +258,10 @@ def _leave_when_full(flow: Flow, step: str) -> None:
 
 
 def due_words(stage: StageDraft, inputs: Sequence[LogicalNode]) -> list[DueWord]:
-    """Return what a row asks before it is taken: when rows that wait are due, and closing times that depend on data.
+    """Return what is checked before a row is taken: when waiting rows are due, and closing times that depend on data.
 
-    Of waiting rows those of the inputs, and those of times that lag behind the watermark or are ahead of it: any other
-    row that is made at an instant has that very time, so it never waits.
+    Among waiting rows, those of the inputs, and those with times that lag behind the watermark or are ahead of it: any
+    other row that is made at an instant has that very time, so it never waits.
     """
     nodes = {id(n): n for i in inputs for at in reachable(stage, i) for n in (at, *_readers(stage, at))}
     nodes |= {id(n): n for n in stage.plan.nodes() if any(t is not None and t.waited_for for t in n.waits_on)}
@@ -274,13 +274,13 @@ def due_words(stage: StageDraft, inputs: Sequence[LogicalNode]) -> list[DueWord]
 def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
     """Before a row is taken: if its watermark has reached a time that depends on data, serve what is due.
 
-    When a port is full the function ends at this row, and goes on serving when it is called again. Returns the block
-    where what was in locals is read again.
+    If a port is full the function ends at this row, and goes on serving when it is called again. Returns the block
+    where locals are reloaded.
     """
     writer, stage = flow.writer, flow.stage
     containers = [(writer.word("state", d.slot.offset, "buffer"), d.word) for d in stage.due]
     asks = [expr("watermark >= ld_i64(B, NEXT)", B=buffer, NEXT=word) for buffer, word in containers]
-    if stage.gathered:  # a full port may have stopped an instant of which only gathered rows are left
+    if stage.gathered:  # a full port may have stopped an instant that has only gathered rows left
         asks.append(expr("ld_i64(state, W) != NEVER", W=abi.STATE_INSTANT, NEVER=abi.NEVER))
     due = asks[0] if len(asks) == 1 else ast.BoolOp(ast.Or(), asks)
     call = expr("serve(state, out, constants, watermark, serial)")
@@ -297,7 +297,7 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
         for p in flow.ports.values():
             p.reopen()
         block = writer.here()
-    if stage.lanes:  # what this row's watermark has reached is served: later instants are reached by later rows
+    if stage.lanes:  # everything this row's watermark has reached is served: later rows reach later instants
         writer.set(seen, expr("serial + 1"))
     writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
     _leave_when_full(flow, step)
@@ -318,20 +318,20 @@ SLOT_ROWS = Word(36, "SLOT_ROWS")
 ENTRY_ROWS = Word(24, "ENTRY_ROWS")
 RECORD_ROWS = Word(12, "RECORD_ROWS")
 
-# Of the rows whose lists are gone through: a list of ten elements is as far ahead as ten rows.
+# Distances for rows whose lists are looped over: a list of ten elements is as far ahead as ten rows.
 LIST_BYTES_ROWS = Word(8, "LIST_BYTES_ROWS")
 LIST_SLOT_ROWS = Word(2, "LIST_SLOT_ROWS")
 LIST_ENTRY_ROWS = Word(1, "LIST_ENTRY_ROWS")
 
 
 def _row_ahead(flow: Flow, schema: Schema, indices: dict[int, int], port: int, turns: int) -> Row:
-    """The row so many turns later: of its port, whose rows go on behind those of the call, or the last there is.
+    """The row that many iterations ahead: of its port, whose rows go on beyond those of the call, or the last one.
 
-    Where a selection says which rows a lane takes, the last one of the call; in a share of several ports the row so
-    many places behind in what is of the port, which may be another lane's at its end.
+    If a selection decides which rows a lane takes, at most the last one of the call; in a share of several ports, the
+    row that many places further in the port's rows, which may be another lane's at its end.
     """
 
-    def later(column: int) -> ast.expr:  # anew for each: the first use may stand in a branch that the next is not in
+    def later(column: int) -> ast.expr:  # new for each column: the first use may be in a branch that the next is not in
         if flow.stage.lanes_of_ports:
             assert turns <= abi.SHARE_AHEAD_ROWS, "a row behind the list"
             rows = _column_word(flow.scope, port, column, abi.COLUMN_ROWS, "rows")
@@ -359,15 +359,15 @@ def _row_ahead(flow: Flow, schema: Schema, indices: dict[int, int], port: int, t
     return Row(flow.scope, [loader(i, f) for i, f in enumerate(schema.fields)])
 
 
-# in StageDraft.columns: the event time that is computed, at index 0, so that the function that computes it
-# finds the other columns where the kernel does
+# in StageDraft.columns: the computed event time, at index 0, so that the function that computes it finds the other
+# columns where the kernel does
 COMPUTED_TIME = -1
 
 
 def computed_times(stage: StageDraft, inputs: tuple[LogicalNode, ...]) -> dict[int, SourceDef]:
-    """Return the sources, by port, whose event time is computed, its index in their batches set.
+    """Return the sources, by port, whose event time is computed, and set its index in their batches.
 
-    To be called before anything else gives columns their indices.
+    Call it before anything else gives columns their indices.
     """
     found = {p: n.source for p, n in enumerate(inputs) if n.source is not None and is_computed(n.source.event_time)}
     for port in found:
@@ -379,9 +379,9 @@ def computed_times(stage: StageDraft, inputs: tuple[LogicalNode, ...]) -> dict[i
 def _computed_time(
     scope: Scope, node: LogicalNode, indices: dict[int, int], port: int, number: ast.expr
 ) -> dict[Expr, Callable[[], Val]]:
-    """The event time of a source as an expression whose value is at hand, if no column had it: it is a column now.
+    """The event time of a source as an expression whose value is known, if no column had it: now it is a column.
 
-    In the plan it is not NULL, as accepted rows have one, and its constants may be folded.
+    In the plan it is not NULL, because accepted rows have one, and its constants may be folded.
     """
     time = node.source.event_time if node.source is not None else None
     if time is None or not is_computed(time):
@@ -397,15 +397,15 @@ TIMES_ARGUMENTS = ("state", "batch", "lo", "hi", "out", "constants")
 
 
 def times_name(port: int) -> str:
-    """The function that computes the event times of a source."""
+    """The name of the function that computes the event times of a source."""
     return f"times_{port}"
 
 
 def write_times(stage: StageDraft, source: SourceDef, port: int) -> str:
-    """Write the function that computes the event times of rows lo..hi of a source, where no column has them; its name.
+    """Write the function that computes the event times of rows lo..hi of a source without a time column; its name.
 
-    out: the words TIMES_VALUES and TIMES_THERE. It returns hi, or the row whose event
-    time cannot be computed; the state's error words say why.
+    out: the words TIMES_VALUES and TIMES_THERE. It returns hi, or the row whose event time cannot be computed; the
+    state's error words say why.
     """
     time, name = source.event_time, times_name(port)
     assert time is not None
@@ -431,9 +431,9 @@ def write_times(stage: StageDraft, source: SourceDef, port: int) -> str:
 
 
 def source_row(scope: Scope, schema: Schema, indices: dict[int, int], port: int, number: ast.expr) -> Row:
-    """Row `number` of a port's batch: a column is loaded where it is first needed, its buffers found once a call.
+    """Row `number` of a port's batch: a column is loaded where it is first needed, its buffers found once per call.
 
-    indices: of columns of the schema in the port's batch; one that is first needed now gets the next one.
+    indices: of columns of the schema in the port's batch; a column needed for the first time gets the next one.
     """
 
     def loader(index: int, column: Field) -> Callable[[], Val]:
@@ -469,7 +469,7 @@ def _load(scope: Scope, index: int, column: Field, port: int, number: ast.expr) 
 
 
 def _coded(scope: Scope, port: int, index: int, number: ast.expr) -> Coded:
-    """Which text of a VARCHAR column the row has: by its code, or that of its own number where there are no codes."""
+    """Which text of a VARCHAR column the row has: by its code, or by the row's number if there are no codes."""
     codes = _column_word(scope, port, index, abi.COLUMN_CODES, f"c{index}_codes")
     code = scope.writer.let(number, f"c{index}_code")
     with scope.when(expr("C != 0", C=codes)):
@@ -497,12 +497,12 @@ def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> s
 
 
 def bounded_fan_out(stage: StageDraft, node: LogicalNode) -> int | None:
-    """The most rows one row of `node` can put into a port; None when that is not known beforehand, or may be more than
-    a port always has room for.
+    """The most rows that one row of `node` can put into a port; None if that is not known beforehand, or may be more
+    than a port always has room for.
     """
     if stage.gathered:
         return None
-    most: dict[int, Counter[int]] = {}  # by node, for a row that reaches it: the rows of each port
+    most: dict[int, Counter[int]] = {}  # by node: the rows of each port that one of its rows can give
     for n in sorted(reachable(stage, node), key=lambda n: stage.order[id(n)], reverse=True):
         if n.inputs and n.fan_out is None:
             return None
@@ -517,7 +517,7 @@ def bounded_fan_out(stage: StageDraft, node: LogicalNode) -> int | None:
 
 
 def _readers(stage: StageDraft, node: LogicalNode) -> list[LogicalNode]:
-    """The nodes that take the rows of `node`, and those that keep them for later."""
+    """The nodes that read the rows of `node`, and those that keep them for later."""
     return [reader for reader, _ in stage.readers.get(id(node), ())]
 
 

@@ -1,7 +1,7 @@
-"""What operators over sessions share: the open sessions of each key, which a row extends, begins or joins.
+"""Shared by operators over sessions: the open sessions of each key, which a row extends, begins or joins.
 
-What a session holds besides its times and its key is the operator's: aggregates (operators/session.py), or all its rows
-(operators/session_rows.py).
+What a session holds besides its times and its key depends on the operator: aggregates (operators/session.py), or all
+its rows (operators/session_rows.py).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ START, LAST = order.INTERVAL_START, order.INTERVAL_LAST
 
 
 def session_keys(node: SessionAggregate | SessionRows) -> Keys:
-    """Where the key of a session is in its entry, behind its times."""
+    """Where the key of a session is in its entry, after its times."""
     return Keys(*lay_out([(k.type, k.nullable) for k in node.keys], order.INTERVAL_KEYS, "SESSION_KEY"))
 
 
@@ -38,8 +38,8 @@ def session_keys(node: SessionAggregate | SessionRows) -> Keys:
 class Sessions:
     """The open sessions of an operator in the state of a stage.
 
-    start(flow, session): writes what a session that begins holds.  absorb(flow, session, later): writes what a session
-    holds when one that starts later is joined to it.
+    start(flow, session): initialises a new session's contents.  absorb(flow, session, later): merges the contents of a
+    later session that is joined to it.
     """
 
     node: SessionAggregate | SessionRows
@@ -60,7 +60,7 @@ class Sessions:
         )  # fmt: skip
 
     def closed(self, flow: Flow, session: Entry) -> None:
-        """Write that the first session that is due has left."""
+        """Write code that removes the first session that is due."""
         flow.writer.code("intervals_closed(P, E)", P=self.state(flow), E=session.address)
 
     def bounds(self, flow: Flow) -> list[Val]:
@@ -84,8 +84,8 @@ class Sessions:
         return local
 
     def of_row(self, flow: Flow, row: Row) -> tuple[Entry, ast.expr]:
-        """Write the search for the sessions of the row's group that it touches, and make them one that it is in: the
-        entry of that, with its times as they are now, and the arrival of the row."""
+        """Write the search for the sessions of the row's group that it touches, and merge them into one with the row;
+        return its entry, with its new times, and the arrival of the row."""
         node, scope, local = self.node, flow.scope, self.table(flow)
         time = row.column(node.time.column).it
         if node.time.shift_us:
@@ -97,7 +97,7 @@ class Sessions:
 
     def _joined(self, flow: Flow, sought: Sought, time: ast.expr, arrival: ast.expr) -> Entry:
         writer, scope, local, gap = flow.writer, flow.scope, sought.t, Word(self.node.gap_us, "GAP_US")
-        session = writer.let(ast.Constant(0), "session")  # that the row touches, and a second one that starts later
+        session = writer.let(ast.Constant(0), "session")  # one that the row touches, and another that starts later
         later = writer.let(ast.Constant(0), "later")
         least, most = Word(abi.BEFORE_ALL + gap, "FIRST_WITH_GAP"), Word(abi.NEVER - 1 - gap, "LAST_WITH_GAP")
         first = scope.let(expr("max(T, LEAST) - GAP", T=time, LEAST=least, GAP=gap), "first")
@@ -132,7 +132,7 @@ class Sessions:
         return found
 
     def _absorb(self, flow: Flow, session: Entry, later: Entry) -> None:
-        """A session and one that starts later are one: the first of them."""
+        """Merge a session and one that starts later into the first of them."""
         code, e, other = flow.writer.code, session.address, later.address
         self.absorb(flow, session, later)
         code("st_i64(E, W, min(ld_i64(E, W), ld_i64(L, W)))", E=e, L=other, W=ENTRY_FIRST)
@@ -151,7 +151,7 @@ Leave = Callable[[Flow, Entry], None]
 
 
 def close_sessions(stage: StageDraft, sessions: Sessions, leave: Leave) -> None:
-    """Write the function that emits the sessions that are due; it goes on where a full port stopped it."""
+    """Write the function that emits the sessions that are due; it resumes where a full port stopped it."""
     node, slot = sessions.node, sessions.slot
     name = f"close_{slot.offset}"
     (due,) = session_due_words(slot)

@@ -46,9 +46,9 @@ from cq.runtime.layout.pipeline import Grid, Lanes, PortSpec, StageSpec, UserCal
 
 @dataclass(frozen=True, slots=True)
 class WrittenStage:
-    """A stage, what admission has to know for it, and the columns it reads: port -> plan column -> place.
+    """A stage, what admission needs to know for it, and the columns it reads: port -> plan column -> place.
 
-    watermarks: whether its rows must come with their watermarks.  mixed: whether a segment may have rows of both.
+    watermarks: whether its rows must carry their watermarks.  mixed: whether a segment may have rows of both.
     """
 
     stage: StageSpec
@@ -58,8 +58,8 @@ class WrittenStage:
     columns: dict[int, dict[int, int]]
 
 
-OPERATORS = operators.__name__  # imported for what they register with @consumes, @closes and @finishes
-EVENTS_ONLY = (PortSpec("events", ()),)  # what a stage sends on that hands its panes over
+OPERATORS = operators.__name__  # imported because they register with @consumes, @closes and @finishes
+EVENTS_ONLY = (PortSpec("events", ()),)  # the output of a stage that hands its panes over
 
 
 def write_stage(
@@ -71,7 +71,7 @@ def write_stage(
 ) -> WrittenStage:
     """A stage of the physical plan.
 
-    contents: of each operator with state, by identity, what it keeps (cq/planner/plan/identity.py).
+    contents: for each operator with state, by identity, what it keeps (cq/planner/plan/identity.py).
     passes_watermarks: its rows carry theirs to the next stage.  counting: it counts the rows of its operators.
     """
     plan = planned.plan
@@ -122,7 +122,7 @@ def write_stage(
 
 
 def _write_routing(stage: StageDraft, planned: Stage, inputs: tuple[LogicalNode, ...]) -> tuple[Lanes | None, str]:
-    """How its rows are told apart, by lanes and by parts; writes the function that does it."""
+    """How its rows are divided, by lanes and by parts; writes the function that does it."""
     if not planned.routing_keys:
         return None, ""
     entry = write_lanes(stage, inputs, planned.routing_keys)
@@ -133,7 +133,7 @@ def _write_routing(stage: StageDraft, planned: Stage, inputs: tuple[LogicalNode,
 
 
 def _complete(planned: Stage) -> int:
-    """The bits of the sources after whose end its tickets are shared."""
+    """The bits of the sources that must have ended before its tickets are shared."""
     if not planned.complete:
         return 0
     mask = ended_mask(planned.plan, planned.complete)
@@ -142,9 +142,9 @@ def _complete(planned: Stage) -> int:
 
 
 def _write_row_loops(stage: StageDraft, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:
-    """The functions that take rows, by what segments of the stage call a port: in lanes the branch.
+    """The functions that take rows, by the port number in segments of the stage: in lanes the branch.
 
-    MIXED: that of all ports.
+    MIXED: the function for all ports.
     """
     if stage.lanes_of_ports:
         return {n: write_shared_rows(stage, inputs, b, n) for n, b in enumerate(branches)}
@@ -199,7 +199,7 @@ def _write_failed(stage: StageDraft) -> None:
 
 
 def _write_finishers(stage: StageDraft) -> list[str]:
-    """The functions that emit what only the end decides; the calls of them, and of what they give to gather."""
+    """The functions that emit what only the end decides; their calls, and those of the functions they gather for."""
     calls = []
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
@@ -214,8 +214,8 @@ def _write_finishers(stage: StageDraft) -> list[str]:
 def _write_serve(stage: StageDraft) -> None:
     """Serve every closing time up to the watermark, ascending, each through the closers in plan order.
 
-    Where closing times depend on data in lanes, other lanes' rows move the watermark too: each instant is served at the
-    serial, of those from `first` on and at most `serial`, at which the watermark has reached it.
+    If closing times depend on data in lanes, other lanes' rows move the watermark too: each instant is served at the
+    serial, among those from `first` to `serial`, at which the watermark has reached it.
     """
     writer = stage.writer
     closers = sorted(stage.closers, key=lambda c: c.order)
@@ -232,7 +232,7 @@ def _write_serve(stage: StageDraft) -> None:
                 writer.code("if instant > watermark or instant == NEVER:\n    break", NEVER=abi.NEVER)
                 writer.code("st_i64(state, W, instant)", W=abi.STATE_INSTANT)
                 _write_past(stage, expr("instant - 1"))
-                if stage.watermark is not None:  # what arrives at this instant waits for later ones only
+                if stage.watermark is not None:  # rows that arrive at this instant wait only for later ones
                     writer.code("st_i64(state, W, instant)", W=stage.watermark)
                 if searches:
                     writer.code("first = marks_reach(marks, first, serial, instant)")
@@ -250,7 +250,7 @@ def _write_serve(stage: StageDraft) -> None:
 
 
 def _write_past(stage: StageDraft, instant: ast.expr) -> None:
-    """Tables of which entries may be forgotten know that no row comes any more with a time below this."""
+    """Set the time before which no more rows come in tables that may forget entries."""
     for slot in stage.slots:
         if any(shape.until_word for shape in slot.shapes):
             stage.writer.code("st_i64(ld_i64(state, S), W, I)", S=slot.offset, W=TABLE_PAST, I=instant)
@@ -299,7 +299,7 @@ def _write_kernel(stage: StageDraft, row_loops: Mapping[int, str], finishers: li
 
 
 def _write_rows_step(stage: StageDraft, row_loops: Mapping[int, str]) -> None:
-    """One ROWS or LATE segment, from its cursor on; leaves the kernel when a port is full or something failed."""
+    """One ROWS or LATE segment, from its cursor on; leaves the kernel if a port is full or something failed."""
     writer = stage.writer
     writer.code("lo = ld_i64(segment, W)", W=abi.SEGMENT_LO)
     writer.code("hi = ld_i64(segment, W)", W=abi.SEGMENT_HI)
@@ -336,13 +336,13 @@ def _write_rows_step(stage: StageDraft, row_loops: Mapping[int, str]) -> None:
 
 
 def _pass_failure(stage: StageDraft) -> None:
-    """The next stage sees what came before the failure, and what the watermark had reached by then."""
+    """Pass on to the next stage what came before the failure, and the watermark reached by then."""
     if not stage.planned.final and not stage.lanes:
         stage.writer.code("port_failed(out, kind, state, batch)")
 
 
 def _pass_last_watermark(stage: StageDraft) -> None:
-    """The next stage sees the watermark of the batch's last row, whether or not that row has come through."""
+    """Pass on the watermark of the batch's last row to the next stage, whether or not that row has passed through."""
     writer = stage.writer
     if stage.lanes:
         return
@@ -353,7 +353,7 @@ def _pass_last_watermark(stage: StageDraft) -> None:
 
 
 def _pass_segment(stage: StageDraft, watermark: ast.expr) -> None:
-    """The next stage sees this segment over the rows just emitted. Those of lanes get theirs when they are merged."""
+    """Pass on this segment over the rows just emitted to the next stage. Segments of lanes are made when merged."""
     if stage.planned.final or stage.lanes:
         return
     with stage.writer.if_(expr("port_segment(out, 0, kind, W) == 0", W=watermark)):

@@ -1,4 +1,4 @@
-"""A stage while it is written: what is planned, and what has been made of it so far.
+"""A stage being written: the plan, and the code and state made from it so far.
 
 Operators ask it for words of the state (`slot`), for constants and for what others need to know of their code.
 """
@@ -21,14 +21,14 @@ from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Counter, Grid, Groups, Met, PortSpec, Rejections, Slot, TableShape
 from cq.runtime.layout.words import Word
 
-LAST_STRING_WORD = 62  # of an entry: where its strings and arrivals are is a word of bits each (TABLE_STRINGS)
+LAST_STRING_WORD = 62  # of an entry: the places of strings and of arrivals are a word of bits each (TABLE_STRINGS)
 
 
 @dataclass(frozen=True, slots=True)
 class Closer:
     """A function of the stage that serves closing times: `next_end` computes the next one from the state.
 
-    gathers: it takes what came in this event, and has the arguments of cq/codegen/input_order.py.
+    gathers: it takes rows gathered in this event, and has the arguments of cq/codegen/input_order.py.
     """
 
     function: str
@@ -39,9 +39,9 @@ class Closer:
 
 @dataclass(frozen=True, slots=True)
 class DueWord:
-    """Where a container says when something in it is next due; NEVER when nothing is.
+    """Where a container keeps the time when something in it is next due; NEVER if nothing is.
 
-    It may be too early: serving a time at which nothing turns out to be due does nothing.
+    It may be too early: serving a time at which nothing is due does nothing.
     """
 
     slot: Slot
@@ -55,11 +55,11 @@ class DueWord:
 
 @dataclass(slots=True)
 class StageDraft:
-    """See the module.
+    """See the module docstring.
 
     passes_watermarks: its rows carry their watermarks to the next stage.
-    uses_step_bytes: some expression of it takes bytes that live for one step.
-    due: words of closing times that depend on data: rows ask before they go on.
+    uses_step_bytes: some of its expressions take bytes that live for one step.
+    due: words of closing times that depend on data: checked before rows proceed.
     columns: port -> column of the plan -> place in its batch.
     """
 
@@ -67,7 +67,7 @@ class StageDraft:
     ports: tuple[PortSpec, ...]
     passes_watermarks: bool
     uses_step_bytes: bool
-    due: tuple[DueWord, ...] = ()  # none of the state is laid out yet
+    due: tuple[DueWord, ...] = ()  # the state is not laid out yet
     columns: dict[int, dict[int, int]] = field(default_factory=dict)
     writer: Writer = field(default_factory=Writer)
     constants: Constants = field(default_factory=Constants)
@@ -76,19 +76,19 @@ class StageDraft:
     grids: list[Grid] = field(default_factory=list)
     closers: list[Closer] = field(default_factory=list)
     groups: list[Groups | Met] = field(default_factory=list)
-    watermark: int | None = None  # the word of the watermark last served: nobody has asked for it
+    watermark: int | None = None  # the word of the watermark last served: not requested yet
     rejections: dict[int, Rejections] = field(default_factory=dict)  # of triggers, by their word
     counters: dict[int, Counter] = field(default_factory=dict)  # of operators, by id; none where rows are not counted
-    prefix: set[int] = field(default_factory=set)  # those of them that run in several branches
-    scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
-    leaves: tuple[LogicalNode, ...] = field(init=False)  # whose rows come from outside, by port
+    prefix: set[int] = field(default_factory=set)  # operators that run in several branches
+    scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are not slots
+    leaves: tuple[LogicalNode, ...] = field(init=False)  # nodes whose rows come from outside, by port
     order: dict[int, int] = field(init=False)  # of operators in the plan, by id
     readers: dict[int, list[tuple[LogicalNode, int]]] = field(default_factory=dict)
     outputs: dict[int, list[int]] = field(default_factory=dict)
     gathered: dict[int, LogicalNode] = field(init=False)  # cq/codegen/input_order.py; by id, plan order
-    chained: frozenset[int] = field(init=False)  # ids of operators whose transactions are evaluated before the kernel
+    chained: frozenset[int] = field(init=False)  # ids of operators whose transactions run before the kernel
     sees: dict[int, frozenset[int]] = field(init=False)  # where there are branches: whose rows a node sees
-    turns: dict[int, int] = field(init=False)  # and how often a row of a node comes to operators of branches
+    turns: dict[int, int] = field(init=False)  # and how often a row of a node reaches operators of branches
     _next_word: int = abi.STATE_FIRST_FREE
     _slot_of: dict[tuple[int, str], Slot] = field(default_factory=dict)
 
@@ -107,7 +107,7 @@ class StageDraft:
         self.sees = sees(self.plan, planned.branches) if branched else {}
         self.turns = turns(self.plan) if branched else {}
         for port, leaf in enumerate(self.leaves):
-            if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
+            if leaf.source is None:  # a stage's rows have its plan's columns; a source's, those that are read
                 self.columns[port] = {c: c for c in range(len(leaf.schema))}
 
     @property
@@ -126,7 +126,7 @@ class StageDraft:
 
     @property
     def asks(self) -> bool:
-        """Whether its transactions ask for rows one by one, and are not linked in chains beforehand."""
+        """Whether its transactions request rows one by one, instead of being linked in chains beforehand."""
         return bool(self.chained) and self.planned.way.traits.asks
 
     @property
@@ -136,14 +136,14 @@ class StageDraft:
 
     @property
     def mixed(self) -> bool:
-        """Whether one function takes the rows of all inputs, also of segments that have rows of both sources.
+        """Whether one function takes the rows of all inputs, including segments with rows of both sources.
 
-        In one loop it asks before each row what is due; where nothing can be, each input has a faster one of its own.
+        One loop checks before each row what is due; if nothing can be, each input has a faster loop of its own.
         """
         return self.planned.mixed and (self.lanes_of_ports or bool(self.due))
 
     def slot(self, node: LogicalNode, name: str, make: Callable[[int], Slot]) -> Slot:
-        """The described state word `name` of a node, made at first asking."""
+        """The described state word `name` of a node, made on first request."""
         key = (id(node), name)
         if key not in self._slot_of:
             made = make(Word(self._next_word, f"STATE_{name.upper()}{self._next_word}"))
@@ -168,20 +168,20 @@ class StageDraft:
         return self.slot(node, name, lambda offset: Slot(name, offset, kind, node.identity, shapes=(shape,)))
 
     def scratch_words(self, count: int, name: str) -> int:
-        """The first of `count` words of the state that hold nothing from one step to the next: they are no slots."""
+        """The first of `count` words of the state that hold nothing between steps: they are not slots."""
         first = Word(self._next_word, f"STATE_{name}{self._next_word}")
         self._next_word += count
         return first
 
     def count_rows(self, prefix: set[int]) -> None:
-        """Every operator of the stage has words that count. prefix: those, by id, that run in several branches."""
+        """Give every operator of the stage counter words. prefix: the ids of those that run in several branches."""
         self.prefix = prefix
         for node in self.plan.nodes():
             self.counters[id(node)] = Counter(self.scratch_words(1, "GIVEN"), self.scratch_words(1, "LATE"))
 
     def watermark_word(self) -> int:
-        """The state word that holds the watermark last served. It is no slot: every row and every instant for which it
-        is asked has set it."""
+        """The state word that holds the watermark last served. It is not a slot: every row and every instant that needs
+        it has set it."""
         if self.watermark is None:
             self.watermark = Word(self._next_word, "STATE_WATERMARK")
             self._next_word += 1

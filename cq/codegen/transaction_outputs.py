@@ -1,4 +1,4 @@
-"""What transactions have made: the rows that they emit and the events that they reject, handed on in order."""
+"""The results of transactions: the rows that they emit and the events that they reject, delivered in order."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from cq.records import dataclass, replace
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.pipeline import Rejections, Slot
 
-WORDS_A_VALUE = 3  # of one in memory: whether it is NULL, then its parts, of a text the address and the length
-NEXT, FIRST_VALUE = range(2)  # words of a record of what is emitted
-REJECTED, ACCEPTED = 2, 1  # what a program has come to; 0 while it has not, or where its WHEN is not TRUE
+WORDS_A_VALUE = 3  # a value in memory: whether it is NULL, then its parts, for a text address and length
+NEXT, FIRST_VALUE = range(2)  # words of a record of an emitted row
+REJECTED, ACCEPTED = 2, 1  # a program's outcome; 0 while it has none, or if its WHEN is not TRUE
 
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A row that a program may have emitted: whether it has, and its columns, from the first of the program on."""
+    """A row that a program may have emitted: whether it has, and its columns, from the program's first on."""
 
     there: ast.expr
     first: int
@@ -37,7 +37,7 @@ class Emitted:
 class Made:
     """A row that an event may have caused: whether it has, which it is, the reason, its columns from the first on.
 
-    record: of several, a local that leads to the one that comes next, 0 behind the last; None where it is one.
+    record: if there are several, a local that leads to the next one, 0 after the last; None for a single row.
     """
 
     there: ast.expr
@@ -50,7 +50,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What a program emits that emits rows for elements of arrays: records that live for the step, each with the next.
+    """What a program that emits rows for elements of arrays emits: records that live for the step, each with the next.
 
     head, tail: locals, where the first and the last are; 0 while there is none.
     """
@@ -66,7 +66,7 @@ class Records:
         return Records(scope, head, tail)
 
     def add(self, values: Sequence[Val]) -> None:
-        """Behind all others there is one of these values."""
+        """Append a record with these values."""
         scope, writer = self.scope, self.scope.writer
         size = 8 * (FIRST_VALUE + len(values) * WORDS_A_VALUE)
         record = scope.let(expr("step_bytes(state, SIZE)", SIZE=size), "made")
@@ -83,12 +83,12 @@ class Records:
 
 
 def _words_of(values: Sequence[object]) -> range:
-    """Where in a record values are."""
+    """Where values are in a record."""
     return range(FIRST_VALUE, FIRST_VALUE + len(values) * WORDS_A_VALUE, WORDS_A_VALUE)
 
 
 def keep_value(scope: Scope, at: ast.expr, word: int, value: Val) -> None:
-    """The value is in memory from a word on."""
+    """Store the value in memory from a word on."""
     null = ast.Constant(0) if value.null is None else expr("pick(N, 1, 0)", N=value.null)
     scope.writer.code("st_i64(A, W, N)", A=at, W=word, N=null)
     for n, part in enumerate(value_words(value)):
@@ -101,7 +101,7 @@ def kept_value(at: ast.expr, word: int, type_: DataType) -> Val:
 
 
 def rows_of_steps(scope: Scope, steps: Sequence[Step], first: int) -> tuple[list[int], list[Emitted]]:
-    """The rows that the steps may emit, and which of them each step does that emits one, in the order of `every`."""
+    """The rows that the steps may emit, and the row of each step that emits one, in the order of `every`."""
     turns, most = turns_of_emits(steps)
     emits = [s.values for s in every(steps) if isinstance(s, Emit)]
     made = []
@@ -114,12 +114,12 @@ def rows_of_steps(scope: Scope, steps: Sequence[Step], first: int) -> tuple[list
 
 
 def as_held(row: Emitted, values: Sequence[Val]) -> list[Val]:
-    """The values as the row holds them: whose type says that they are never NULL, without asking."""
+    """The values as the row holds them, without a NULL test where the row's type is never NULL."""
     return [replace(v, null=None) if to.null is None else v for v, to in zip(values, row.values, strict=True)]
 
 
 def relations_read(flow: Flow, node: Trigger) -> Collection[int]:
-    """The kinds of rows of a trigger, by their numbers, that somebody reads."""
+    """The kinds of rows of a trigger, by number, that are read."""
     readers = [reader for reader, _ in flow.stage.readers.get(id(node), ())]
     found = [_relation(r.predicate, node.width) if isinstance(r, Filter) else None for r in readers]
     if id(node) in flow.stage.outputs or None in found:
@@ -128,8 +128,8 @@ def relations_read(flow: Flow, node: Trigger) -> Collection[int]:
 
 
 def _relation(predicate: Expr, which: int) -> int | None:
-    """The only kind of rows, of the column that tells it, of which the condition can be TRUE; None where it is not
-    plain that there is one."""
+    """The only kind of rows, by the column that holds it, for which the condition can be TRUE; None if it is not
+    evident that there is only one."""
     for condition in conjuncts(predicate):
         match condition:
             case Call(function=f, args=(Column(index=at), Literal(value=int(number)))):
@@ -139,7 +139,7 @@ def _relation(predicate: Expr, which: int) -> int | None:
 
 
 def count_rejection(flow: Flow, node: Trigger, number: int, outcome: str) -> None:
-    """The event is counted, if the program of this number rejects it."""
+    """Count the event if the program with this number rejects it."""
     program = node.programs[number]
     if program.strict or not node.rejects:
         return
@@ -151,8 +151,8 @@ def count_rejection(flow: Flow, node: Trigger, number: int, outcome: str) -> Non
 
 
 def made_of(outcome: str, number: int, emitted: Sequence[Emitted], reason: Val, read: Collection[int]) -> list[Made]:
-    """What the program of this number may have made of the kinds that are read, in order. A rejection, with its reason,
-    comes in the place of the first row: of an event that is rejected none is emitted.
+    """What the program with this number may have made of the kinds that are read, in order. A rejection, with its
+    reason, takes the place of the first row: a rejected event emits none.
     """
     own, refused = 2 * number, 2 * number + 1
     accepted = expr("O == DONE", O=outcome, DONE=ACCEPTED)
@@ -175,7 +175,7 @@ def made_of(outcome: str, number: int, emitted: Sequence[Emitted], reason: Val, 
 
 
 def made_of_records(node: Trigger, number: int, outcome: str, head: ast.expr, reason: Val, scope: Scope) -> list[Made]:
-    """What the program of this number may have made: its rejection, or the rows from the first record on."""
+    """What the program with this number may have made: its rejection, or the rows from the first record on."""
     first = sum(len(p.outputs) for p in node.programs[:number])
     types = [f.type for f in node.programs[number].outputs]
     accepted = expr("O == DONE", O=outcome, DONE=ACCEPTED)
@@ -189,7 +189,7 @@ def made_of_records(node: Trigger, number: int, outcome: str, head: ast.expr, re
 
 
 def deliver_made(flow: Flow, node: Trigger, row: Row, made: Sequence[Made]) -> None:
-    """Hand on what there is, in order, from one place: what reads it is written once."""
+    """Deliver the results, in order, from one place: downstream code is written once."""
     scope, writer = flow.scope, flow.writer
     columns = [f for p in node.programs for f in p.outputs]
     if len(made) == 1:

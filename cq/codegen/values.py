@@ -1,8 +1,8 @@
 """What generated code computes with: SQL values in locals, and the scope that makes them.
 
-A `Val` names the locals that hold a value. Its null is a bool local, or None when the value is never NULL; where it is
+A `Val` names the locals that hold a value. Its null is a bool local, or None if the value is never NULL; while it is
 NULL the other parts hold something harmless of the right type. A `Scope` writes one function: it knows where the row
-comes from, what was computed already in the enclosing blocks, and how to stop with an error.
+comes from, which values the enclosing blocks have computed, and how to stop with an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cq.runtime.layout.pipeline import Site
 class Coded:
     """A text as a code of a dictionary: locals with the code, the dictionary's number, and how many texts it has.
 
-    dictionary: 0 where the batch has texts without codes.
+    dictionary: 0 if the batch has texts without codes.
     """
 
     code: ast.expr
@@ -38,10 +38,10 @@ class Coded:
 class Val:
     """A SQL value in generated code.
 
-    parts: one local (BOOLEAN: a bool; REAL, DOUBLE: a float; others: an int) or two: of VARCHAR address and length, of
-    a DECIMAL of more than 18 digits low word and high word.
-    key: of a VARCHAR, its two words as a key of a table, where they are known already.
-    coded: of a VARCHAR column of a source, its code; where the value is NULL some code.
+    parts: one local (BOOLEAN: a bool; REAL, DOUBLE: a float; others: an int) or two: for VARCHAR address and length,
+    for a DECIMAL of more than 18 digits low word and high word.
+    key: for a VARCHAR, its two words as a key of a table, if they are known already.
+    coded: for a VARCHAR column of a source, its code; any code if the value is NULL.
     """
 
     type: DataType
@@ -52,13 +52,13 @@ class Val:
 
     @property
     def it(self) -> ast.expr:
-        """The one part of a value that has one."""
+        """The only part of a value that has one."""
         (only,) = self.parts
         return only
 
 
 def default_parts(type_: DataType) -> tuple[ast.expr, ...]:
-    """What stands in the parts of a NULL."""
+    """The parts of a NULL."""
     match type_.physical:
         case Physical.F64:
             return (ast.Constant(0.0),)
@@ -79,7 +79,7 @@ def words_of_value(value: int) -> tuple[int, int]:
 
 
 def high_low(value: Val) -> tuple[ast.expr, ast.expr]:
-    """The high and the low word of a DECIMAL or an integer, whatever it takes itself."""
+    """The high and the low word of a DECIMAL or an integer of either width."""
     if value.type.physical is Physical.I128:
         low, high = value.parts
         return high, low
@@ -87,7 +87,7 @@ def high_low(value: Val) -> tuple[ast.expr, ast.expr]:
 
 
 def value_words(value: Val) -> list[ast.expr]:
-    """The words of a value that is no text, for it to be kept: of a double its bits."""
+    """The words of a value that is not a text, for storing it: for a double its bits."""
     if value.type.is_float:
         return [expr("f64_bits(X)", X=value.it)]
     if value.type.kind is Kind.BOOLEAN:
@@ -114,7 +114,7 @@ def any_null(values: Sequence[Val]) -> ast.expr | None:
 
 
 def is_true(value: Val) -> ast.expr:
-    """Whether a BOOLEAN is TRUE, rather than FALSE or NULL."""
+    """Whether a BOOLEAN is TRUE, as opposed to FALSE or NULL."""
     return value.it if value.null is None else expr("not N and IT", N=value.null, IT=value.it)
 
 
@@ -153,7 +153,7 @@ class Constants:
         return self._place[key]
 
     def user_function(self, function: UserFunction) -> int:
-        """Index of the word that is to hold the address of a function of the user (`UserCall`)."""
+        """Index of the word that will hold the address of a user function (`UserCall`)."""
         if function not in self.user_functions:
             self.user_functions[function] = len(self.words)
             self.words.append(0)
@@ -191,7 +191,7 @@ Fail = Callable[[ErrorCode, int], None]
 
 @dataclass(slots=True)
 class Scope:
-    """One function being written: the writer, the current row, values at hand, and the way out on an error."""
+    """One function being written: the writer, the current row, known values, and the way out on an error."""
 
     writer: Writer
     constants: Constants
@@ -200,11 +200,11 @@ class Scope:
     known: list[dict[object, Val]] = field(default_factory=lambda: [{}])
     prologue: dict[object, Val] = field(default_factory=dict)
 
-    guard: ast.expr | None = None  # what is computed ahead of its condition fails only if that holds
-    in_lanes: bool = False  # a worker that calls the function goes from one state to the next
+    guard: ast.expr | None = None  # code that runs before its condition fails only if the condition holds
+    in_lanes: bool = False  # a worker calls the function for one state after the other
 
     def fail(self, code: ErrorCode, text: str, span: Span, asked: bool = False) -> None:
-        """Write the way out with an error at this place of the query.  asked: as in `Site`."""
+        """Write the exit with an error at this place of the query.  asked: as in `Site`."""
         site = self.sites.number(text, span, asked)
         if self.guard is None:
             self.fail_with(code, site)
@@ -214,25 +214,25 @@ class Scope:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Values computed inside are not at hand afterwards: for what happens only sometimes."""
+        """Values computed inside are unknown afterwards: for code that runs only sometimes."""
         self.known.append({})
         yield
         self.known.pop()
 
     @contextmanager
     def when(self, condition: Fill) -> Iterator[None]:
-        """Code for when the condition holds."""
+        """Inside, write code that runs if the condition holds."""
         with self.writer.if_(condition), self.block():
             yield
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:
-        """Code for when the last condition did not."""
+        """Inside, write code that runs if the last condition did not hold."""
         with self.writer.otherwise(), self.block():
             yield
 
     def at_hand(self, key: object) -> Val | None:
-        """A value computed before on every way to here."""
+        """A value computed before on every path to here."""
         return next((level[key] for level in reversed(self.known) if key in level), None)
 
     def remember(self, key: object, value: Val) -> Val:
@@ -267,9 +267,9 @@ class Scope:
 
 @dataclass(slots=True)
 class Row:
-    """The columns of the row at hand: computed when first asked for, once on every way.
+    """The columns of the current row: computed on first use, once on every path.
 
-    given: expressions over them whose values are at hand too.
+    given: expressions over them whose values are known too.
     """
 
     scope: Scope
@@ -282,6 +282,6 @@ class Row:
         return found if found is not None else self.scope.remember(key, self.make[index]())
 
     def with_added(self, width: int, added: Sequence[Val]) -> Row:
-        """The first `width` columns of this row and more behind them."""
+        """The first `width` columns of this row, followed by more."""
         own = (partial(self.column, i) for i in range(width))
         return Row(self.scope, [*own, *(partial(added.__getitem__, i) for i in range(len(added)))])

@@ -20,7 +20,7 @@ from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word
 
-# the row's serial: what orders it against rows that waited in other lanes
+# the row's serial, which orders it among rows that waited in other lanes
 SERIAL_WORD = Word(waiting.RECORD_SERIAL, "WAITING_SERIAL")
 
 
@@ -32,7 +32,7 @@ def layout_of(input: LogicalNode) -> tuple[tuple[EntryField, ...], TableShape]:
 
 
 def waiting_ports(node: LogicalNode, waiting: bool) -> tuple[int, ...]:
-    """The ports at which rows wait until the watermark is there; none where rows never come before it."""
+    """The ports at which rows wait for the watermark; none if rows never come before it."""
     return tuple(port for port, time in enumerate(node.waits_on) if waiting and time is not None)
 
 
@@ -43,7 +43,7 @@ def name_of(node: LogicalNode, port: int) -> str:
 
 
 def slot_of(stage: StageDraft, node: LogicalNode, port: int, name: str = "") -> Slot:
-    """The state word of the rows that wait at a port. name: of those that wait for something else than their time."""
+    """The state word of the rows that wait at a port. name: for rows that wait for something other than their time."""
     name, (_, shape) = name or name_of(node, port), layout_of(node.inputs[port])
     return stage.slot(node, name, lambda offset: Slot(name, offset, "waiting", node.identity, shapes=(shape,)))
 
@@ -58,24 +58,24 @@ Take = Callable[[Flow, Row], None]
 
 
 def when_due(flow: Flow, node: LogicalNode, port: int, row: Row, take: Take) -> None:
-    """Take the row now when the watermark is there already, else keep it until then."""
+    """Take the row now if the watermark has reached its time, else keep it until then."""
     watermark = expr("ld_i64(state, W)", W=flow.stage.watermark_word())
     _when(flow, node, port, row, watermark, take)
 
 
 def when_over(flow: Flow, node: LogicalNode, port: int, row: Row, take: Take) -> None:
-    """Take the row now when the instant for which it would wait is over, else keep it until then."""
+    """Take the row now if the instant for which it would wait is over, else keep it until then."""
     _when(flow, node, port, row, over(flow), take)
 
 
 def over(flow: Flow) -> ast.expr:
-    """Every instant up to it is over: the watermark, or what is just before the instant that is served."""
+    """The last instant that is over: the watermark, or just before the instant being served."""
     watermark = expr("ld_i64(state, W)", W=flow.stage.watermark_word())
     return expr("min(W, I - 1)", W=watermark, I=flow.position.instant)
 
 
 def over_next(flow: Flow) -> ast.expr:
-    """Every instant up to it is over when the next row of the batch is taken, if there is one."""
+    """The last instant that is over when the next row of the batch, if any, is taken."""
     if not flow.has_batch:
         return over(flow)
     marks = flow.writer.word("batch", abi.BATCH_WATERMARKS, "marks")
@@ -93,12 +93,12 @@ def _when(flow: Flow, node: LogicalNode, port: int, row: Row, reached: ast.expr,
 
 
 def keep_row(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """The row waits for the watermark: it cannot be there yet."""
+    """Keep the row until the watermark, which cannot have reached it yet."""
     _keep(flow, node, port, _due(flow, node, port, row), row)
 
 
 def _due(flow: Flow, node: LogicalNode, port: int, row: Row) -> ast.expr:
-    """The watermark for which a row waits."""
+    """The watermark that a row waits for."""
     time = node.waits_on[port]
     assert time is not None, "a row that waits for nothing"
     at, shift_us = row.column(time.column).it, time.shift_us + time.lag_us
@@ -112,7 +112,7 @@ def _keep(flow: Flow, node: LogicalNode, port: int, at: ast.expr, row: Row) -> N
 def keep_record(
     flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: Row, serial: ast.expr | None = None
 ) -> None:  # fmt: skip
-    """A row of `input` waits in the buffer of the slot until `at`. serial: its own, where it is not of this event."""
+    """Keep a row of `input` in the buffer of the slot until `at`. serial: its own, if it is not of this event."""
     scope, writer = flow.scope, flow.writer
     fields, _ = layout_of(input)
     values = [row.column(i) for i in range(len(fields))]

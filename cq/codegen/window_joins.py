@@ -1,4 +1,4 @@
-"""Joins whose rows match within one window: the rows of a key stand in runs, a window's together
+"""Joins whose rows match within one window: the rows of a key are in runs, one for each window
 (cq/runtime/containers/runs.py)."""
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from cq.runtime.layout.words import Word
 
 @dataclass(frozen=True, slots=True)
 class WindowSide:
-    """One input, and what its rows are in runs.
+    """One input, and the form of its rows in runs.
 
-    due_us: the window of a row is over so much after the row's own time.  waits: rows leave when nothing has matched
-    them by then.  fields: of the columns that a row keeps; the others are its time and the parts of its key in `told`.
+    due_us: how long after a row's own time its window is over.  waits: rows that nothing has matched by then leave.
+    fields: of the columns that a row keeps; the others are its time and the parts of its key in `told`.
     """
 
     port: int
@@ -88,7 +88,7 @@ class WindowSide:
         return TableShape(self.row_words, 0, string_words(list(self.fields.values())))
 
     def load(self, flow: Flow, row: ast.expr, table: ast.expr, due: ast.expr, keys: Sequence[Val]) -> list[Val]:
-        """The values of the row at an address. due: when its window is over.  keys: those of its key."""
+        """The values of the row at an address. due: when its window ends.  keys: those of its key."""
         loaded = load_fields(flow.scope, list(self.fields.values()), row, table)
         values = dict(zip(self.fields, loaded, strict=True))
         for column, n in self.told.items():
@@ -114,7 +114,7 @@ class WindowedJoin:
 
     @property
     def waits(self) -> bool:
-        """Whether rows of any side do."""
+        """Whether rows of any side wait."""
         return self.sides[LEFT].waits or self.sides[RIGHT].waits
 
     @property
@@ -135,7 +135,7 @@ class WindowedJoin:
         return flow.writer.word("state", self.slot(flow.stage).offset, "runs")
 
     def table(self, flow: Flow) -> TableLocals:
-        """The keys of the window at hand, in locals of the function."""
+        """The keys of the current window, in locals of the function."""
         offset = self.slot(flow.stage).offset
         if offset not in flow.tables:
             runs = self.runs(flow)
@@ -166,7 +166,7 @@ def due_window(stage: StageDraft, node: IntervalJoin) -> DueWord:
 
 
 def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
-    """The row beside each match in the run of the other side, by arrival; then it is the last of its own."""
+    """The row beside each match in the run of the other side, by arrival; then append it to its own."""
     scope, writer, join = flow.scope, flow.writer, WindowedJoin.of(node)
     mine, other = join.sides[port], join.sides[1 - port]
     values = [row.column(i) for i in range(len(mine.input.schema))]
@@ -192,9 +192,9 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
 
 @contextmanager
 def _kept(flow: Flow, join: WindowedJoin, port: int, due: ast.expr, keys: Sequence[Val]) -> Iterator[ast.expr]:
-    """Inside, the row's window is not over and it has a key: it gives the key's entry, in the window at hand.
+    """Inside, the row's window is not over and it has a key; yields the key's entry in the current window.
 
-    Nothing else can match the row: what it would meet is in the same window.
+    Nothing else can match the row: its matches are in the same window.
     """
     scope = flow.scope
     runs, table = join.runs(flow), join.table(flow)
@@ -211,7 +211,7 @@ def _kept(flow: Flow, join: WindowedJoin, port: int, due: ast.expr, keys: Sequen
 
 
 def _number(flow: Flow, join: WindowedJoin, table: TableLocals, entry: ast.expr) -> None:
-    """An entry just made says its number where rows wait."""
+    """Store the number of a new entry if rows wait."""
     if join.waits:
         number = expr("ld_i64(T, W) - 1", T=table.table, W=TABLE_COUNT)
         flow.writer.code("st_i64(E, W, N)", E=entry, W=join.number_word, N=number)
@@ -220,7 +220,7 @@ def _number(flow: Flow, join: WindowedJoin, table: TableLocals, entry: ast.expr)
 def _keep(
     flow: Flow, join: WindowedJoin, mine: WindowSide, entry: ast.expr, values: Sequence[Val], matched: ast.expr
 ) -> None:  # fmt: skip
-    """The row is the last of its key's run, and waits for a match if it has none and is to leave alone then."""
+    """Append the row to its key's run; it waits for a match if it has none and is to leave alone then."""
     scope, writer, table = flow.scope, flow.writer, join.table(flow)
     run = scope.let(expr("E + N", E=entry, N=join.run_of(mine)), "run")
     stored = [(f, values[column]) for column, f in mine.fields.items()]
@@ -248,9 +248,9 @@ def _keep(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The run of a side, row by row. at: the address of the next row.  end: that behind the last.
+    """The run of a side, row by row. at: the address of the next row.  end: the address after the last.
 
-    due: when the window of its rows is over.  keys: those of its key.
+    due: when the window of its rows ends.  keys: those of its key.
     """
 
     flow: Flow
@@ -262,7 +262,7 @@ class _Run:
     end: str
 
     def begin(self, entry: ast.expr) -> None:
-        """Write that it is the one in an entry of the window at hand."""
+        """Write code that goes to the run in an entry of the current window."""
         scope, writer = self.flow.scope, self.flow.writer
         run = scope.let(expr("E + N", E=entry, N=self.join.run_of(self.side)), "others")
         arena = expr("ld_i64(T, W)", T=self.join.table(self.flow).table, W=TABLE_ARENA)
@@ -290,7 +290,7 @@ class _Run:
 
 
 def close(stage: StageDraft, node: IntervalJoin) -> None:
-    """A function that empties the windows that are over; before that the rows leave that nothing has matched."""
+    """A function that empties the windows that are over, after emitting the rows that nothing has matched."""
     join, instant = WindowedJoin.of(node), ast.Name("instant", ast.Load())
     name = f"expire_{join.slot(stage).offset}"
     stage.closers.append(Closer(name, due_window(stage, node).next_end, stage.order[id(node)]))
@@ -307,7 +307,7 @@ def close(stage: StageDraft, node: IntervalJoin) -> None:
 
 
 def _leave(flow: Flow, join: WindowedJoin, runs: str) -> None:
-    """The row at hand leaves beside NULLs; with rows of both sides, of one event left ones first."""
+    """Emit the current row beside NULLs; with rows of both sides, left ones of an event first."""
     scope, writer = flow.scope, flow.writer
     for port in flow.ports.values():
         with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):

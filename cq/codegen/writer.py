@@ -1,10 +1,10 @@
 """Writes the source of a stage: Python statements as an `ast`, from templates of ours.
 
-A template is a literal in this package. Upper-case names in it are holes; what fills them are `ast` expressions, ints,
-or names this writer made. Nothing of a query ever passes through a template: literals and strings reach a kernel
+A template is a literal in this package. Upper-case names in it are holes; they are filled with `ast` expressions, ints,
+or names this writer made. No part of a query ever passes through a template: literals and strings reach a kernel
 through its constants, identifiers are made here (`fresh`), and the finished module is checked as it is printed
-(printing.py). Marks (`line`) become comments with the query's line numbers. The text says all there is to know of the
-code, and decides alone which object code fits it.
+(printing.py). Marks (`line`) become comments with the query's line numbers. The text contains everything there is to
+know of the code, and alone decides which object code fits it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Fill = ast.expr | int | float | bool | str  # a str is a name of ours
 
 _HOLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
-Maker = Callable[[Mapping[str, Fill]], Any]  # makes a part of a copy of a template from what fills its holes
+Maker = Callable[[Mapping[str, Fill]], Any]  # makes a part of a copy of a template from the fills of its holes
 
 
 @lru_cache(maxsize=4096)
 def _template(text: str) -> tuple[Maker, ...]:
-    """What makes the statements of a template, as closures: a visitor of its nodes takes four times as long."""
+    """Closures that make the statements of a template: a visitor of its nodes takes four times as long."""
     return tuple(_maker_of(statement) for statement in ast.parse(text).body)
 
 
 def _maker(part: object) -> Maker | None:
-    """What makes copies of this part of a template; None where all copies have the same, which nobody changes."""
+    """Makes copies of this part of a template; None if all copies share it, because nothing changes it."""
     if isinstance(part, ast.Name) and _HOLE.fullmatch(part.id):
         return _hole(part.id, part.ctx)
     if isinstance(part, list):
@@ -59,7 +59,7 @@ def _hole(name: str, context: ast.expr_context) -> Maker:
 
 
 def _list_of(parts: list[Any]) -> Maker:
-    """What makes a list of its own for every copy: more may be written into a block."""
+    """Makes a new list for every copy: more may be written into a block."""
     makers = [(i, make) for i, part in enumerate(parts) if (make := _maker(part)) is not None]
 
     def filled(fills: Mapping[str, Fill]) -> list[Any]:
@@ -72,7 +72,7 @@ def _list_of(parts: list[Any]) -> Maker:
 
 
 def _maker_of(node: ast.AST) -> Maker:
-    """What makes copies of a node."""
+    """Makes copies of a node."""
     values = _list_of([getattr(node, name) for name in node._fields])
     if isinstance(node, ast.stmt):
         statement = type(node)
@@ -82,7 +82,7 @@ def _maker_of(node: ast.AST) -> Maker:
 
 
 def as_expr(fill: Fill) -> ast.expr:
-    """What fills a hole, as an expression. A str must be a name as `fresh` makes them."""
+    """The fill of a hole as an expression. A str must be a name as `fresh` makes them."""
     if isinstance(fill, ast.expr):
         return fill
     if isinstance(fill, str):
@@ -139,7 +139,7 @@ class Writer:
 
     @contextmanager
     def function(self, name: str, arguments: Iterable[str]) -> Iterator[None]:
-        """What is written inside becomes a function of i64s that returns an i64."""
+        """Code written inside becomes a function of i64s that returns an i64."""
         names = list(arguments)
         body: list[ast.stmt] = []
         assert not self._blocks, "a function inside a function"
@@ -157,7 +157,7 @@ class Writer:
         self.signatures[name] = f"i64({', '.join(['i64'] * len(names))})"
 
     def adopt(self, definition: ast.FunctionDef, signature: str) -> None:
-        """Take in a function written elsewhere: the body of a registry entry. It is checked with the rest."""
+        """Add a function written elsewhere: the body of a registry entry. It is checked with the rest."""
         self.functions.append(definition)
         self.signatures[definition.name] = signature
 
@@ -166,21 +166,21 @@ class Writer:
         self._blocks[-1].extend(make(fills) for make in _template(template))
 
     def let(self, value: ast.expr, hint: str = "v") -> str:
-        """Append an assignment of `value` to a fresh name; the name."""
+        """Append an assignment of `value` to a fresh name; return the name."""
         name = self.fresh(hint)
         self._blocks[-1].append(ast.Assign([ast.Name(name, ast.Store())], value, lineno=0))
         return name
 
     def hoist(self, value: ast.expr, hint: str = "v") -> str:
-        """Assign `value` to a fresh name at the start of the current function; the name."""
+        """Assign `value` to a fresh name at the start of the current function; return the name."""
         name = self.fresh(hint)
         self._prologue.append(ast.Assign([ast.Name(name, ast.Store())], value, lineno=0))
         return name
 
     def word(self, argument: str, word: int, hint: str) -> str:
-        """A word of what an argument of the current function points to, read once at the start.
+        """A word of the memory that an argument of the current function points to, read once at the start.
 
-        Returns the name, one for all who ask for the word; it is never assigned again.
+        Returns the name, the same for every request for the word; it is never assigned again.
         """
         known = (argument, int(word))
         if known not in self._read:
@@ -188,11 +188,11 @@ class Writer:
         return self._read[known]
 
     def preset(self, name: str) -> None:
-        """Let a name of the current function be 0 until it is assigned."""
+        """Set a name of the current function to 0 until it is assigned."""
         self._prologue.append(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(0), lineno=0))
 
     def set(self, name: str, value: Fill) -> None:
-        """Append an assignment to a name that exists."""
+        """Append an assignment to an existing name."""
         self._blocks[-1].append(ast.Assign([ast.Name(name, ast.Store())], as_expr(value), lineno=0))
 
     @contextmanager
@@ -209,13 +209,13 @@ class Writer:
 
     @contextmanager
     def into(self, block: list[ast.stmt]) -> Iterator[None]:
-        """What is written inside comes at the end of an earlier block of the current function."""
+        """Code written inside goes to the end of an earlier block of the current function."""
         with self._block(block):
             yield
 
     @contextmanager
     def if_(self, condition: Fill) -> Iterator[None]:
-        """What is written inside happens when `condition` holds."""
+        """Code written inside runs if `condition` holds."""
         statement = ast.If(as_expr(condition), [], [])
         self._blocks[-1].append(statement)
         with self._block(statement.body):
@@ -223,7 +223,7 @@ class Writer:
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:
-        """The other side of the `if_` just written."""
+        """Code written inside runs if the condition of the last `if_` does not hold."""
         statement = self._blocks[-1][-1]
         assert isinstance(statement, ast.If) and not statement.orelse
         with self._block(statement.orelse):
@@ -231,7 +231,7 @@ class Writer:
 
     @contextmanager
     def while_(self, condition: Fill) -> Iterator[None]:
-        """What is written inside repeats while `condition` holds."""
+        """Code written inside repeats while `condition` holds."""
         statement = ast.While(as_expr(condition), [], [])
         self._blocks[-1].append(statement)
         with self._block(statement.body):
@@ -239,7 +239,7 @@ class Writer:
 
     @contextmanager
     def for_(self, name: str, first: Fill, last: Fill) -> Iterator[None]:
-        """What is written inside happens for `name` = first .. last - 1."""
+        """Code written inside runs for `name` = first .. last - 1."""
         steps = ast.Call(ast.Name("range", ast.Load()), [as_expr(first), as_expr(last)], [])
         statement = ast.For(ast.Name(name, ast.Store()), steps, [], [], lineno=0)
         self._blocks[-1].append(statement)
@@ -247,7 +247,7 @@ class Writer:
             yield
 
     def line(self, number: int, what: str) -> None:
-        """Mark what follows as made for this line of the query, if there is one; `what` is a word of ours."""
+        """Mark the code that follows with this line of the query, if there is one; `what` is a word of ours."""
         if not number:
             return
         assert NAME.fullmatch(what), what
@@ -263,7 +263,7 @@ class Writer:
 
 
 def _drop_idle(body: list[ast.stmt]) -> None:
-    """Take out sides of an `if` where nothing happens, and the `if` whose only side that was. One that calls stays."""
+    """Remove empty sides of an `if`, and an `if` whose only side was empty, unless its condition calls."""
     for statement in body:
         for inner in (getattr(statement, "body", None), getattr(statement, "orelse", None)):
             if inner:

@@ -1,4 +1,4 @@
-"""Arrays whose elements are gone through together, as UNNEST of several does."""
+"""Arrays that are looped over together, as in UNNEST of several."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cq.records import dataclass
 class Arrays:
     """Arrays in locals, with what is the same for all of their elements.
 
-    most: of how many elements the longest is.  whole: whether all are of one length, with no NULL among the elements.
+    most: the length of the longest.  whole: whether all have one length and no NULL among the elements.
     """
 
     values: Sequence[Val]
@@ -42,9 +42,9 @@ class Arrays:
         return Arrays(values, counts, scope.let(most, "most"), scope.let(whole, "whole"))
 
     def take(self, scope: Scope, variables: Sequence[Val], index: ast.expr, whole: bool) -> None:
-        """The elements at an index are in the first of these variables; NULL where an array is too short.
+        """Load the elements at an index into the first of these variables; NULL if an array is too short.
 
-        whole: whether the arrays are known to be: all elements are there then and none is NULL.
+        whole: whether the arrays are known to be whole: all elements exist then and none is NULL.
         """
         for variable, array, count in zip(variables, self.values, self.counts, strict=False):
             if whole:

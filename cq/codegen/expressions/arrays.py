@@ -41,7 +41,7 @@ def element_type(type_: DataType) -> DataType:
 
 
 def order_of(type_: DataType) -> Word:
-    """How the elements of an array are compared, as natives are told."""
+    """How natives are to compare the elements of an array."""
     return _ORDERS[element_type(type_).physical]
 
 
@@ -53,17 +53,17 @@ def _width(element: DataType) -> int:
 
 
 def count_of(scope: Scope, array: Val) -> ast.expr:
-    """How many elements an array that is not NULL has."""
+    """The length of an array that is not NULL."""
     return scope.let(expr("ld_i64(A, 0)", A=array.parts[0]), "count")
 
 
 def has_nulls(array: Val, count: ast.expr) -> ast.expr:
-    """Whether an array of so many elements has a NULL among them."""
+    """Whether an array of this length has a NULL among its elements."""
     return expr("array_nulls(A, C, W) == 1", A=array.parts[0], C=count, W=_width(element_type(array.type)))
 
 
 def element(scope: Scope, array: Val, count: ast.expr, place: ast.expr, whole: bool = False) -> Val:
-    """The element at a place, from 0, that the array has. whole: none of its elements is NULL."""
+    """The element at a place, from 0, that exists. whole: none of its elements is NULL."""
     type_, address = element_type(array.type), array.parts[0]
     flag = expr("ld_u8(A, 8 + C * WIDTH + P) != 0", A=address, C=count, WIDTH=8 * _width(type_), P=place)
     null = None if whole else scope.let(flag, "element_null")
@@ -95,7 +95,7 @@ def each_element(scope: Scope, array: Val) -> Iterator[tuple[ast.expr, Val]]:
 
 @dataclass(slots=True)
 class NewArray:
-    """An array of so many elements that is being made. Texts are gathered as (address, length) until all are there."""
+    """An array of known length being built. Texts are gathered as (address, length) until all are there."""
 
     scope: Scope
     call: Strict
@@ -117,7 +117,7 @@ class NewArray:
         return NewArray(scope, call, type_, count, address, size)
 
     def put(self, place: ast.expr, value: Val) -> None:
-        """The element at a place, which none was put at."""
+        """Set the element at a place, once."""
         code = self.scope.writer.code
         if self.type.physical is Physical.BYTES:
             text, length = value.parts
@@ -173,7 +173,7 @@ def cast_array(scope: Scope, array: Val, type_: DataType, span: Span) -> Val:
 
 @form("cast_array_array")
 def _cast(scope: Scope, call: Strict) -> None:
-    """Element by element, where the elements do not lie the same in both."""
+    """Cast element by element, where the layouts differ."""
     assert isinstance(call.node, Cast)
     (array,) = call.args
     source, target = element_type(array.type), element_type(call.type)
@@ -201,7 +201,7 @@ def _cast_element(scope: Scope, call: Strict, target: DataType, one: Val) -> Val
     return result
 
 
-# -- what is in an array ----------------------------------------------------------------------------------------------
+# -- contents of arrays -----------------------------------------------------------------------------------------------
 
 
 @form("array_element")
@@ -240,7 +240,7 @@ def _contains(scope: Scope, call: Strict) -> None:
 
 
 def _ascending(elements: tuple[Value, ...]) -> tuple[Value, ...]:
-    """The elements of a constant in the order of kernels, which search it by halves; without NULLs."""
+    """The elements of a constant in the order of kernels, which use binary search; without NULLs."""
 
     def order(a: Value, b: Value) -> int:
         return int(precedes(b, a)) - int(precedes(a, b))
@@ -253,11 +253,11 @@ def _position(scope: Scope, call: Strict) -> None:
     call.give(scope, _find(scope, call))
 
 
-# -- arrays of arrays' elements ---------------------------------------------------------------------------------------
+# -- arrays made from arrays -----------------------------------------------------------------------------------------
 
 
 def _made(name: str, template: str) -> None:
-    """A form that gives the array a native makes: A and B are arrays, N and M numbers, HOW is of the first."""
+    """Register a form for an array made by a native: A and B are arrays, N and M numbers, HOW belongs to the first."""
 
     @form(name)
     def made(scope: Scope, call: Strict) -> None:
@@ -279,7 +279,7 @@ _made("array_except", "array_kept(state, A, B, HOW, 0)")
 
 @form("array_order")
 def _order(scope: Scope, call: Strict) -> None:
-    """The last argument says how, as array_building.py does."""
+    """The last argument is the order, as in array_building.py."""
     array, keys, order = call.args
     with scope.when(expr("ld_i64(A, 0) != ld_i64(K, 0)", A=array.parts[0], K=keys.parts[0])):
         scope.fail(ErrorCode.BAD_ARGUMENT, "elements are ordered by another number of keys", call.span)
@@ -360,7 +360,7 @@ def _has_all(scope: Scope, call: Strict) -> None:
 
 
 def _shared(scope: Scope, call: Strict, array: Val, other: Val) -> ast.expr:
-    """How many elements of an array that are not NULL another one has."""
+    """How many non-NULL elements of an array another one contains."""
     how = order_of(array.type)
     shared = scope.let(expr("array_shared(state, A, B, HOW)", A=array.parts[0], B=other.parts[0], HOW=how), "shared")
     no_memory(scope, call, expr("N < 0", N=shared))

@@ -1,7 +1,7 @@
-"""Case tables: what LOWER, UPPER and INITCAP make of every code point, as the bytes that `text_case` reads.
+"""Case tables: the LOWER, UPPER and INITCAP of every code point, as the bytes that `text_case` reads.
 
-The tables are made from Python's own `str.lower`, `str.upper` and `str.title`, which are the meaning of these functions
-here, when a query uses them; so they are of the same version of Unicode. Layout: cq/runtime/values/characters.py.
+The tables are made from Python's own `str.lower`, `str.upper` and `str.title`, which define these functions, when a
+query uses them; so they have the same version of Unicode. Layout: cq/runtime/values/characters.py.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from cq.runtime.values.characters import (
     MOST_CASE_GROWTH,
 )
 
-MARK = 0xE000  # a code point for private use: it changes nothing and is changed by nothing
-# the planes that have letters and marks; tests/codegen/test_kernel_forms.py looks at all others
+MARK = 0xE000  # a code point for private use: it neither changes nor affects case
+# the planes that have letters and marks; tests/codegen/test_kernel_forms.py checks all others
 _LETTERS = (range(MARK), range(MARK + 1, 0x20000), range(0xE0000, 0xE1000))
 SIGMA, FINAL = "Σ", "ς"
 
@@ -41,7 +41,7 @@ def case_table(change: str) -> bytes:
         if kind or changed != chr(point)
     }
     blocks = sorted({point >> CASE_BLOCK_BITS for point in entries})
-    first = CASE_BLOCKS * 2 // (CASE_BLOCK * 4)  # the index takes the place of so many blocks
+    first = CASE_BLOCKS * 2 // (CASE_BLOCK * 4)  # how many blocks the index occupies
     index = [first] * CASE_BLOCKS  # block `first` changes nothing
     for place, block in enumerate(blocks):
         index[block] = first + 1 + place
@@ -65,12 +65,12 @@ def _letters() -> Iterator[int]:
 
 
 def _changed(change: str) -> list[str]:
-    """What becomes of each letter alone."""
+    """What each letter alone becomes."""
     return CHANGES[change](chr(MARK).join(map(chr, _letters()))).split(chr(MARK))
 
 
 def _kinds(change: str) -> list[int]:
-    """How each letter counts beside a capital sigma, which becomes final only behind a cased letter."""
+    """How each letter counts beside a capital sigma, which becomes final only after a cased letter."""
     if change != "lower":
         return [0] * sum(map(len, _LETTERS))
     alone, behind_letter = (_makes_final(before) for before in ("", "A"))
@@ -80,6 +80,6 @@ def _kinds(change: str) -> list[int]:
 
 
 def _makes_final(before: str) -> list[bool]:
-    """For each letter whether a sigma behind it, itself behind `before`, becomes final."""
+    """For each letter, whether a sigma after it becomes final when the letter follows `before`."""
     text = chr(MARK).join(before + chr(point) + SIGMA for point in _letters()).lower()
     return [t.endswith(FINAL) for t in text.split(chr(MARK))]

@@ -44,7 +44,7 @@ def _bits(type_: DataType) -> int:
 
 @contextmanager
 def unless(scope: Scope, call: Strict, bad: ast.expr) -> Iterator[None]:
-    """Inside, the value has a counterpart; else the cast has failed, or its result stays NULL."""
+    """Inside, the value is convertible; otherwise the cast fails, or its result stays NULL."""
     assert isinstance(call.node, Cast)
     if call.node.try_:
         with scope.when(expr("not BAD", BAD=bad)):
@@ -56,7 +56,7 @@ def unless(scope: Scope, call: Strict, bad: ast.expr) -> Iterator[None]:
 
 
 def give_read(scope: Scope, call: Strict, status: ast.expr) -> None:
-    """The value a library function left in the state, if its answer, an ErrorCode, is 0."""
+    """The result is the value a library function left in the state, if its status, an ErrorCode, is 0."""
     answer = scope.let(status, "status")
     with scope.when(expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY)):
         scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)
@@ -65,7 +65,7 @@ def give_read(scope: Scope, call: Strict, status: ast.expr) -> None:
 
 
 def settled(call: Strict, value: ast.expr) -> ast.expr:
-    """A double as REAL holds it, if the result is one."""
+    """A double, rounded to REAL if the result is one."""
     return expr("f32_round(V)", V=value) if call.type == REAL else value
 
 
@@ -138,7 +138,7 @@ def _float_float(scope: Scope, call: Strict) -> ast.expr:
 
 @form("cast_decimal_float")
 def _decimal_float(scope: Scope, call: Strict) -> None:
-    """One rounding: of a small value and a power of ten, both doubles, in the division; else in the library."""
+    """Round once: in the division of a small value by a power of ten, both doubles; else in the library."""
     (value,) = call.args
     unit = power_of_ten(value.type.scale)
     made = ast.Name(scope.writer.let(ast.Constant(0.0)), ast.Load())
@@ -162,7 +162,7 @@ _to_boolean("float", 0.0)
 
 
 def _scaled_up(scope: Scope, call: Strict, value: ast.expr, shift: int) -> None:
-    """value * 10**shift, if it has no more digits than the result's type."""
+    """value * 10**shift, if it fits the digits of the result's type."""
     bound = 10 ** max(0, call.type.precision - shift)
     with unless(scope, call, expr("A >= BOUND or A <= -BOUND", A=value, BOUND=bound)):
         call.give(scope, scope.let(expr("A * UNIT", A=value, UNIT=power_of_ten(shift))))

@@ -12,7 +12,7 @@ from cq.lang.types import BOOLEAN, VARCHAR, DataType, Kind, Physical
 
 
 def literal(scope: Scope, e: Literal) -> Val:
-    """A constant from the table, loaded once a function. NULL, TRUE and FALSE are part of the kernel's shape."""
+    """A constant from the table, loaded once per function. NULL, TRUE and FALSE are part of the kernel's shape."""
     if e.value is None:
         return null_of(e.type)
     if e.type.kind is Kind.BOOLEAN:
@@ -64,7 +64,7 @@ def constant_table(scope: Scope, name: str, content: bytes) -> ast.expr:
 
 def array_bytes(value: tuple[Value, ...], type_: DataType) -> bytes:
     """An array as kernels hold it."""
-    from cq.connectors.physical_rows import array_of  # with Arrow and numpy behind it: 0.14 s of a check
+    from cq.connectors.physical_rows import array_of  # imports Arrow and numpy: 0.14 s of a check
     from cq.runtime.flow.lists import array_of_lists
 
     content: bytes = array_of_lists(array_of([value], type_))[0].as_py()

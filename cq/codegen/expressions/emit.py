@@ -1,9 +1,9 @@
-"""Scalar expressions to statements: the value of each node in locals, computed once on every way that needs it.
+"""Scalar expressions to statements: the value of each node in locals, computed once on every path that needs it.
 
-Evaluation is strict and left to right but for AND, OR, CASE and COALESCE, which become branches. A function of the
+Evaluation is strict and left to right except for AND, OR, CASE and COALESCE, which become branches. A function of the
 registry is either a kernel form of `FORMS` or `PURE`, under the name its entry gives in `native`, or its own body,
-copied into the module. What can fail or has a guard runs only for values that are not NULL. A node that says it is not
-NULL where its kind may be is right: it is the event time of a row that was accepted.
+copied into the module. What can fail or has a guard runs only for values that are not NULL. A node may say that it is
+not NULL although its kind may be: it is the event time of a row that was accepted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cq.lang.functions.user import FORM as USER_FUNCTION
 from cq.lang.types import BOOLEAN, DataType, Kind
 
 NESTED_CHOICES = 16  # branches of a CASE in each other's else: more would nest too deep for Python
-Choice = tuple[ast.expr | None, Callable[[], None]]  # a condition, and what writes the value it stands for
+Choice = tuple[ast.expr | None, Callable[[], None]]  # a condition, and what writes its value
 
 _REGISTERED = (
     arrays,
@@ -57,7 +57,7 @@ _REGISTERED = (
 
 
 def unmatched(forms: Collection[str]) -> Iterator[str]:
-    """Functions without the kernel form that they name, and forms that nothing names."""
+    """Functions whose kernel form is not registered, and forms that no function names."""
     named = {entry.native: name for name, entry in all_scalars().items() if entry.native}
     yield from (f"there is no form {f}, which function {named[f]} names" for f in named if f not in forms)
     of_others = {USER_FUNCTION, *(f for f in forms if f.startswith("cast_"))}
@@ -68,7 +68,7 @@ refuse("kernel forms", unmatched({*FORMS, *PURE}))
 
 
 def emit(scope: Scope, row: Row, e: Expr) -> Val:
-    """Write what computes `e` for the row; the locals that hold it."""
+    """Write code that computes `e` for the row; return the locals that hold it."""
     match e:
         case Column(index=index):
             return row.column(index)
@@ -110,7 +110,7 @@ def _connective(scope: Scope, row: Row, args: tuple[Expr, ...], stop: bool) -> V
 
 
 def _rest(scope: Scope, row: Row, args: tuple[Expr, ...], stop: bool, result: ast.Name, null: ast.expr | None) -> None:
-    """Each further argument is looked at only while the result is open: not yet `stop`, or NULL."""
+    """Each further argument is evaluated only while the result is open: not yet `stop`, or NULL."""
     for arg in args:
         if null is None:
             undecided = expr("not R" if stop else "R", R=result)
@@ -163,7 +163,7 @@ def _coalesce(scope: Scope, row: Row, args: tuple[Expr, ...], type_: DataType) -
 def _first(scope: Scope, choices: Sequence[Callable[[], Choice]]) -> None:
     """Write the first choice whose condition holds; the last one has none.
 
-    Each stands in the else of the one before; after NESTED_CHOICES of them a flag says whether the next are asked.
+    Each is in the else of the one before; after NESTED_CHOICES of them a flag says whether to test the next ones.
     """
 
     def rest(at: int, end: int, undecided: str) -> None:
@@ -190,7 +190,7 @@ def _first(scope: Scope, choices: Sequence[Callable[[], Choice]]) -> None:
 
 
 def _strict(scope: Scope, row: Row, e: Call | Cast) -> Val:
-    """A function of values that are not NULL; NULL in, NULL out, unless the entry says otherwise."""
+    """A function of values that are not NULL; NULL in, NULL out, unless the entry declares otherwise."""
     args = tuple(emit(scope, row, a) for a in e.children)
     if isinstance(e, Cast):
         name, hint, text = cast_form(e), "cast", f"the value cannot be cast to {e.type}"

@@ -1,4 +1,4 @@
-"""Kernel forms: the registry of functions written as kernel code, and what a form reads and gives."""
+"""Kernel forms: the registry of functions written as kernel code, and what a form reads and returns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Strict:
         return self.node.type
 
     def give(self, scope: Scope, *parts: ast.expr) -> None:
-        """The result is these parts."""
+        """Set the result to these parts."""
         scope.assign(self.result, Val(self.type, parts, ast.Constant(False) if self.result.null else None))
 
 
@@ -56,7 +56,7 @@ def form(name: str) -> Callable[[Form], Form]:
 
 
 def pure(name: str) -> Callable[[PureForm], PureForm]:
-    """Register a kernel form that is one expression, valid for whatever the parts of a NULL hold."""
+    """Register a kernel form that is one expression, valid whatever the parts of a NULL hold."""
 
     def register(function: PureForm) -> PureForm:
         enter(PURE, name, function, "pure kernel form", ["there is a form of that name"] if name in FORMS else [])
@@ -69,16 +69,16 @@ def pure(name: str) -> Callable[[PureForm], PureForm]:
 
 
 def give_text(scope: Scope, call: Strict, made: ast.expr) -> None:
-    """The result is the text a library function made: its address, 0 without memory; its length is in the state."""
+    """The result is the text a library function made: its address, 0 if out of memory; its length is in the state."""
     address = scope.let(made, "text")
     no_memory(scope, call, expr("A == 0", A=address))
     call.give(scope, address, scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size"))
 
 
 def result_of(scope: Scope, call: Strict, status: ast.expr, code: ErrorCode, why: str = "") -> ast.expr:
-    """The value a library function left in the state. `status` is its answer: an ErrorCode; it fails as `code`.
+    """The value a library function left in the state. `status`: its result, an ErrorCode; the error raised is `code`.
 
-    why: what the error says; else it names the function.
+    why: the message of the error; by default it names the function.
     """
     answer = scope.let(status, "status")
     no_memory(scope, call, expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY))
@@ -101,6 +101,6 @@ def stored_parts(scope: Scope, type_: DataType) -> tuple[ast.expr, ...]:
 
 
 def no_memory(scope: Scope, call: Strict, condition: ast.expr) -> None:
-    """Stop for want of memory where the condition holds."""
+    """Stop, out of memory, if the condition holds."""
     with scope.when(condition):
         scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)

@@ -1,8 +1,8 @@
 """Python functions of the registry as functions of a stage: plain bodies over integers, doubles and `math`.
 
 A body and the functions it calls are copied as syntax, not as text: `//` and `%` become ops, constants of their modules
-their values, `math.x` an op, docstrings and annotations go. What a copy may then hold is what the writer's verifier
-lets through. Functions that the runtime library has (the calendar) are called there.
+their values, `math.x` an op; docstrings and annotations are removed. The writer's verifier decides what a copy may
+contain. Functions that the runtime library has (the calendar) are called there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KINDS = {"int": "i64", "bool": "i64", "float": "f64"}
 
 
 def copied(writer: Writer, function: FunctionType) -> str:
-    """The name under which the module has the function, with all it calls."""
+    """The function's name in the module, after copying it with all it calls."""
     name = _name_of(function)
     if name not in writer.signatures:
         definition, called = _copy(function)
@@ -67,7 +67,7 @@ def _signature(function: FunctionType) -> str:
 
 @lru_cache(maxsize=256)
 def _copy(function: FunctionType) -> tuple[ast.FunctionDef, tuple[FunctionType, ...]]:
-    """The definition under its new name, and the functions it calls that are to be copied too."""
+    """The definition under its new name, and the functions it calls, which are to be copied too."""
     (source,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(source, ast.FunctionDef)
     statements = source.body[1:] if ast.get_docstring(source) else source.body
@@ -80,7 +80,7 @@ def _copy(function: FunctionType) -> tuple[ast.FunctionDef, tuple[FunctionType, 
 
 
 class _Copier(ast.NodeTransformer):
-    """Rewrites a body into what kernels are made of."""
+    """Rewrites a body into kernel code."""
 
     def __init__(self, function: FunctionType) -> None:
         self._scope = function.__globals__

@@ -1,4 +1,4 @@
-"""Arithmetic and rounding of DECIMALs of two words: in line where the type of the result leaves room, else in
+"""Arithmetic and rounding of DECIMALs of two words: inline if the type of the result leaves room, else in
 cq/runtime/values/decimals.py."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_zero(value: Val) -> ast.expr:
 
 
 def give_checked(scope: Scope, call: Strict, status: ast.expr) -> None:
-    """The result is what the library left in the state; it overflows where the status says so."""
+    """The result is the value the library left in the state; overflow if the status says so."""
     with scope.when(expr("S != 0", S=scope.let(status, "status"))):
         scope.fail(ErrorCode.OVERFLOW, f"{call.type} overflow", call.span)
     call.give(scope, *stored_parts(scope, call.type))
@@ -135,7 +135,7 @@ def cut_at(scope: Scope, call: Strict, digits: int, rounded: bool) -> None:
     if cut <= 0:
         call.give(scope, *value.parts)
         return
-    if cut > MAX_DECIMAL_DIGITS:  # more digits than there are
+    if cut > MAX_DECIMAL_DIGITS:  # more digits than the value has
         call.give(scope, *default_parts(call.type))
         return
     if not rounded:

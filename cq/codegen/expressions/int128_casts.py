@@ -14,7 +14,7 @@ from cq.lang.types import BIGINT, REAL, WORD_DIGITS, Physical, as_decimal_digits
 from cq.runtime.layout import abi
 from cq.runtime.values.decimals import CUT
 
-_BIGINT_DIGITS = 19  # as many as 2**63 has; its DECIMAL has 20, as in Spark
+_BIGINT_DIGITS = 19  # the digits of 2**63; its DECIMAL has 20, as in Spark
 
 
 def _rescaled(scope: Scope, call: Strict, value: Val) -> None:
@@ -40,7 +40,7 @@ def _rescaled(scope: Scope, call: Strict, value: Val) -> None:
 
 
 def _within(digits: int, words: dict[str, ast.expr]) -> ast.expr:
-    """Whether a number of two words has at most so many digits."""
+    """Whether a number of two words has at most this many digits."""
     below, above = (_bound(n) for n in (10**digits, -(10**digits)))
     return expr(
         "BELOW and ABOVE",
@@ -50,7 +50,7 @@ def _within(digits: int, words: dict[str, ast.expr]) -> ast.expr:
 
 
 def _bound(number: int) -> dict[str, ast.expr]:
-    """The words of a number, as the second one of a comparison."""
+    """The words of a number, as the right side of a comparison."""
     low, high = words_of_value(number)
     return {"LB": ast.Constant(low), "HB": ast.Constant(high)}
 

@@ -1,4 +1,4 @@
-"""Kernel forms of functions of whole numbers that can fail, be NULL, or shift; the others are their own bodies."""
+"""Kernel forms of integer functions that can fail, be NULL, or shift; the others use their own bodies."""
 
 from __future__ import annotations
 

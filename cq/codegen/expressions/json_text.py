@@ -1,4 +1,4 @@
-"""Kernel forms of functions of JSON in a text."""
+"""Kernel forms of functions of JSON text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cq.runtime.values.json_paths import STEP
 
 @lru_cache(maxsize=256)
 def path_table(path: str) -> bytes:
-    """The path as cq/runtime/values/json_paths.py reads it."""
+    """The path in the form cq/runtime/values/json_paths.py reads."""
     steps = path_of(path)
     assert steps is not None, "a path that is none"
     names, words = b"", [len(steps)]
@@ -40,7 +40,7 @@ def _path(scope: Scope, call: Strict) -> ast.expr:
 
 
 def _asked(scope: Scope, call: Strict, question: str) -> ast.expr:
-    """What a function of a text and a path returns; fails where that is 0."""
+    """The result of a function of a text and a path; fails if it is 0."""
     text, length = call.args[0].parts
     made = scope.let(expr(question, T=text, L=length, PATH=_path(scope, call)), "text")
     with scope.when(expr("A == 0", A=made)):

@@ -32,12 +32,12 @@ def check_range(scope: Scope, call: Strict, value: ast.expr) -> None:
 
 
 def _settle(call: Strict, value: ast.expr) -> ast.expr:
-    """A float result as its type holds it."""
+    """A floating-point result, rounded to its type."""
     return expr("f32_round(V)", V=value) if call.type.kind is Kind.REAL else value
 
 
 def _arithmetic(scope: Scope, call: Strict, op: str) -> None:
-    """a op b for + - *: checked integers, plain floats, decimals that fit by their type."""
+    """a op b for + - *: checked integers, plain floats, decimals, which fit by their type."""
     if int128.is_int128(call.type):
         int128.arithmetic(scope, call, op)
         return
@@ -96,7 +96,7 @@ def _quotient(scope: Scope, call: Strict) -> None:
 
 
 def _too_large(call: Strict) -> ast.expr | None:
-    """When the quotient of two integers leaves their type: the least one by -1."""
+    """Whether the quotient of two integers overflows their type: the smallest integer divided by -1."""
     if not call.type.is_integer:
         return None
     a, b = (v.it for v in call.args)
@@ -320,7 +320,7 @@ def _isnan(scope: Scope, call: Strict) -> None:
 
 @form("power")
 def _power(scope: Scope, call: Strict) -> None:
-    """C's pow but where Java says NaN: anything to a power that is NaN, 1 and -1 to an infinite one."""
+    """C's pow, except where Java gives NaN: a NaN exponent, and 1 and -1 to an infinite power."""
     x, y = (v.it for v in call.args)
     value = ast.Name(scope.writer.let(expr("bits_f64(NAN)", NAN=NAN_BITS)), ast.Load())
     with scope.when(expr("Y == Y and not (f64_abs(X) == 1.0 and f64_abs(Y) > MOST)", X=x, Y=y, MOST=_GREATEST)):

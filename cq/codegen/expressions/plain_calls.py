@@ -1,7 +1,7 @@
 """What plain Python of the user may call besides its own functions: builtins over numbers, and functions of `math`.
 
-An entry writes the call over arguments whose kinds are known, or gives None where Python's result would have a kind
-that depends on the values. Wherever Python raises, or has a number that no word holds, it sets the fault.
+An entry writes the call for arguments of known kinds, or returns None where the kind of Python's result would depend
+on the values. Wherever Python raises, or gets a number that does not fit a word, it sets the fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_DOUBLE = 1.7976931348623157e308
 
 
 class Writing(Protocol):
-    """The function that is being written."""
+    """The function being written."""
 
     def let(self, value: ast.expr) -> ast.expr: ...
     def fault_if(self, condition: ast.expr) -> ast.expr: ...
@@ -49,7 +49,7 @@ def _abs(body: Writing, given: list[Typed]) -> Typed | None:
 
 
 def _least_or_most(sign: str) -> Known:
-    """`min` and `max`: the first of the least, as Python compares."""
+    """`min` and `max`: the first of equal ones, as Python compares."""
 
     def fold(body: Writing, given: list[Typed]) -> Typed | None:
         kinds = {kind for kind, _ in given}
@@ -75,7 +75,7 @@ def _int(body: Writing, given: list[Typed]) -> Typed | None:
 
 
 def _whole(body: Writing, x: ast.expr, template: str) -> Typed:
-    """The int that a function makes of a double."""
+    """The int that a function returns for a double."""
     bad = body.fault_if(expr("not (X > LEAST and X < MOST)", X=x, LEAST=-(2.0**62), MOST=2.0**62))
     safe = body.let(expr("pick_f64(BAD, 0.0, X)", BAD=bad, X=x))
     return "int", body.let(expr(f"f64_to_i64({template})", X=safe))
@@ -127,7 +127,7 @@ BUILTINS: dict[object, Known] = {
 
 
 def _real_function(template: str, guard: str = "") -> Known:
-    """A function of doubles. guard: where it has no result; elsewhere what is not finite is left to Python."""
+    """A function of doubles. guard: where it has no result; elsewhere results that are not finite go to Python."""
     places = 2 if "B" in template else 1
 
     def made(body: Writing, given: list[Typed]) -> Typed | None:

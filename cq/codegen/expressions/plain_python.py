@@ -1,9 +1,9 @@
-"""Plain Python of the user as functions of a stage: numbers and conditions, loops, calls of the like and of `math`.
+"""Plain Python of the user as functions of a stage: numbers and conditions, loops, calls of such functions and `math`.
 
-Every value has one kind that is known here: int, float or bool. An int has 64 bits where Python's has any number, and
-C gives NaN where Python raises; so whatever Python would do otherwise than the words of a kernel, and whatever it would
-raise, sets a fault, and the function answers (1, anything): Python is to be asked. (0, value) is what Python gives, bit
-for bit. Loops end at a fault. What is outside of this is refused with the reason (`Unfit`).
+Every value has one kind that is known here: int, float or bool. An int has 64 bits where Python's is unbounded, and
+C gives NaN where Python raises; so whatever Python would do differently, and whatever it would raise, sets a fault, and
+the function returns (1, anything): Python has to be called. (0, value) is Python's result, bit for bit. Loops end at a
+fault. Everything else is refused with the reason (`Unfit`).
 
     def f(x: float, n: int) -> float:          def user4_0(constants, p0, p1):
         return x / n + 1                           fault = False
@@ -35,14 +35,14 @@ from cq.lang.functions.user import UserFunction
 from cq.lang.types import INTEGER_BITS, DataType, Kind, integer_range
 from cq.records import dataclass, field
 
-MOST_FUNCTIONS = 50  # that one function calls, directly or not
+MOST_FUNCTIONS = 50  # that one function may call, directly or indirectly
 SIGNATURE = {"int": "i64", "bool": "i64", "float": "f64"}
 ZERO = {"int": 0, "bool": False, "float": 0.0}
 
 
 @dataclass(slots=True)
 class StageFunction:
-    """A function of the user as functions of a stage: definitions and signatures, and which of them it is."""
+    """A user function as functions of a stage: definitions and signatures, and which of them is the entry point."""
 
     functions: list[tuple[ast.FunctionDef, str]]
     name: str
@@ -77,7 +77,7 @@ class _Made:
 
 
 class _Program:
-    """All functions that one of the user's needs; each once for every combination of kinds it is called with."""
+    """All functions that a user function needs, each once for every combination of kinds it is called with."""
 
     def __init__(self, prefix: str, zero_word: int) -> None:
         self._prefix = prefix
@@ -88,8 +88,8 @@ class _Program:
     def function(
         self, function: Any, kinds: tuple[str, ...], returns: tuple[DataType, ...] = (), state: int = 0
     ) -> _Made:
-        """The function over arguments of these kinds. returns: what the whole is declared to return.  state: so many
-        of them are one tuple."""
+        """The function over arguments of these kinds. returns: the declared type of the whole.  state: this many of
+        them are one tuple."""
         key = (function, kinds)
         if key not in self._made:
             if len(self._made) >= MOST_FUNCTIONS:
@@ -105,7 +105,7 @@ class _Program:
 
 @dataclass(slots=True)
 class _Body:
-    """One function while it is written. sure: locals that have a value wherever the code has come to."""
+    """One function being written. sure: locals that have a value at the point the code has reached."""
 
     program: _Program
     function: Any
@@ -113,8 +113,8 @@ class _Body:
     declared: tuple[DataType, ...]
     state: int = 0
     returns: list[str] = field(default_factory=list)  # the kinds of the results, once they are known
-    tuples: dict[str, list[Typed]] = field(default_factory=dict)  # of the user -> the fields
-    names: dict[str, tuple[str, str]] = field(default_factory=dict)  # of the user -> kind, name here
+    tuples: dict[str, list[Typed]] = field(default_factory=dict)  # the user's name -> the fields
+    names: dict[str, tuple[str, str]] = field(default_factory=dict)  # the user's name -> kind, name here
     sure: set[str] = field(default_factory=set)
     blocks: list[list[ast.stmt]] = field(default_factory=list)
     count: int = 0
@@ -174,19 +174,19 @@ class _Body:
         return f"{hint}{self.count}"
 
     def let(self, value: ast.expr) -> ast.expr:
-        """The value in a local."""
+        """Assign the value to a local."""
         name = self.fresh("t")
         self.set(name, value)
         return ast.Name(name, ast.Load())
 
     def fault_if(self, condition: ast.expr) -> ast.expr:
-        """Where the condition holds Python is to be asked; the condition in a local."""
+        """Leave it to Python where the condition holds; the condition in a local."""
         met = self.let(condition)
         self.set("fault", expr("fault | C", C=met))
         return met
 
     def leave(self) -> bool:
-        """Python is to be asked, at once; nothing follows."""
+        """Leave it to Python, at once; nothing follows."""
         zeros = [as_expr(0.0 if kind == "float" else 0) for kind in self.returns or ["int"]]
         self.put(ast.Return(ast.Tuple([ast.Constant(1), *zeros], ast.Load())))
         return False
@@ -204,7 +204,7 @@ class _Body:
         self.sure.add(user)
 
     def resolved(self, node: ast.expr) -> Any:
-        """What a name that is no local means."""
+        """The meaning of a name that is not a local."""
         match node:
             case ast.Name(id=name) if name not in self.function.__code__.co_varnames:
                 cells = inspect.getclosurevars(self.function).nonlocals
@@ -215,7 +215,7 @@ class _Body:
                 return getattr(math, attribute, None)
         raise self.unfit(node, f"{ast.unparse(node)} is none of its numbers, functions, or of math")
 
-    # -- statements: whether what follows is reached
+    # -- statements: return whether the next one is reached
 
     def statements(self, body: Sequence[ast.stmt]) -> bool:
         return all(self.statement(s) for s in body)
@@ -261,7 +261,7 @@ class _Body:
         return True
 
     def several(self, node: ast.expr) -> list[Typed]:
-        """The values of a tuple: one that is written, or the state."""
+        """The values of a tuple: a tuple display, or the state."""
         match node:
             case ast.Tuple(elts=elements):
                 return [self.value(e) for e in elements]
@@ -278,7 +278,7 @@ class _Body:
             self.assign(target.id, value)
 
     def branch(self, condition: ast.expr, yes: Callable[[], bool], no: Callable[[], bool]) -> bool:
-        """Either side; what is sure afterwards is what is sure on every side that comes out."""
+        """Write both sides; a local is sure afterwards if it is sure at the end of every side that goes on."""
         before, ways, sides = set(self.sure), [], []
         for side in (yes, no):
             body: list[ast.stmt] = []
@@ -292,7 +292,7 @@ class _Body:
         return bool(ways)
 
     def loop(self, condition: Callable[[], ast.expr], body: Callable[[], object]) -> None:
-        """While the condition holds and nothing is at fault."""
+        """Loop while the condition holds and there is no fault."""
         inside: list[ast.stmt] = []
         before = set(self.sure)
         with self.block(inside):
@@ -411,7 +411,7 @@ class _Body:
         return self.let(expr("i64_to_f64(V)", V=expr("pick(V, 1, 0)", V=made) if kind == "bool" else made))
 
     def exact_real(self, value: Typed) -> ast.expr:
-        """A double that is the number itself: of an int that has too many digits for it Python is asked."""
+        """A double that equals the number: an int with too many digits for that is left to Python."""
         if value[0] == "int":
             self.fault_if(expr("V > MOST or V < LEAST", V=value[1], MOST=2**53, LEAST=-(2**53)))
         return self.real(value)
@@ -435,14 +435,14 @@ class _Body:
         raise self.unfit(node, f"{ast.unparse(node)}: of floats there are +, -, *, / and **")
 
     def power(self, a: ast.expr, b: ast.expr) -> ast.expr:
-        """`pow` of the C library, of numbers that LLVM does not know: it would make a * a of a squared, which is
-        another double for one in a thousand."""
+        """`pow` of the C library, hidden from LLVM, which would turn a squared into a * a: another double in one case
+        of a thousand."""
         template = "bits_f64(f64_bits(X) ^ ld_i64(constants, W))"
         hidden = [self.let(expr(template, X=x, W=self.program.zero_word)) for x in (a, b)]
         return expr("f64_pow(A, B)", A=hidden[0], B=hidden[1])
 
     def finite(self, made: ast.expr) -> ast.expr:
-        """A double, unless it is none: Python knows then whether that is one, or an exception."""
+        """A double that is finite; otherwise Python decides whether it is a value or an exception."""
         value = self.let(made)
         self.fault_if(expr("not f64_abs(V) <= MOST", V=value, MOST=MOST_DOUBLE))
         return value
@@ -494,7 +494,7 @@ class _Body:
                 return "int", self.let(expr("~V", V=self.integer(node, value)))
 
     def compared(self, node: ast.expr, left: ast.expr, ops: Sequence[ast.cmpop], others: Sequence[ast.expr]) -> Typed:
-        """One comparison, or a chain of them, of which each is looked at only if those before it hold."""
+        """One comparison, or a chain of them, each evaluated only if those before it hold."""
         if not all(isinstance(o, ast.Eq | ast.NotEq | ast.Lt | ast.LtE | ast.Gt | ast.GtE) for o in ops):
             raise self.unfit(node, f"{ast.unparse(node)} is not a comparison of numbers")
         a, b = self.value(left), self.value(others[0])
@@ -534,7 +534,7 @@ class _Body:
         return made
 
     def choice(self, node: ast.expr, condition: ast.expr, yes: Callable[[], Typed], no: Callable[[], Typed]) -> Typed:
-        """One of two values, of which only that one is computed."""
+        """One of two values; only the chosen one is computed."""
         result = self.fresh("t")
         kinds: list[str] = []
 
@@ -569,7 +569,7 @@ class _Body:
         targets = ast.Tuple([ast.Name(fault, ast.Store()), ast.Name(value, ast.Store())], ast.Store())
         self.set(fault, ast.Constant(0))
         self.set(value, as_expr(0.0 if callee.returns == "float" else 0))
-        known_so_far = ast.Assign([targets], called, lineno=0)  # what is made up might never come to an end
+        known_so_far = ast.Assign([targets], called, lineno=0)  # calling with made-up values might never return
         self.put(ast.If(expr("not fault"), [known_so_far], []))
         self.fault_if(expr("F != 0", F=fault))
         result = expr("V", V=value)

@@ -1,4 +1,4 @@
-"""The definition of a Python function, as long as it is what the function was made of."""
+"""Find the definition of a Python function, if it is the one the function was made from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Unfit(Exception):
-    """The function is no plain Python (cq/codegen/expressions/plain_python.py): why."""
+    """The function is not plain Python (cq/codegen/expressions/plain_python.py), and why."""
 
 
 def source_of(function: Any) -> ast.FunctionDef:
@@ -30,7 +30,7 @@ def source_of(function: Any) -> ast.FunctionDef:
 
 
 def _is_code_of(found: ast.FunctionDef, function: FunctionType) -> bool:
-    """Whether the definition is what the function was made of."""
+    """Whether the function was made from the definition."""
     arguments = ast.arguments(found.args.posonlyargs, found.args.args, kwonlyargs=[], kw_defaults=[], defaults=[])
     plain = ast.FunctionDef(found.name, arguments, found.body, decorator_list=[], lineno=1, col_offset=0)
     free = [ast.arg(name) for name in function.__code__.co_freevars]
@@ -44,7 +44,7 @@ def _is_code_of(found: ast.FunctionDef, function: FunctionType) -> bool:
 
 
 def _steps(code: CodeType) -> list[tuple[str, str]]:
-    """What the code does, but for how calls of modules' functions are made: that depends on the rest of the module."""
+    """What the code does, except how it calls functions of modules: that depends on the rest of the module."""
     steps = []
     for step in dis.get_instructions(code):
         if step.opname not in _OF_CALLS:

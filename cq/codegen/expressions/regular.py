@@ -19,7 +19,7 @@ from cq.runtime.values.regular import ASCII_POINTS, BOUND, HEADER, INSERT_WORDS
 
 @lru_cache(maxsize=256)
 def regex_table(pattern: str, kept: tuple[int, ...]) -> bytes:
-    """The automaton of a pattern as cq/runtime/values/regular.py reads it."""
+    """The automaton of a pattern in the form cq/runtime/values/regular.py reads."""
     made = automaton_of(pattern, kept)
     following = BOUND + 2 * len(made.bounds)
     cells = len(made.following) * made.class_count

@@ -84,7 +84,7 @@ def _round_decimal(scope: Scope, call: Strict) -> None:
         int128.cut_at(scope, call, digits, rounded=True)
     elif cut <= 0:
         call.give(scope, value.it)
-    elif cut > 18:  # more digits than there are
+    elif cut > 18:  # more digits than the value has
         call.give(scope, ast.Constant(0))
     else:
         units = expr("divided_half_up(A, UNIT)", A=value.it, UNIT=power_of_ten(cut))

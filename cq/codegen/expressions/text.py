@@ -15,7 +15,7 @@ from cq.lang.functions import Failure
 from cq.lang.functions.text import ANY_ONE, Pattern, like_pattern
 from cq.runtime.layout.abi import STATE_RESULT, ErrorCode
 
-_ALL = 2**63 - 1  # how many code points SUBSTRING takes unless it is told
+_ALL = 2**63 - 1  # how many code points SUBSTRING takes by default
 _FIRST_LETTER = {"lower": ord("A"), "upper": ord("a")}
 
 
@@ -65,7 +65,7 @@ def _initcap(scope: Scope, call: Strict) -> None:
 
 
 def _give_part(scope: Scope, call: Strict, first: ast.expr, end: ast.expr) -> None:
-    """The result is the first argument from one offset to another."""
+    """The result is the part of the first argument between two offsets."""
     address, _ = call.args[0].parts
     start = scope.let(expr("A + F", A=address, F=first), "text")
     call.give(scope, start, scope.let(expr("E - F", E=end, F=first), "size"))
@@ -209,7 +209,7 @@ def _like(scope: Scope, call: Strict) -> None:
 
 
 def _known_pattern(call: Strict) -> Pattern | None:
-    """The pattern's stretches, when pattern and escape are literals and right."""
+    """The pattern's stretches, if pattern and escape are literals and valid."""
     assert isinstance(call.node, Call)
     pattern = _constant(call, 1)
     escape = _constant(call, 2) if len(call.args) == 3 else "\\"

@@ -1,4 +1,4 @@
-"""Kernel forms of functions that make texts of texts, or of their bytes."""
+"""Kernel forms of functions that make texts from texts, or from their bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cq.codegen.writer import expr
 from cq.lang.functions.text_building import MOST_LETTERS
 from cq.runtime.layout.abi import STATE_RESULT, ErrorCode
 
-# -- texts of texts ---------------------------------------------------------------------------------------------------
+# -- texts from texts -------------------------------------------------------------------------------------------------
 
 
 def _demand_room(scope: Scope, call: Strict, too_long: ast.expr) -> None:
@@ -233,7 +233,7 @@ _with_table("sha256")
 
 @lru_cache(maxsize=2)
 def round_constants(name: str) -> bytes:
-    """The constants of a digest's rounds, as cq/runtime/values/digests.py reads them."""
+    """The constants of a digest's rounds, in the form cq/runtime/values/digests.py reads."""
     if name == "md5":
         addends = [int(abs(math.sin(i + 1)) * 2**32) for i in range(64)]
         rotations = [

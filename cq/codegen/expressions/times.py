@@ -1,4 +1,4 @@
-"""Kernel forms of functions of dates and timestamps that can fail or make text; the others are their own bodies."""
+"""Kernel forms of date and timestamp functions that can fail or make text; the others use their own bodies."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _months_later(scope: Scope, call: Strict, time: ast.expr, months: ast.expr) 
     call.give(scope, made)
 
 
-# -- made of numbers, and names ---------------------------------------------------------------------------------------
+# -- made from numbers, and names -------------------------------------------------------------------------------------
 
 
 @form("make_date")
@@ -145,7 +145,7 @@ _by_zone("to_utc_timestamp", "-", zone_by_local)
 
 @lru_cache(maxsize=256)
 def pattern_table(pattern: str) -> tuple[bytes, int]:
-    """The pattern as cq/runtime/values/patterns.py reads it, and how many fields it has: one for each byte of text."""
+    """The pattern in the form cq/runtime/values/patterns.py reads, and its number of fields: one a byte of text."""
     fields = fields_of(pattern)
     content: list[bytes] = []
     for number, field in enumerate(fields):

@@ -1,7 +1,7 @@
-"""Calls of the user's functions: as code of the stage where their bodies are plain, else by asking Python.
+"""Calls of the user's functions: as code of the stage if their bodies are plain, else by calling Python.
 
-Code says when it does not know what Python would do (`plain_python`), and then Python is asked for this row: arguments
-go into a record, a call by address, the results come out of it (`cq.runtime.layout.pipeline.UserCall`).
+The code reports when it does not know what Python would do (`plain_python`), and then Python is called for this row:
+arguments go into a record, a call by address, the results come out of it (`cq.runtime.layout.pipeline.UserCall`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _FAILURES = (
 
 
 def is_user_call(e: Expr) -> bool:
-    """Whether an expression is a call of a function of the user."""
+    """Whether an expression is a call of a user function."""
     return isinstance(e, Call) and isinstance(e.function, UserScalar)
 
 
 def why_python(function: UserFunction) -> str:
-    """Why kernels ask Python for every value of a function; empty where its body is compiled."""
+    """Why kernels call Python for every value of a function; empty if its body is compiled."""
     try:
         native_form(function, Constants(), "user0")
     except Unfit as why:
@@ -45,7 +45,7 @@ def why_python(function: UserFunction) -> str:
 
 
 def takes_step_bytes(e: Expr) -> bool:
-    """Whether an expression takes bytes that live for one step: for a text it makes, or for such a record."""
+    """Whether an expression takes bytes that live for one step: for a text it makes, or a user call's record."""
     if is_user_call(e):
         return True
     return isinstance(e, Call | Cast) and e.type.physical is Physical.BYTES
@@ -59,7 +59,7 @@ def _user_function(scope: Scope, call: Strict) -> None:
 
 
 def user_values(scope: Scope, function: UserFunction, args: Sequence[Val], span: Span) -> list[Val]:
-    """Write the call of a function of the user; its results."""
+    """Write the call of a user function; return its results."""
     unknown = function.may_be_null and not function.moves
     results = [scope.variables(slot.type, slot.optional or unknown, "made") for slot in function.results]
     called = UserCall(scope.constants.user_function(function), function)
@@ -81,7 +81,7 @@ def user_values(scope: Scope, function: UserFunction, args: Sequence[Val], span:
 
 
 def _native(scope: Scope, made: UserCall) -> str | None:
-    """The name of the function as code of the stage, which has it then; None where its body cannot be."""
+    """The name of the function as code of the stage, after adding it there; None if its body cannot be compiled."""
     prefix = f"user{made.word}"
     name = f"{prefix}_0"
     if name in scope.writer.signatures:
@@ -97,7 +97,7 @@ def _native(scope: Scope, made: UserCall) -> str | None:
 
 
 def _ask_python(scope: Scope, made: UserCall, args: Sequence[Val], results: Sequence[Val], span: Span) -> None:
-    """The results are what the Python function gives. It may take any time: before it the run may be stopped."""
+    """The results come from the Python function. It may take any time, so a request to stop is checked before it."""
     name = f"{made.function.name}()"
     with scope.when(expr("at_load_acq(state + A) != 0", A=abi.STATE_STOPPING * 8)):
         scope.fail(ErrorCode.STOPPED, "stopped", span)
@@ -122,7 +122,7 @@ def _ask_python(scope: Scope, made: UserCall, args: Sequence[Val], results: Sequ
 
 
 def _taken(type_: DataType, record: ast.expr, at: int) -> list[ast.expr]:
-    """The parts of a result in the record."""
+    """The parts of a result, read from the record."""
     match type_.physical:
         case Physical.F64:
             return [expr("ld_f64(R, W)", R=record, W=at)]

@@ -1,4 +1,4 @@
-"""Zones in kernels: their tables among the constants of a stage, as cq/runtime/values/zones.py reads them."""
+"""Zones in kernels: their tables among the constants of a stage, in the form cq/runtime/values/zones.py reads."""
 
 from __future__ import annotations
 

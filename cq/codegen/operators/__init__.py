@@ -1,7 +1,7 @@
 """The operators in kernels, by the names of `cq.planner.operators`. A file registers what it defines.
 
-An operator that says in its node that it emits by itself must have what writes that here: importing this fails with the
-names of what is missing.
+An operator whose node says that it emits by itself must register the writer of that here: otherwise importing this
+fails with the names of what is missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ for _module in pkgutil.iter_modules(__path__):
 
 
 def problems(operators: dict[str, type[LogicalNode]]) -> Iterator[str]:
-    """What these operators lack in kernels, by what their nodes declare."""
+    """What these operators lack in kernels, according to their nodes."""
     for name, node in operators.items():
         closes, emits_at_end = (_said(node, what) is not False for what in ("closes", "emits_at_end"))
         if name not in CONSUME and not issubclass(node, Leaf):
@@ -39,12 +39,12 @@ def problems(operators: dict[str, type[LogicalNode]]) -> Iterator[str]:
 
 
 def _said(node: type[LogicalNode], what: str) -> object:
-    """What a class declares: a value, or a property where it depends on the node."""
+    """What a class declares: a value, or a property if it depends on the node."""
     return getattr(node, what)
 
 
 def _may_wait(node: type[LogicalNode]) -> bool:
-    """Whether there is a time for which its rows may wait: known only of a node, not of the class."""
+    """Whether its rows may wait for a time: known only for a node, not for the class."""
     return not issubclass(node, Stateless) and isinstance(_said(node, "waits_on"), property)
 
 

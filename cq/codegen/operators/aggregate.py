@@ -36,7 +36,7 @@ def _slots(stage: StageDraft, node: Aggregate, layout: GroupLayout) -> tuple[Slo
 
 @holds("aggregate")
 def held_aggregate(node: LogicalNode) -> tuple[Held, ...]:
-    """The groups, which workers may have filled apart."""
+    """The groups, which several workers may have filled separately."""
     assert isinstance(node, Aggregate)
     merges = node.merges_exactly and node.merge_pays
     return (held_groups("groups", group_layout(node.keys, node.aggregates), merges),)
@@ -44,7 +44,7 @@ def held_aggregate(node: LogicalNode) -> tuple[Held, ...]:
 
 @consumes("aggregate", copies_text=False)
 def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Into the one pane there is; late rows too."""
+    """Add the row to the one pane; late rows too."""
     assert isinstance(node, Aggregate)
     layout = group_layout(node.keys, node.aggregates)
     slot, _ = _slots(flow.stage, node, layout)
@@ -62,7 +62,7 @@ def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
 
 @finishes("aggregate")
 def finish_aggregate(stage: StageDraft, node: LogicalNode) -> None:
-    """A function that emits the groups by first arrival, or the one row over nothing."""
+    """A function that emits the groups by first arrival, or one row for an empty input."""
     assert isinstance(node, Aggregate)
     layout = group_layout(node.keys, node.aggregates)
     slot, cursor = _slots(stage, node, layout)
@@ -78,7 +78,7 @@ def _emit(flow: Flow, node: Aggregate, layout: GroupLayout, state: str, cursor: 
     writer, scope = flow.writer, flow.scope
     writer.code("arrival = 0")
     record = writer.let(ast.Constant(0), "record")
-    with writer.if_(expr("ld_i64(P, W) > 0", P=state, W=panes.PANES_COUNT)):  # the only one, whoever has filled it
+    with writer.if_(expr("ld_i64(P, W) > 0", P=state, W=panes.PANES_COUNT)):  # the only one, filled by any worker
         writer.set(record, expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST))
     with writer.otherwise():
         writer.set(record, expr("panes_attach(P, NEVER, 0)", P=state, NEVER=abi.NEVER))
@@ -104,6 +104,6 @@ def _emit(flow: Flow, node: Aggregate, layout: GroupLayout, state: str, cursor: 
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, None):
             values += layout.accumulators.values(scope, entry)
             flow.deliver(node, row_of(scope, values))
-    done = count if node.keys else expr("max(N, 1)", N=count)  # of no rows there is a row all the same, once
+    done = count if node.keys else expr("max(N, 1)", N=count)  # no rows still give one row, once
     writer.code("st_i64(state, W, N)", W=cursor.offset, N=done)
     flow.leave(ast.Constant(abi.DONE))

@@ -1,6 +1,6 @@
-"""asof_join: rows wait for the watermark; then right ones are kept by key in order of time, and left ones find theirs.
+"""asof_join: rows wait for the watermark; then right ones are kept by key in order of time, and left ones look them up.
 
-Of right rows a table keeps the latest of each key; where a left row asks for the next one, a log those that may be it.
+For right rows a table keeps the latest of each key; if a left row asks for the next one, a log keeps the candidates.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEFT, RIGHT = 0, 1  # ports
 
 @consumes("asof_join", copies_text=False)
 def consume_asof_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """A right row that all earlier ones have come before is kept at once; every other row waits."""
+    """A right row that follows all earlier ones is kept at once; every other row waits."""
     assert isinstance(node, AsofJoin)
     with flow.on_time(node):
         if port == LEFT:
@@ -43,14 +43,14 @@ def consume_asof_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
 
 @due_by_data("asof_join")
 def due_words(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
-    """Right rows in a log expire; when rows that wait are due is known from the node."""
+    """Right rows in a log expire; the node says when waiting rows are due."""
     assert isinstance(node, AsofJoin)
     return (DueWord(Side.of(node, RIGHT).slot(stage, node), words.LOG_NEXT),) if node.ahead else ()
 
 
 @closes("asof_join")
 def close_asof_join(stage: StageDraft, node: LogicalNode) -> None:
-    """Left rows that are due are looked up before right rows that are due are kept; then those of no more use go."""
+    """Look up left rows that are due, then keep right rows that are due; then free those that are no longer needed."""
     assert isinstance(node, AsofJoin)
     close_buffer(stage, node, LEFT, partial(_look_up, node=node))
     close_buffer(stage, node, RIGHT, partial(_keep, node=node))
@@ -109,8 +109,8 @@ def _near(flow: Flow, node: AsofJoin, joined: Row) -> Iterator[None]:
 def _look_ahead(flow: Flow, node: AsofJoin, row: Row, matches: Matches) -> None:
     """The left row beside the first right row of its key that is late enough, or beside NULLs, or not at all.
 
-    A record says its expiry: its time is that much earlier. Those of a key stand in order of time, so that
-    `log_since` finds the very first.
+    A record holds its expiry, which is its time plus a constant. Those of a key are in order of time, so `log_since`
+    finds the very first.
     """
     scope, right = flow.scope, Side.of(node, RIGHT)
     table, log = right.key_table(flow, node), right.address(flow, node)

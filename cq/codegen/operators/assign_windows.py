@@ -1,4 +1,4 @@
-"""assign_windows: the bounds of a row's windows from its time, in a loop where they may be several."""
+"""assign_windows: the bounds of a row's windows from its time, in a loop if there may be several."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cq.planner.plan.node import LogicalNode
 
 @consumes("assign_windows", copies_text=False)
 def consume_assign_windows(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """The row beside the bounds of each window. Admission sends the ends, at which groups of such rows may close."""
+    """The row beside the bounds of each window. Admission sends the ends, when groups of such rows may close."""
     assert isinstance(node, AssignWindows)
     window = node.window
     flow.stage.grids.append(grid_of_ends(window, window.time.lag_us))
@@ -52,7 +52,7 @@ def _windows(flow: Flow, node: AssignWindows, row: Row, step: ast.expr) -> None:
 
 
 def _point(flow: Flow, step: ast.expr, offset: int, period: int, hint: str) -> ast.expr:
-    """The last point of a grid at or before a row's time. It is looked for where it is not that of the row before: a
+    """The last point of a grid at or before a row's time, recomputed only if it differs from the previous row's: a
     comparison costs less than a division by a constant."""
     writer = flow.writer
     point = writer.hoist(ast.Constant(offset), hint)

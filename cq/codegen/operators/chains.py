@@ -1,11 +1,11 @@
-"""trigger, in chains: several workers evaluate the transactions of a ticket, the kernel hands on what they have left.
+"""trigger, in chains: several workers evaluate the transactions of a ticket, the kernel delivers their results.
 
 Functions of the stage are called before the kernel takes a ticket (cq/runtime/engine/ways/chains.py says by whom and
-when): `begin`, `collect` of a share's events (cq/codegen/collecting.py), `evaluate` of a share's transactions. A row
-that a transaction names stands in the access as an entry of its table would, so that the code of the serial loop reads
-and writes it there. Rows that come or go are made and deleted by the kernel alone.
+when): `begin`, `collect` for a share's events (cq/codegen/collecting.py), `evaluate` for a share's transactions. A row
+that a transaction names is laid out in the access like an entry of its table, so that the code of the serial loop reads
+and writes it there. Only the kernel inserts and deletes rows.
 
-Where transactions take their place as they run (cq/runtime/engine/ways/requests.py), `evaluate` evaluates one.
+If transactions take their places as they run (cq/runtime/engine/ways/requests.py), `evaluate` evaluates one.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ from cq.runtime.layout.pipeline import Chains
 ARGUMENTS = ("state", "batch", "share", "constants")
 OF_ONE = ("state", "transaction", "constants")
 BRING = "if chains_bring(state, transaction, constants) == 0:\n    return -1"  # without memory for texts
-# Turns that parts of a transaction are fetched ahead. Each part says where the next one is, so there is time between
-# them: a line from another core takes 60 to 100 ns. With this and the arrays, evaluating an event of Toll Processing,
-# three transactions, took two workers 115 ns instead of 142. Other distances were not measured.
+# How many transactions ahead the parts of a transaction are fetched. Each part leads to the next one, so there must be
+# time between them: a line from another core takes 60 to 100 ns. With this and the arrays, evaluating an event of Toll
+# Processing, three transactions, took two workers 115 ns instead of 142. Other distances were not measured.
 AHEAD_ITSELF, AHEAD_ACCESSES, AHEAD_ENTRIES = 8, 5, 3
 assert AHEAD_ITSELF <= c.QUEUE_END
-# Accesses of a later transaction that the kernel fetches, the first ones: it does not know yet which rows come or go.
-# Fetching more would delay the event at hand for rows that mostly stay. Other numbers were not measured.
+# The number of accesses of a later transaction that the kernel fetches, from the first: it does not know yet which rows
+# come or go. Fetching more would delay the current event for rows that mostly stay. Other numbers were not measured.
 FETCHED = 4
 
 
 def write_chains(stage: StageDraft, leaf: LogicalNode) -> Chains:
-    """Write the functions that come before the kernel."""
+    """Write the functions that run before the kernel."""
     every_one = collected(stage)
     with stage_function(stage, "chains_begin", ARGUMENTS, 0) as flow:
         for node in transactions_of(stage.plan):
@@ -98,7 +98,7 @@ def write_chains(stage: StageDraft, leaf: LogicalNode) -> Chains:
 
 
 def events_word(stage: StageDraft) -> int:
-    """The word of the state that says where the events of a ticket are."""
+    """The word of the state that leads to the events of a ticket."""
     key = (id(stage.plan), "events")
     if key not in stage.scratch:
         stage.scratch[key] = stage.scratch_words(1, "EVENTS")
@@ -106,7 +106,7 @@ def events_word(stage: StageDraft) -> int:
 
 
 def moves(stage: StageDraft, *steps: type[Step]) -> bool:
-    """Whether rows come or go: by such steps."""
+    """Whether rows come or go through such steps."""
     return any(_moves(p, *steps) for n in transactions_of(stage.plan) for p in n.programs)
 
 
@@ -141,7 +141,7 @@ def _each_access(flow: Flow, every_one: CollectedEvent) -> Iterator[str]:
 def _of_table(
     flow: Flow, every_one: CollectedEvent, access: str, then: Callable[[TableLocals, KeyedLayout], None]
 ) -> None:
-    """then: writes what is done with the row that an access names, by its table."""
+    """then: writes what to do with the row that an access names, by its table."""
     tables = _tables(flow)
     number = flow.writer.let(expr("ld_i64(A, W) >> SHIFT", A=access, W=c.ACCESS_TAG, SHIFT=c.TAG_TABLE_SHIFT), "number")
     for n, (table, layout) in enumerate(zip(tables, every_one.shapes, strict=True)):
@@ -152,7 +152,7 @@ def _of_table(
 def _find(
     flow: Flow, every_one: CollectedEvent, access: str, entry: str, then: Callable[[TableLocals, KeyedLayout], None]
 ) -> None:
-    """The local `entry` is where the row of an access is in its table, or 0. then: writes what is done where it is."""
+    """Set the local `entry` to the row of an access in its table, or 0. then: writes what to do if it is there."""
 
     def sought(table: TableLocals, layout: KeyedLayout) -> None:
         flow.writer.set(entry, layout.keys.find(table, _keys(flow, layout, access)))
@@ -163,7 +163,7 @@ def _find(
 
 
 def _copy_in(flow: Flow, access: str, entry: str, table: TableLocals, layout: KeyedLayout) -> None:
-    """The row of an entry is in the access; its texts are copied, for the kernel moves those of the table."""
+    """Copy the row of an entry into the access, with its texts, because the kernel moves those of the table."""
     writer = flow.writer
     writer.code("copy_row(E, A)", E=entry, A=access)
     for f in layout.fields:
@@ -175,7 +175,7 @@ def _copy_in(flow: Flow, access: str, entry: str, table: TableLocals, layout: Ke
 
 
 def _copy_out(flow: Flow, access: str, entry: ast.expr | str, table: TableLocals, layout: KeyedLayout) -> None:
-    """The row of the access is in its entry; by the kernel, which is alone with the texts of the table."""
+    """Copy the row of the access into its entry; in the kernel, which alone uses the texts of the table."""
     if not layout.has_texts:
         flow.writer.code("write_row(A, E)", A=access, E=entry)
         return
@@ -184,7 +184,7 @@ def _copy_out(flow: Flow, access: str, entry: ast.expr | str, table: TableLocals
 
 
 def _write_bring(flow: Flow, every_one: CollectedEvent) -> None:
-    """The rows of a transaction are in its accesses as those before it have left them."""
+    """Bring the rows of a transaction into its accesses as earlier ones have left them."""
     writer, scope = flow.writer, flow.scope
     with _each_access(flow, every_one) as access:
         state = writer.let(expr("ld_i64(A, W)", A=access, W=c.ACCESS_STATE), "state_")
@@ -208,7 +208,7 @@ def _write_bring(flow: Flow, every_one: CollectedEvent) -> None:
 
 
 def _write_store(flow: Flow, every_one: CollectedEvent) -> None:
-    """Rows of a transaction that are left to the kernel are in their tables: those that are there and that no later
+    """Store the rows of a transaction that are left to the kernel in their tables: those that exist and that no later
     transaction names, and those that it has made or deleted."""
     writer, scope = flow.writer, flow.scope
     wanted = c.LATEST | c.FOUND | c.CHANGED
@@ -226,18 +226,18 @@ def _write_store(flow: Flow, every_one: CollectedEvent) -> None:
 
 
 def _remove(flow: Flow, access: str, table: TableLocals, layout: KeyedLayout) -> None:
-    """The row is not in its table. Without locks another one may have deleted it."""
+    """Remove the row from its table. Without locks another transaction may have deleted it."""
     delete_row(flow.scope, table, layout, _keys(flow, layout, access))
 
 
 def _make(flow: Flow, access: str, table: TableLocals, layout: KeyedLayout) -> None:
-    """The row is in its table."""
+    """Insert the row into its table."""
     entry = layout.keys.probe(table, _keys(flow, layout, access), ast.Constant(0), lambda _: None)
     _copy_out(flow, access, entry, table, layout)
 
 
 def _entry_of(access: ast.expr | str) -> ast.expr:
-    """What stands in an access as an entry."""
+    """The part of an access that is laid out like an entry."""
     return expr("A + N", A=access, N=8 * c.ACCESS_IMAGE)
 
 
@@ -254,7 +254,7 @@ def _keys(flow: Flow, layout: KeyedLayout, access: str) -> list[Val]:
 
 
 def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent) -> None:
-    """From the cursor on, up to a transaction that is not ready."""
+    """Evaluate from the cursor on, up to a transaction that is not ready."""
     writer, scope = flow.writer, flow.scope
     size = every_one.access_bytes
     at = writer.let(expr("ld_i64(share, W)", W=c.SHARE_CURSOR), "at")
@@ -268,8 +268,8 @@ def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent) ->
 
 
 def _write_fetch(flow: Flow, every_one: CollectedEvent, at: str) -> None:
-    """What later transactions of the queue need is on its way: of the last one itself, then its accesses, then their
-    entries. at: where the one at hand stands."""
+    """Prefetch what later transactions of the queue need: the farthest one itself, then the accesses of a nearer one,
+    then their entries. at: where the current one is."""
     writer, scope = flow.writer, flow.scope
     tables = _tables(flow)
     writer.code("prefetch(ld_i64(AT, TURNS))", AT=at, TURNS=AHEAD_ITSELF)
@@ -287,7 +287,7 @@ def _write_fetch(flow: Flow, every_one: CollectedEvent, at: str) -> None:
 
 
 def _write_fetch_entry(flow: Flow, tables: Sequence[TableLocals], access: str) -> None:
-    """Where the row of an access is in its table is on its way, if no access before it has the row."""
+    """Prefetch the row's place in the table of an access, if no access before it has the row."""
     writer, scope = flow.writer, flow.scope
     with scope.when(expr("ld_i64(A, W) == 0", A=access, W=c.ACCESS_BEFORE)):
         tag = writer.let(expr("ld_i64(A, W)", A=access, W=c.ACCESS_TAG), "tag")
@@ -301,7 +301,7 @@ def _write_fetch_entry(flow: Flow, tables: Sequence[TableLocals], access: str) -
 
 
 def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent) -> None:
-    """The transaction at the cursor."""
+    """Evaluate the transaction at the cursor."""
     flow.writer.code("transaction = ld_i64(share, W)", W=c.SHARE_CURSOR)
     with flow.scope.block():
         _write_one(flow, leaf, every_one)
@@ -309,7 +309,7 @@ def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent
 
 
 def _write_one(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent) -> None:
-    """The transaction in the local `transaction`."""
+    """Evaluate the transaction in the local `transaction`."""
     writer, scope = flow.writer, flow.scope
     size = every_one.access_bytes
     writer.code("i = ld_i64(transaction, W)", W=c.TRANSACTION_ROW)
@@ -324,7 +324,7 @@ def _write_one(flow: Flow, leaf: LogicalNode, every_one: CollectedEvent) -> None
 
 @dataclass(slots=True)
 class _Evaluated(TransactionWriter):
-    """Writes one program over the rows that stand in its accesses. `Accessed.entry` is what stands there as an entry.
+    """Writes one program over the rows in its accesses. `Accessed.entry` is the entry part of the access.
 
     size: bytes of an access.
     """
@@ -333,7 +333,7 @@ class _Evaluated(TransactionWriter):
     size: int = field(kw_only=True)
 
     def write_all(self) -> None:
-        """Its body, the rows behind it, what it emits."""
+        """The program's body, the rows after it, what it emits."""
         writer, transaction = self.flow.writer, ast.Name("transaction", ast.Load())
         self.evaluate(self.place.number)
         with self.scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):
@@ -356,10 +356,10 @@ class _Evaluated(TransactionWriter):
         writer.code("st_i64(transaction, W, O)", W=c.TRANSACTION_OUTCOME, O=self.outcome)
 
     def note_changes(self) -> None:
-        """Nothing is noted: the rows are brought again."""
+        """Nothing is noted: the rows are brought in again."""
 
     def access(self, number: int) -> str:
-        """The access of this number; of those to one row it need not be the first."""
+        """The access with this number; of several to one row it need not be the first."""
         single = self.place.single.get(number)
         if single is not None:
             return self.flow.writer.let(expr("ld_i64(transaction, W)", W=self.place.at(single)), "access")
@@ -382,7 +382,7 @@ class _Evaluated(TransactionWriter):
             assign_all(self.flow, at.others, [values[n] for n in at.table.others])
 
     def put_row(self, at: Accessed) -> None:
-        """A row that an element names is in its access as it is now."""
+        """Write the current state of a row that an element names to its access."""
         writer = self.flow.writer
         if at.access.table in self.moving:
             self.leave_row(at)
@@ -392,8 +392,8 @@ class _Evaluated(TransactionWriter):
         writer.code("st_i64(A, W, ld_i64(A, W) | CHANGED)", A=access, W=c.ACCESS_STATE, CHANGED=c.CHANGED)
 
     def leave_row(self, at: Accessed) -> None:
-        """The row is in its access as it is now, with a state that says whether it is there. What elements have made or
-        deleted before stays TURNED."""
+        """Write the current state of the row to its access, with a state that says whether it exists. What elements
+        have made or deleted before stays TURNED."""
         writer = self.flow.writer
         row = writer.let(expr("E - N", E=at.entry, N=8 * c.ACCESS_IMAGE), "access")
         KeyedLayout.of(at.table).store(self.scope, expr("E", E=at.entry), None, at.others)
@@ -412,8 +412,8 @@ class _Evaluated(TransactionWriter):
 
 @consumes(CHAINED, copies_text=False)
 def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Rows that transactions of an event have made or deleted are, or are not, in the tables; what they emit is handed
-    on."""
+    """Insert or delete in the tables the rows that an event's transactions have made or deleted, and deliver what they
+    emit."""
     assert isinstance(node, Trigger)
     writer, scope = flow.writer, flow.scope
     every_one = collected(flow.stage)
@@ -451,7 +451,7 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 def _write_fetch_moved(flow: Flow, every_one: CollectedEvent, event: str, p: PlacedProgram) -> None:
-    """The rows that the program may make or delete for a later event are on their way from who has evaluated it."""
+    """Prefetch the rows that the program may make or delete for a later event, from the worker that evaluated it."""
     writer = flow.writer
     ahead = 8 * (c.EVENTS_BEHIND * every_one.words + p.first)
     access = writer.let(expr("ld_i64(E + N, W)", E=event, N=ahead, W=c.TRANSACTION_ACCESSES), "later")

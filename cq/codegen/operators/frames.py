@@ -1,5 +1,5 @@
 """frames: the rows of each partition around a row, as two stacks in their records and in the partition's entry, or
-gone through one by one (cq/codegen/frame_walks.py)."""
+recomputed row by row (cq/codegen/frame_walks.py)."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ INSIDE = "inside"  # the slot of rows that wait until the watermark has passed t
 
 @holds("frames")
 def held_frames(node: LogicalNode) -> tuple[Held, ...]:
-    """The rows of each partition, and those whose frame is open."""
+    """The rows of each partition, and those with open frames."""
     assert isinstance(node, Frames)
     held = (frame_rows("rows", layout_of(node).keys), *held_sets(node))
     return held if node.behind_us is None else (*held, waiting_rows(node, 0, node.partition, INSIDE))
 
 
 def _copies_text(node: LogicalNode) -> bool:
-    """A text that a row of the frame has is copied to be merged with others."""
+    """A text of a row in the frame is copied when it is merged with others."""
     assert isinstance(node, Frames)
     return any(layout_of(node).accumulators.strings)
 
 
 @due_by_data("frames")
 def frames_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
-    """When the first of the open frames is over, or when the rows that are kept leave."""
+    """When the first of the open frames ends, or when the kept rows leave."""
     assert isinstance(node, Frames)
     if node.behind_us is not None:
         return (due_word(slot_of(stage, node, 0, INSIDE)),)
@@ -75,7 +75,7 @@ def frames_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
 
 @consumes("frames", copies_text=_copies_text)
 def consume_frames(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """With a delay the row waits for the watermark; else it is taken at once."""
+    """With a delay the row waits for the watermark; else it is processed at once."""
     assert isinstance(node, Frames)
     if node.order is None:
         _take(flow, row, node)
@@ -89,7 +89,7 @@ def consume_frames(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 @closes("frames")
 def close_frames(stage: StageDraft, node: LogicalNode) -> None:
-    """With a delay: a function that takes the rows the watermark has reached; and one of those that leave at a time."""
+    """With a delay: a function that takes the rows the watermark has reached; and one for rows that leave at a time."""
     assert isinstance(node, Frames)
     if node.order is not None and stage.planned.waits:
         released = ast.Name("arrival", ast.Load())
@@ -109,7 +109,7 @@ def close_frames(stage: StageDraft, node: LogicalNode) -> None:
 
 @finishes("frames")
 def finish_frames(stage: StageDraft, node: LogicalNode) -> None:
-    """A function that hands on the rows that are left."""
+    """A function that emits the remaining rows."""
     assert isinstance(node, Frames)
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
     with function(stage, f"finish_{rows_slot(stage, node).offset}", FINISHER_ARGUMENTS, node, event) as flow:
@@ -117,7 +117,7 @@ def finish_frames(stage: StageDraft, node: LogicalNode) -> None:
 
 
 def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) -> None:
-    """The row is the last of its partition; it leaves, or waits until its frame is over. serial: if not the event's."""
+    """Append the row to its partition; it leaves, or waits until its frame ends. serial: if not the event's."""
     scope, writer, stage = flow.scope, flow.writer, flow.stage
     at = Framed.of(flow, row, node, make=True)
     made = ast.Name(writer.let(expr("record_new(F)", F=at.frames), "record"), ast.Load())
@@ -148,13 +148,13 @@ def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) ->
 
 
 def _leave(flow: Flow, row: Row, node: Frames) -> None:
-    """The frame of the row is over."""
+    """Emit the row: its frame is complete."""
     place = PartitionPlace(time_of(flow, node, row))
     _answer(flow, node, Framed.of(flow, row, node, make=False), place, lambda: row)
 
 
 def _leave_first(flow: Flow, node: Frames, at: Framed) -> None:
-    """The first row of the partition that has not left leaves."""
+    """Emit the first row of the partition that has not left."""
     scope, fields = flow.scope, at.layout.row
     record = scope.let(expr("record_at(F, N)", F=at.frames, N=at.word(words.FRAME_NOW)), "now")
     if node.frame.unit is Unit.ROWS:
@@ -168,7 +168,7 @@ def _leave_first(flow: Flow, node: Frames, at: Framed) -> None:
 
 
 def _leave_all(flow: Flow, node: Frames) -> None:
-    """Every row that has not left leaves, partitions by birth; it goes on where a full port stopped it."""
+    """Emit every row that has not left, partitions by birth; resumes where a full port stopped it."""
     writer, scope = flow.writer, flow.scope
     layout = layout_of(node)
     frames, local = framed_state(flow, node)
@@ -221,7 +221,7 @@ def _put_row(flow: Flow, node: Frames, at: Framed, record: ast.expr, row: Row) -
 
 
 def _answer(flow: Flow, node: Frames, at: Framed, place: PartitionPlace, row: Callable[[], Row]) -> None:
-    """Move the frame to a row, read the results, hand the row on. row: read when nothing changes texts any more."""
+    """Move the frame to a row, read the results, deliver the row. row: read when texts change no more."""
     source = _stacked(flow, node, at, place) if at.layout.kept is None else walked(flow, node, at, place)
     values = at.layout.accumulators.values(flow.scope, source)
     found = row()
@@ -235,7 +235,7 @@ def _answer(flow: Flow, node: Frames, at: Framed, place: PartitionPlace, row: Ca
 
 
 def _forget(flow: Flow, at: Framed, counts_left: bool) -> None:
-    """Rows that are in no frame any more are gone. counts_left: only those that have left; one more has now."""
+    """Free rows that no frame needs. counts_left: only those that have left; one more has now."""
     code, gone = flow.writer.code, at.word(words.FRAME_DROPPED)
     if counts_left:
         code("frame_leave(F, E)", F=at.frames, E=at.entry)
@@ -244,7 +244,7 @@ def _forget(flow: Flow, at: Framed, counts_left: bool) -> None:
 
 
 def _stacked(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> Entry:
-    """The frame of a row, by two stacks."""
+    """The frame of a row, computed with two stacks."""
     scope, frame = flow.scope, node.frame
     with flow.writer.while_(is_taken(flow, node, at, place)), scope.block():
         at.layout.accumulators.merge(scope, at.back, at.record(flow, at.word(words.FRAME_NEXT)))
@@ -258,7 +258,7 @@ def _stacked(flow: Flow, node: Frames, at: Framed, place: PartitionPlace) -> Ent
 
 
 def _drop(flow: Flow, node: Frames, at: Framed, start: PartitionPlace) -> None:
-    """Rows before the start leave the frame. Where the front has none, the back becomes the front first."""
+    """Remove rows before the start from the frame. If the front is empty, the back becomes the front first."""
     scope, writer, accumulators = flow.scope, flow.writer, at.layout.accumulators
     dropped, taken = at.word(words.FRAME_DROPPED), at.word(words.FRAME_TAKEN)
     with writer.while_(is_dropped(node, at, start)), scope.block():
@@ -274,7 +274,7 @@ def _drop(flow: Flow, node: Frames, at: Framed, start: PartitionPlace) -> None:
 
 
 def _together(flow: Flow, at: Framed) -> Entry:
-    """The back, and where there is a front both, in the record that is no row."""
+    """The back, merged with the front if there is one, in the spare record."""
     scope, writer, accumulators = flow.scope, flow.writer, at.layout.accumulators
     found = Entry(
         ast.Name(writer.let(at.back.address, "result"), ast.Load()), ast.Name(writer.let(at.table, "owner"), ast.Load())

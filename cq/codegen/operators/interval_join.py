@@ -1,6 +1,6 @@
-"""interval_join: each side's rows in a log by key; a row meets those of the other log, then joins its own.
+"""interval_join: each side's rows in a log by key; a row meets those of the other log, then is added to its own.
 
-Where rows match within windows alone, they stand in runs instead (cq/codegen/window_joins.py).
+Rows that match only within the same windows are in runs instead (cq/codegen/window_joins.py).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ FARTHEST_US = 1 << 60  # beyond every difference of two times; sums of it and a 
 class TimedSide:
     """One input.
 
-    expiry_us: from one microsecond past this after its time on, nothing matches a row.
-    lower_us, upper_us: how much later than a row's own time that of a partner may be.
+    expiry_us: more than this after its time, nothing matches a row.
+    lower_us, upper_us: the least and most that a partner's time may be after a row's own time.
     """
 
     side: Side
@@ -55,7 +55,7 @@ def timed_side(node: IntervalJoin, port: int) -> TimedSide:
 
 
 def _side(node: IntervalJoin, port: int, time: TimeAttribute, expiry_us: int) -> Side:
-    """The side of a port, whose records say their time with their expiry."""
+    """The side of a port, whose records derive their time from their expiry."""
     return Side.of(node, port, time=KeptTime(time.column, time.shift_us + expiry_us + 1))
 
 
@@ -64,7 +64,7 @@ def _sides(node: IntervalJoin) -> tuple[Side, Side]:
 
 
 def _in_reach(distance_us: int) -> int:
-    """The distance, or one in its direction that no two times have either."""
+    """The distance, clamped to one in its direction that no two times have."""
     return max(-FARTHEST_US, min(distance_us, FARTHEST_US))
 
 
@@ -133,22 +133,22 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
 
 
 def _outer(node: IntervalJoin, port: int) -> bool:
-    """Whether rows of the port leave when nothing can match them any more and nothing has."""
+    """Whether rows of the port leave once nothing can match them any more and nothing has."""
     return node.left_outer if port == LEFT else node.right_outer
 
 
 def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> None:
-    """A kept row of the port need not leave without a match any more."""
+    """Mark a kept row of the port as matched: it will not leave without a match."""
     if _outer(node, port):
         flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
 
 
 @contextmanager
 def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr) -> Iterator[KeptMatch]:
-    """Inside, the record at the reference is within the interval about a row of the port; the reference moves on.
+    """Inside, the record at the reference is within the interval around a row of the port; advances the reference.
 
-    A record says its expiry: its time is that much earlier. Behind one that is so late that none after it can be within
-    the interval, however far out of order they came, there is nothing to look for.
+    A record holds its expiry, which is its time plus a constant. After a record so late that no later one can be within
+    the interval, however far out of order they came, the search ends.
     """
     scope, other = flow.scope, timed_side(node, 1 - port)
     record, chunk = other.side.record(flow, node, reference)
@@ -164,7 +164,7 @@ def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
 
 
 def _lower(other: TimedSide) -> int:
-    """How much later than a row's time the earliest expiry of a partner on the other side is."""
+    """How much later than a row's time the earliest expiry of a partner on the other side can be."""
     return other.expiry_us + 1 - other.upper_us
 
 

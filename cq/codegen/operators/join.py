@@ -1,8 +1,8 @@
-"""join: the rows of each side are kept by key; a row meets those of the other side, then joins its own.
+"""join: the rows of each side are kept by key; a row meets those of the other side, then is added to its own.
 
-Rows that leave at the end if nothing has matched them are in a log, the others in a multimap. Where the other side has
-ended it is complete: a row meets what it can at once, and only rows without a match are kept, if they are to leave at
-the end. Where the right side is known to come first, no left row is kept.
+Rows that leave at the end if nothing has matched them are in a log, the others in a multimap. Once the other side has
+ended, it is complete: a row meets its matches at once, and only rows without a match are kept, if they are to leave at
+the end. If the right side is known to come first, no left row is kept.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 def _learn(flow: Flow, node: Join, row: Row) -> None:
-    """A right row is kept: left ones come later."""
+    """Keep a right row: left ones come later."""
     mine = side_of(node, RIGHT)
     prefetch(flow, mine.input, mine.keys, mine.key_table(flow, node), mine.exprs)
     values = mine.columns_of(row)
@@ -99,7 +99,7 @@ def _learn(flow: Flow, node: Join, row: Row) -> None:
 
 
 def _look_up(flow: Flow, node: Join, row: Row) -> None:
-    """A left row meets all right rows there are; in an outer join it leaves beside NULLs if none matches."""
+    """Match a left row with all right rows so far; in an outer join it leaves beside NULLs if none matches."""
     mine, other = side_of(node, LEFT), side_of(node, RIGHT)
     prefetch_records(flow, node, mine, other)
     values = mine.columns_of(row)
@@ -116,7 +116,7 @@ def _look_up(flow: Flow, node: Join, row: Row) -> None:
 def _meet_or_alone(flow: Flow, node: Join, reference: str, keys: Sequence[Val], values: list[Val]) -> None:
     """Deliver the left row beside each of its matches, from the reference on; if there is none, beside NULLs.
 
-    At one place: what follows is written once, however many such joins there are.
+    Written at one place, so that downstream code is written once, however many such joins there are.
     """
     scope, writer, other = flow.scope, flow.writer, side_of(node, RIGHT)
     alone = writer.let(ast.Constant(1), "alone")
@@ -158,13 +158,13 @@ def _next(flow: Flow, node: Join, side: KeptSide, reference: str, keys: Sequence
 
 
 def _matched(flow: Flow, node: Join, port: int, record: ast.expr) -> None:
-    """The record, of a row of the port, does not leave at the end."""
+    """Mark the record of a row of the port: it does not leave at the end."""
     if _waits(node, port):
         flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
 
 
 def _wait(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, values: list[Val]) -> None:
-    """The row is the last of its key in its side's log. waits: 1 when it has no match yet and is to leave without."""
+    """Append the row to those of its key in its side's log. waits: 1 if it has no match yet and is to leave without."""
     mine, other = _waiting_side(node, port), side_of(node, 1 - port)
     entry = mine.keys.probe(mine.key_table(flow, node), keys, flow.serial, lambda e: None)
     if node.left_waits and node.right_outer:  # rows of both sides are numbered together

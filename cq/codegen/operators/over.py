@@ -1,4 +1,4 @@
-"""over: one entry a partition, holding the values LAG will ask for and the running aggregates."""
+"""over: one entry per partition, holding the values that LAG will need and the running aggregates."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LagRing:
 
 @dataclass(frozen=True, slots=True)
 class OverLayout:
-    """Where a partition's things are in its entry."""
+    """The layout of a partition's entry."""
 
     keys: Keys
     lags: tuple[LagRing, ...]
@@ -86,14 +86,14 @@ def layout_of(node: Over) -> OverLayout:
 
 
 def _copies_text(node: LogicalNode) -> bool:
-    """LAG gives the value that is overwritten now."""
+    """LAG gives the value that is being overwritten."""
     assert isinstance(node, Over)
     return any(c.type.physical is Physical.BYTES for c in node.calls)
 
 
 @consumes("over", copies_text=_copies_text)
 def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """With a delay the row waits for the watermark; else it is taken at once."""
+    """With a delay the row waits for the watermark; else it is processed at once."""
     assert isinstance(node, Over)
     if node.order is None:
         _take(flow, row, node)
@@ -114,7 +114,7 @@ def close_over(stage: StageDraft, node: LogicalNode) -> None:
 
 
 def over_table(flow: Flow, node: Over) -> tuple[TableLocals, OverLayout]:
-    """The node's table in locals of the function, and where things are in its entries."""
+    """The node's table in locals of the function, and the layout of its entries."""
     layout = layout_of(node)
     slot = flow.stage.table_slot(node, "partitions", layout.shape)
     local = flow.tables.get(slot.offset)
@@ -126,7 +126,7 @@ def over_table(flow: Flow, node: Over) -> tuple[TableLocals, OverLayout]:
 
 
 def _take(flow: Flow, row: Row, node: Over) -> None:
-    """Look the partition up, answer the calls, remember the row, hand it on."""
+    """Look the partition up, compute the calls, remember the row, deliver it."""
     scope = flow.scope
     local, layout = over_table(flow, node)
     prefetch(flow, node.input, layout.keys, local, node.partition)
@@ -144,7 +144,7 @@ def _take(flow: Flow, row: Row, node: Over) -> None:
 
 
 def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
-    """The value `offset` rows back, then the ring moves on. The oldest value's place takes the new one."""
+    """The value `offset` rows back, then the ring advances. The new value replaces the oldest."""
     scope, call, writer = flow.scope, ring.call, flow.writer
     result = scope.variables(call.type, call.nullable, "lag")
     seen = scope.let(expr("ld_i64(E, W)", E=entry.address, W=ring.word), "seen")

@@ -17,10 +17,10 @@ from cq.planner.plan.node import LogicalNode
 
 @consumes("filter", copies_text=False)
 def consume_filter(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """What is written downstream happens when the predicate is TRUE.
+    """Downstream code runs if the predicate is TRUE.
 
-    Where all that is left is to write a row of cheap columns, it is written in any case and counted if the predicate
-    holds: near one half this is twice as fast as a branch the processor has to guess (docs/benchmarks.md).
+    If the only work left is to write a row of cheap columns, it is always written, and counted if the predicate holds:
+    near one half this is twice as fast as a branch the processor has to guess (docs/benchmarks.md).
     """
     assert isinstance(node, Filter)
     scope = flow.scope
@@ -57,7 +57,7 @@ def _never_null(predicate: Expr) -> set[int]:
 
 
 def _without_nulls(scope: Scope, row: Row, width: int, columns: set[int]) -> Row:
-    """The row as those see it that come after a predicate: what it has refused to be NULL is not."""
+    """The row as seen after a predicate: columns whose NULLs it rejects are not NULL."""
 
     def column(index: int) -> Val:
         value = row.column(index)
@@ -66,7 +66,7 @@ def _without_nulls(scope: Scope, row: Row, width: int, columns: set[int]) -> Row
     return Row(scope, [partial(column, i) for i in range(width)], row.given) if columns else row
 
 
-# kernel forms that do no harm when computed for a row that is dropped
+# kernel forms that may safely be computed for a row that is dropped
 _HARMLESS = {
     "add",
     "subtract",
@@ -103,21 +103,21 @@ def _is_harmless(e: Expr) -> bool:
 
 @consumes("project", copies_text=False)
 def consume_project(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Columns are computed where they are first needed; what can fail, here and in order."""
+    """Columns are computed where they are first needed; those that can fail, here and in order."""
     assert isinstance(node, Project)
     flow.deliver(node, computed(flow, node.exprs, row))
 
 
 @consumes("union", copies_text=False)
 def consume_union(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """A row of any branch goes on as it is."""
+    """A row of any branch is passed on unchanged."""
     assert isinstance(node, UnionAll)
     flow.deliver(node, row)
 
 
 @consumes("rows_of", copies_text=False)
 def consume_rows_of(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """A row of this operator goes on as it was. Columns of it that cannot be NULL may be so in other rows."""
+    """A row of this operator is passed on unchanged. Its non-NULL columns may be NULL in rows of other operators."""
     assert isinstance(node, RowsOf)
     indices = dict(zip(range(len(node.schema)), node.indices, strict=True))
     own = {i for i, f in enumerate(node.schema.fields) if not f.nullable}

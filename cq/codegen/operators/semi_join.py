@@ -1,7 +1,7 @@
 """semi_join: left rows without a match in a log by key; right rows in a multimap, or their keys alone in a table.
 
-Without a residual condition a right row is its key: the first of a key is the match of all left rows that wait for it,
-and those that come later find the key. So no right row is kept, and none looks at a left row twice.
+Without a residual condition a right row is its key: the first row of a key matches all left rows that wait for it, and
+later left rows find the key. So no right row is kept, and no left row is looked at twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def left_side(node: SemiJoin) -> Side:
 
 
 def known_keys(node: SemiJoin) -> Keys:
-    """The keys of right rows, where they are kept alone."""
+    """The keys of right rows, if only those are kept."""
     return Keys.of([(k.type, False) for k in node.right_keys], ordered=False, name="MATCH_KEY")
 
 
@@ -48,9 +48,9 @@ def held_semi_join(node: LogicalNode) -> tuple[Held, ...]:
 
 @consumes("semi_join", copies_text=False)
 def consume_semi_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """A left row leaves if it has a match, else it waits; a right row lets go those that waited for it.
+    """A left row leaves if it has a match, else it waits; a right row releases the left rows that waited for it.
 
-    Where the right side comes first, none waits.
+    If the right side comes first, no row waits.
     """
     assert isinstance(node, SemiJoin)
     if port == LEFT:
@@ -103,7 +103,7 @@ def _look_up(flow: Flow, node: SemiJoin, row: Row) -> None:
 
 
 def _match(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val], matched: str) -> None:
-    """`matched` becomes 1 if a right row of these keys passes the residual condition; the first that does ends it."""
+    """Set `matched` to 1 if a right row with these keys passes the residual condition; stops at the first that does."""
     scope, writer, right = flow.scope, flow.writer, LastingSide.of(node, RIGHT)
     reference = writer.let(ast.Constant(0), "ref")
     right.first_record(flow, node, keys, reference)
@@ -116,14 +116,14 @@ def _match(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val], match
 
 
 def _wait(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val]) -> None:
-    """The left row is the last of its key in its log."""
+    """Append the left row to those of its key in its log."""
     left = left_side(node)
     entry = left.keys.probe(left.key_table(flow, node), keys, flow.serial, lambda e: None)
     left.keep(flow, node, entry, ast.Constant(abi.NEVER), ast.Constant(1), values)
 
 
 def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
-    """The right row is kept, or its key if there was none, and the left rows it is the first match of wait no more."""
+    """Keep the right row, or its key if it is new, and release the left rows whose first match it is."""
     scope, writer = flow.scope, flow.writer
     left, right = left_side(node), LastingSide.of(node, RIGHT)
     values = [] if node.residual is None else right.columns_of(row)

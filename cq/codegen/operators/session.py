@@ -1,4 +1,4 @@
-"""session: a row extends the open sessions of its group that it touches, or begins one; at an instant they leave."""
+"""session: a row extends the open sessions of its group that it touches, or begins one; they leave when due."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cq.runtime.layout.pipeline import Slot, TableShape
 
 @dataclass(frozen=True, slots=True)
 class SessionLayout:
-    """Where a session's things are in its entry, behind its times."""
+    """The layout of a session's entry, after its times."""
 
     keys: Keys
     accumulators: Accumulators
@@ -64,7 +64,7 @@ def session_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
 
 @consumes("session", copies_text=False)
 def consume_session(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Find the sessions of the row's group that it touches, make them one that it is in, and add to that."""
+    """Find the sessions of the row's group that it touches, merge them into one with the row, and add the row."""
     assert isinstance(node, SessionAggregate)
     with flow.on_time(node):
         layout = layout_of(node)

@@ -1,7 +1,7 @@
 """session_rows: a row is kept in the open sessions of its group that it touches, or begins one; then they leave.
 
-The rows of a session are a list of its entry (cq/runtime/containers/interval_rows.py). Texts stand behind the words of
-their row, which has their lengths and how far from its beginning they are.
+The rows of a session are a list of its entry (cq/runtime/containers/interval_rows.py). Texts follow the words of their
+row, which has their lengths and their offsets from its beginning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cq.runtime.layout.words import Word
 @dataclass(frozen=True, slots=True)
 class SessionRowsLayout:
     """keys, list_word: where the key of a session and the list of its rows are in its entry. fields: where the columns
-    of a row are in the list, in words from its beginning; row_words: those of a row without texts."""
+    of a row are in the list, in words from its beginning; row_words: the words of a row without texts."""
 
     keys: Keys
     list_word: int
@@ -90,7 +90,7 @@ def session_rows_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...
 
 @consumes("session_rows", copies_text=False)
 def consume_session_rows(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Find the sessions of the row's group that it touches, make them one that it is in, and keep the row in that."""
+    """Find the sessions of the row's group that it touches, merge them into one with the row, and keep the row."""
     assert isinstance(node, SessionRows)
     with flow.on_time(node):
         layout = layout_of(node)
@@ -128,13 +128,13 @@ def _is_text(f: EntryField) -> bool:
 
 
 def _length(scope: Scope, text: Val) -> ast.expr:
-    """How many bytes; 0 of NULL."""
+    """The number of bytes; 0 for NULL."""
     length = text.parts[1]
     return length if text.null is None else scope.let(expr("pick(N, 0, L)", N=text.null, L=length), "length")
 
 
 def _load(scope: Scope, layout: SessionRowsLayout, kept: ast.expr) -> list[Val]:
-    """The values of a row that is kept."""
+    """The values of a kept row."""
     nulls = {w: scope.let(expr("ld_i64(K, W)", K=kept, W=w), "nulls") for w in null_words(layout.fields)}
     found: list[Val] = []
     for f in layout.fields:
@@ -156,7 +156,7 @@ def close_session_rows(stage: StageDraft, node: LogicalNode) -> None:
     sessions = _sessions(stage, node, layout)
 
     def leave(flow: Flow, session: Entry) -> None:
-        """The first row that is still there; its list says with LIST_ORDERED how many bytes have left."""
+        """Emit the first row that is still there; LIST_ORDERED of its list is the number of bytes that have left."""
         scope = flow.scope
         rows = scope.let(layout.list(session), "rows")
         left = scope.let(expr("ld_i64(L, W)", L=rows, W=lists.LIST_ORDERED), "left")

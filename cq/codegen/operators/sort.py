@@ -1,4 +1,4 @@
-"""sort: the rows of each partition are kept, or the first of them by order, until the partition leaves."""
+"""sort: the rows of each partition, or the first of them by order, are kept until the partition leaves."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ from cq.runtime.layout.words import Word, beside
 
 @dataclass(frozen=True, slots=True)
 class SortLayout:
-    """Where things are: `keys` in the entry of a partition; the order words, the columns and texts that are no columns
-    in a record. compared: what the order compares, as RANKS_KEYS has it."""
+    """Layout: `keys` in the entry of a partition; the order words, the columns and texts that are no columns in a
+    record. compared: what the order compares, in the form of RANKS_KEYS."""
 
     keys: Keys
     fields: tuple[EntryField, ...]
@@ -77,12 +77,12 @@ def layout_of(node: Sort) -> SortLayout:
 
 
 def _leads(order: Sequence[OrderKey]) -> bool:
-    """Whether the order words begin with one that says nearly all, because the first key is NULL in some rows only."""
+    """Whether the order words begin with one that decides most comparisons: the first key is NULL in some rows only."""
     return order[0].expr.nullable
 
 
 def _width(key: OrderKey) -> int:
-    """How many order words a key has: where NULLs stand, if there can be some, then those of its value."""
+    """How many order words a key has: one for NULLs, if possible, then those of its value."""
     return key.expr.nullable + (2 if key.expr.type.physical is Physical.I128 else 1)
 
 
@@ -91,7 +91,7 @@ def _is_text(key: OrderKey) -> bool:
 
 
 def _compared(order: Sequence[OrderKey], texts: Sequence[EntryField | None]) -> list[int]:
-    """The words of a record that are compared one after the other, with how."""
+    """The words of a record that are compared one after the other, and how."""
     found: list[int] = []
     word = ranks.RANKED_ORDER + _leads(order)
     for key, text in zip(order, texts, strict=True):
@@ -124,10 +124,10 @@ def held_rows(node: LogicalNode) -> tuple[Held, ...]:
 
 @due_by_data("sort")
 def sort_due(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
-    """The time of some partition; none where all leave at the end.
+    """The time of some partition; none if all leave at the end.
 
-    Nor where admission sends all such times, unless rows come that an earlier stage has made at instants. What collects
-    the rows of several workers takes none of its own.
+    None either if admission sends all such times, unless rows come that an earlier stage has made at instants. A stage
+    that collects the rows of several workers takes none of its own.
     """
     assert isinstance(node, Sort)
     if not node.times or stage.planned.collects or (node.on_grid and not stage.planned.instants):
@@ -142,7 +142,7 @@ def _due(stage: StageDraft, node: Sort) -> DueWord:
 
 @consumes("sort", copies_text=False)
 def consume_sort(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Into its partition; at the end late rows count too."""
+    """Add the row to its partition; at the end late rows count too."""
     assert isinstance(node, Sort)
     if node.times:
         with flow.on_time(node):
@@ -154,7 +154,7 @@ def consume_sort(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 def _keep(flow: Flow, node: Sort, row: Row) -> None:
-    """The row is one of its partition's, unless so many are kept that come before it."""
+    """Add the row to its partition, unless enough rows that precede it are kept."""
     scope, layout, slot = flow.scope, layout_of(node), _slot(flow.stage, node)
     state = ast.Name(flow.writer.word("state", slot.offset, "ranks"), ast.Load())
     local = _table(flow, slot, layout)
@@ -193,7 +193,7 @@ def _table(flow: Flow, slot: Slot, layout: SortLayout) -> TableLocals:
 
 
 def _order_words(scope: Scope, key: OrderKey, value: Val) -> list[ast.expr]:
-    """The words that compare as the values of the key do: where NULLs stand, if there can be some, then the value."""
+    """Words that compare as the values of the key do: a word for NULLs, if there can be some, then the value."""
     found: list[ast.expr] = []
     if key.expr.nullable:
         null = value.null if value.null is not None else ast.Constant(False)
@@ -206,7 +206,7 @@ def _order_words(scope: Scope, key: OrderKey, value: Val) -> list[ast.expr]:
         words: list[ast.expr] = [scope.let(expr("text_order(A, L)", A=address, L=length), "rank")]
     else:
         words = as_words(scope, value)
-        if key.expr.type.is_float:  # of negative numbers the bits grow as the number gets smaller
+        if key.expr.type.is_float:  # the bits of negative numbers grow as the number gets smaller
             words = [scope.let(expr("pick(W < 0, W ^ MOST, W)", W=words[0], MOST=abi.NEVER), "rank")]
         elif key.expr.type.physical is Physical.I128:  # the low word has no sign
             low, high = words
@@ -217,7 +217,7 @@ def _order_words(scope: Scope, key: OrderKey, value: Val) -> list[ast.expr]:
 
 
 def _lead(scope: Scope, key: OrderKey, null_rank: ast.expr, word: ast.expr) -> ast.expr:
-    """A word that orders rows as the first key does, but for values next to each other: NULL is at its end of all."""
+    """A word that orders rows as the first key does, except adjacent values: NULL is at the very end."""
     least, most = -abi.NEVER - 1, abi.NEVER
     null, at = (0, least) if key.nulls_first else (1, most)
     return scope.let(expr("pick(R == N, AT, W >> 1)", R=null_rank, N=null, AT=at, W=word), "lead")
@@ -227,7 +227,7 @@ def _store(
     flow: Flow, node: Sort, layout: SortLayout, state: ast.expr, entry: ast.expr, row: Row, given: Sequence[Val],
     order: Sequence[ast.expr], arrival: ast.expr,
 ) -> None:  # fmt: skip
-    """A record with the row and its order words is one of the partition's."""
+    """Add a record with the row and its order words to the partition."""
     scope, writer = flow.scope, flow.writer
     record = ast.Name(writer.let(expr("record_new(R)", R=state), "record"), ast.Load())
     with scope.when(expr("R == 0", R=record)):
@@ -256,7 +256,7 @@ def _plain(scope: Scope, value: Val) -> Val:
 
 @closes("sort")
 def close_sort(stage: StageDraft, node: LogicalNode) -> None:
-    """A function that emits the partitions that are due; it goes on where a full port stopped it."""
+    """A function that emits the partitions that are due; it resumes where a full port stopped it."""
     assert isinstance(node, Sort)
     if not node.times:
         return

@@ -32,7 +32,7 @@ def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) ->
 
 @closes("temporal_join")
 def close_temporal_join(stage: StageDraft, node: LogicalNode) -> None:
-    """With a delay: a function that looks up for the left rows the watermark has reached."""
+    """With a delay: a function that looks up the left rows that the watermark has reached."""
     assert isinstance(node, TemporalJoin)
     if stage.planned.waits:
         close_buffer(stage, node, LEFT, partial(_look_up, node=node))

@@ -1,10 +1,10 @@
-"""trigger: the serial loop. A transaction works on copies of the rows it names; accepted, it writes them back.
+"""trigger: the serial loop. A transaction works on copies of the rows it names; if accepted, it writes them back.
 
-What a program reads is found once and is then in locals, so that a rejection has nothing to undo. Two accesses of one
+What a program reads is found once and then kept in locals, so that a rejection has nothing to undo. Two accesses of one
 table may name the same row: whichever is read later takes over what the other one holds (`Accessed.live`).
 
-Rows that elements of an array name are as many as the array says: there each is written to its entry, or given back to
-the access it was taken from, before the next element; what was in the entry is kept, and put back on a rejection.
+Elements of an array name any number of rows: each is written to its entry, or given back to the access it was taken
+from, before the next element; the old contents of the entry are kept, and put back on a rejection.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def held_trigger(node: LogicalNode) -> tuple[Held, ...]:
 
 
 def _copies_text(node: LogicalNode) -> bool:
-    """Texts of rows are copied: writing to a table may move them. What elements of arrays change is noted."""
+    """Texts of rows are copied: writing to a table may move them. Changes by elements of arrays are noted."""
     assert isinstance(node, Trigger)
     texts = any(f.type.physical is Physical.BYTES for t in node.tables for f in t.fields)
     return texts or any(undone(node, p) for p in node.programs)
@@ -92,7 +92,7 @@ def _copies_text(node: LogicalNode) -> bool:
 
 @consumes("trigger", copies_text=_copies_text)
 def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """The programs one after the other, then what they have emitted."""
+    """Run the programs one after the other, then deliver what they have emitted."""
     assert isinstance(node, Trigger)
     tables = tables_of(flow, node)
     prepare(flow, node, tables)
@@ -108,7 +108,7 @@ def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 @dataclass(slots=True)
 class TransactionWriter:
-    """Writes one program; see the module."""
+    """Writes one program; see the module docstring."""
 
     flow: Flow
     node: Trigger
@@ -117,15 +117,15 @@ class TransactionWriter:
     row: Row
     accessed: dict[int, Accessed] = field(default_factory=dict)
     locals: dict[int, Val] = field(default_factory=dict)
-    met: list[Accessed] = field(default_factory=list)  # that may be live where the program is written so far
-    emitted: Sequence[Emitted] = ()  # rows of an event that is accepted, in order
+    met: list[Accessed] = field(default_factory=list)  # that may be live after the code written so far
+    emitted: Sequence[Emitted] = ()  # rows emitted by an accepted event, in order
     records: Records | None = None  # or these, where elements of arrays emit rows
-    frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
+    frames: list[Row] = field(default_factory=list)  # kept alive: values are cached by the identity of their row
     outcome: str = ""
     undos: dict[tuple[int, int], Undo] = field(default_factory=dict)  # by the loop's first local, and the table
-    undoing: dict[int, Undo] = field(default_factory=dict)  # by the table, of the loop at hand
-    repeated: Each | None = None  # the loop at hand
-    element: ast.expr | None = None  # the index of the one at hand
+    undoing: dict[int, Undo] = field(default_factory=dict)  # by the table, of the current loop
+    repeated: Each | None = None  # the current loop
+    element: ast.expr | None = None  # the index of the current element
     passing: frozenset[int] = frozenset()
     moving: frozenset[int] = frozenset()  # tables whose entries move before the end
     reason: Val = field(default_factory=lambda: null_of(VARCHAR))
@@ -135,7 +135,7 @@ class TransactionWriter:
         return self.flow.scope
 
     def write(self, number: int) -> list[Made]:
-        """The program, and what it may have made, in order."""
+        """Write the program; return what it may have made, in order."""
         self.evaluate(number)
         self.commit()
         count_rejection(self.flow, self.node, number, self.outcome)
@@ -145,7 +145,7 @@ class TransactionWriter:
         return made_of(self.outcome, number, self.emitted, self.reason, relations_read(self.flow, self.node))
 
     def evaluate(self, number: int) -> None:
-        """Its outcome, its accesses and what it has emitted are in locals."""
+        """Leave its outcome, its accesses and what it has emitted in locals."""
         writer, scope = self.flow.writer, self.scope
         self.outcome = writer.let(ast.Constant(0), "outcome")
         self.reason = scope.variables(VARCHAR, True, "reason")
@@ -171,7 +171,7 @@ class TransactionWriter:
             writer.code("break")
 
     def emitted_rows(self, number: int) -> Iterator[Emitted]:
-        """Where the rows that the steps emit are going to be, one after the other; none where there are records."""
+        """Where the rows that the steps emit will be, one after the other; none if there are records."""
         if emits_for_elements(self.program.steps):
             self.records = Records.none(self.scope)
             return iter(())
@@ -180,7 +180,7 @@ class TransactionWriter:
         return iter([self.emitted[t] for t in turns])
 
     def note_changes(self) -> None:
-        """There is an undo for all that elements of arrays change where a rejection can come behind."""
+        """Make an undo for everything that elements of arrays change before a possible rejection."""
         loops = [s for s in every(self.program.steps) if isinstance(s, Each)]
         for loop in (s for s in loops if s.local in undone(self.node, self.program)):
             named = Counter(self.node.access(n).table for n in passing(self.node, (loop,)))
@@ -199,7 +199,7 @@ class TransactionWriter:
 
     @contextmanager
     def rejecting(self) -> Iterator[None]:
-        """Inside, an expression that fails rejects the event. Without memory, or stopped, the run ends everywhere."""
+        """Inside, an expression that fails rejects the event. Running out of memory, or a stop, still ends the run."""
         if self.program.strict:
             yield
             return
@@ -216,7 +216,7 @@ class TransactionWriter:
         self.scope.fail_with = before
 
     def reject(self, reason: str) -> None:
-        """Leave the program: the event is rejected. Where none may be, the run ends."""
+        """Leave the program: the event is rejected. If rejections are not allowed, the run ends."""
         if self.program.strict:
             self.scope.fail(ErrorCode.REFUSED, reason, self.program.span)
             return
@@ -230,7 +230,7 @@ class TransactionWriter:
     # -- steps
 
     def frame(self) -> Row:
-        """The frame as it is now."""
+        """The current frame."""
         make: list[Callable[[], Val]] = [partial(self.row.column, c) for c in range(self.node.width)]
         for number, access in enumerate(self.node.accesses):
             if isinstance(access, Local):
@@ -277,7 +277,7 @@ class TransactionWriter:
             case Each():
                 self.each(step, emits)
             case Reject(reason=reason):
-                with scope.when(ast.Constant(True)):  # a block, behind which more may stand
+                with scope.when(ast.Constant(True)):  # a block, so that more code may follow it
                     self.leave(emit(scope, self.frame(), reason))
             case Emit(values=values, condition=condition):
                 with self.where(condition):
@@ -303,7 +303,7 @@ class TransactionWriter:
             yield
 
     def read(self, at: Accessed) -> None:
-        """The row of the access's key is in its locals, if it is not there already."""
+        """Load the row of the access's key into its locals, unless it is there already."""
         scope, writer = self.scope, self.flow.writer
         with scope.when(expr("L == 0", L=at.live)):
             frame = self.frame()
@@ -322,7 +322,7 @@ class TransactionWriter:
             self.met.append(at)
 
     def fetch(self, at: Accessed) -> None:
-        """The row of the access's key, which is in its locals, is there as well, if there is one."""
+        """Load the row of the access's key, which is in its locals, if it exists."""
         scope, writer = self.scope, self.flow.writer
         local, layout = self.tables[at.access.table], KeyedLayout.of(at.table)
         writer.set(at.entry, layout.keys.find(local, at.key))
@@ -343,7 +343,7 @@ class TransactionWriter:
     def each(self, step: Each, emits: Iterator[Emitted]) -> None:
         """The steps for each element of the arrays.
 
-        They are written twice: elements of whole arrays are there and not NULL, which leaves little to ask.
+        They are written twice: elements of whole arrays exist and are not NULL, which leaves little to check.
         """
         scope, met = self.scope, [*self.met]
         frame = self.frame()
@@ -360,7 +360,7 @@ class TransactionWriter:
     def each_element(self, step: Each, arrays: Arrays, whole: bool, emits: Iterator[Emitted]) -> None:
         """The steps for each element of arrays that are known to be whole, or may not be."""
         scope, writer = self.scope, self.flow.writer
-        behind = undone(self.node, self.program).get(step.local)  # whether a whole array's change may be put back
+        behind = undone(self.node, self.program).get(step.local)  # whether a whole array's change may be undone
         undos = {t: u for (local, t), u in self.undos.items() if local == step.local and (behind or not whole)}
         for undo in undos.values():
             undo.begin(arrays.most)
@@ -377,12 +377,12 @@ class TransactionWriter:
             self.give_back(passing(self.node, (step,)))
 
     def meet_again(self, step: Each) -> None:
-        """From the second turn on, what the steps read of rows that no element names is live where they begin."""
+        """From the second iteration on, rows that the steps read and no element names are live at their start."""
         inside = {i.access for i in every(step.steps) if isinstance(i, Read)} - passing(self.node, (step,))
         self.met += [at for n in sorted(inside) if (at := self.accessed[n]) not in self.met]
 
     def give_back(self, numbers: frozenset[int]) -> None:
-        """The rows that these accesses hold are where they were, changed as they are: the next element names others."""
+        """Put the rows of these accesses, with their changes, back where they were: the next element names others."""
         scope, writer = self.scope, self.flow.writer
         for at in (self.accessed[n] for n in sorted(numbers)):
             with scope.when(expr("L == 1", L=at.live)):
@@ -396,7 +396,7 @@ class TransactionWriter:
                     writer.set(name, 0)
 
     def put_row(self, at: Accessed) -> None:
-        """A row that an element names is in the table as it is now."""
+        """Write the current state of a row that an element names to the table."""
         scope, writer, number = self.scope, self.flow.writer, at.access.table
         local, layout = self.tables[number], KeyedLayout.of(at.table)
         assert self.repeated is not None, "a row that an element names, in no loop"
@@ -417,7 +417,7 @@ class TransactionWriter:
             layout.store(scope, expr("E", E=at.entry), local.address, at.others, fields)
 
     def changed(self, number: int, steps: Sequence[Step]) -> Sequence[EntryField]:
-        """The fields in which these steps may change a row that stays in a table: one that is inserted anew, in all."""
+        """The fields that these steps may change in a row that stays in a table: all, if it is inserted again."""
         table = self.node.tables[number]
         fields = KeyedLayout.of(table).fields
         changes = [s for s in every(steps) if isinstance(s, Insert | Update)]
@@ -437,7 +437,7 @@ class TransactionWriter:
             self.put(at, new)
 
     def insert(self, step: Insert, emits: Iterator[Emitted]) -> None:
-        """What a table demands of the row is tested before it is seen whether there is one."""
+        """Check the table's constraints on the row before looking whether the row exists."""
         at = self.accessed[step.access]
         frame = self.frame()
         values = [emit(self.scope, frame, v) for v in step.values]
@@ -453,7 +453,7 @@ class TransactionWriter:
                 self.steps(step.conflict, emits)
 
     def held(self, at: Accessed, values: dict[int, Val]) -> list[Val]:
-        """All columns of the row with these values, in variables where they are new."""
+        """All columns of the row with these values; new ones in variables."""
         made = []
         for column, now in enumerate(at.columns(self.scope)[1:]):
             if column not in values:
@@ -464,8 +464,8 @@ class TransactionWriter:
         return made
 
     def demand(self, at: Accessed, new: Sequence[Val], columns: Iterable[int], conditions: Sequence[Condition]) -> None:
-        """Reject the event if the row, of which these columns are new, may not be in the table. conditions: those of
-        the table that it may not meet."""
+        """Reject the event if the row, in which these columns are new, violates a constraint of the table. conditions:
+        those of the table that it must not meet."""
         for column in sorted(columns):
             null = new[column].null
             if null is not None and not at.table.fields[column].nullable:
@@ -479,7 +479,7 @@ class TransactionWriter:
                 self.reject(at.table.broken(condition))
 
     def put(self, at: Accessed, new: Sequence[Val]) -> None:
-        """The row has these values."""
+        """Set the row to these values."""
         assign_all(self.flow, at.others, [new[c] for c in at.table.others])
         self.flow.writer.set(at.found, True)
         self.flow.writer.set(at.dirty, 1)
@@ -487,7 +487,7 @@ class TransactionWriter:
     # -- the end
 
     def commit(self) -> None:
-        """An accepted transaction is in the tables; of one that is rejected nothing is."""
+        """Write an accepted transaction to the tables; discard a rejected one."""
         with self.scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):
             self.write_rows()
         if self.undos:
@@ -496,7 +496,7 @@ class TransactionWriter:
                     undo.put_back()
 
     def write_rows(self) -> None:
-        """What the accesses hold is in the tables: first rows that are there, then those that go, then new ones."""
+        """Write the rows of the accesses to the tables: first existing rows, then deletions, then new ones."""
         steps = list(every(self.program.steps))
         for at in self.accessed.values():
             with self.scope.when(expr("D == 1 and F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
@@ -514,12 +514,12 @@ class TransactionWriter:
                 self.make(at)
 
     def remove(self, at: Accessed) -> None:
-        """Delete the entry, if the row is gone."""
+        """Delete the entry if the row is gone."""
         with self.scope.when(expr("D == 1 and not F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
             delete_row(self.scope, self.tables[at.access.table], KeyedLayout.of(at.table), at.key)
 
     def make(self, at: Accessed) -> None:
-        """Make an entry, if the row is new."""
+        """Make an entry if the row is new."""
         local = self.tables[at.access.table]
         layout = KeyedLayout.of(at.table)
         with self.scope.when(expr("D == 1 and F and E == 0", D=at.dirty, F=at.found, E=at.entry)):
@@ -552,7 +552,7 @@ def finish_trigger(stage: StageDraft, node: LogicalNode) -> None:
 def _emit_rows(
     flow: Flow, node: Trigger, number: int, table: KeyedTable, local: TableLocals, cursor: Slot, before: str
 ) -> None:
-    """The rows of one table. before: how many rows of the tables before it there are."""
+    """Emit the rows of one table. before: how many rows the tables before it have."""
     scope, writer = flow.scope, flow.writer
     writer.code("table_settle(T)", T=local.table)
     births = Births.of(writer, local.table)

@@ -1,4 +1,4 @@
-"""unnest: a loop over the elements of an array; of SPLIT over the pieces of the text, of which no array is made."""
+"""unnest: a loop over the elements of an array; for SPLIT over the pieces of the text, without making an array."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cq.runtime.layout.words import Word
 
 @consumes("unnest", copies_text=False)
 def consume_unnest(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Nothing for NULL, unless it is an outer one."""
+    """NULL gives no rows, unless the unnest is an outer one."""
     assert isinstance(node, Unnest)
     array = node.array
     if node.outer:
@@ -45,7 +45,7 @@ def _unless(flow: Flow, null: ast.expr | None, write: Callable[[], None]) -> Non
 
 
 def _elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:
-    """Hand on one element after the other."""
+    """Deliver one element after the other."""
     nullable = node.schema.fields[len(node.input.schema)].nullable
     with each_element(flow.scope, array) as (place, one):
         value = one if nullable else Val(one.type, one.parts, key=one.key)
@@ -54,7 +54,7 @@ def _elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:
 
 
 def _outer_elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:
-    """Hand on one element after the other, or NULLs where there are none."""
+    """Deliver one element after the other, or NULLs if there are none."""
     scope, writer = flow.scope, flow.writer
     count = ast.Name(writer.let(ast.Constant(0), "count"), ast.Load())
     _unless(flow, array.null, lambda: writer.set(count.id, count_of(scope, array)))
@@ -69,14 +69,14 @@ def _outer_elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:
         flow.deliver(node, row.with_added(len(node.input.schema), [one, number]))
 
 
-# pieces found before the first of them is handed on, so that what they need can be fetched meanwhile
+# pieces to find before the first one is delivered, so that their data can be prefetched
 PIECES_AHEAD = Word(16, "PIECES_AHEAD")
 
 
 def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> None:
     """Every piece between separators, empty ones too; an empty separator gives the whole text.
 
-    Find some pieces and prefetch for them, then hand them on; and again to the end of the text."""
+    Find some pieces and prefetch for them, then deliver them; repeat to the end of the text."""
     scope, writer, width = flow.scope, flow.writer, len(node.input.schema)
     at, number = (writer.let(ast.Constant(0), hint) for hint in ("at", "number"))
     keyed = list(followers(flow.stage, node))
@@ -112,14 +112,14 @@ def _values(flow: Flow, row: Row, exprs: Sequence[Expr]) -> list[Val]:
 
 
 def _prefetch(flow: Flow, keyed: Sequence[tuple[Over, list[Expr]]], ahead: Row) -> None:
-    """The table entries that a row will need are on their way."""
+    """Prefetch the table entries that a row will need."""
     for over, exprs in keyed:
         local, layout = over_table(flow, over)
         layout.keys.prefetch(local, partial(_values, flow, ahead, exprs), None)
 
 
 def _find_piece(flow: Flow, text: Val, separator: Val, at: str) -> tuple[ast.expr, ast.expr]:
-    """Address and length of the piece that begins at `at`, which then stands at the next one."""
+    """Address and length of the piece that begins at `at`, which advances to the next one."""
     scope, writer = flow.scope, flow.writer
     address, length = text.parts
     sep, sep_length = separator.parts
@@ -135,7 +135,7 @@ def _find_piece(flow: Flow, text: Val, separator: Val, at: str) -> tuple[ast.exp
 
 
 def followers(stage: StageDraft, node: LogicalNode) -> Iterator[tuple[Over, list[Expr]]]:
-    """The running operators behind `node`, past filters and projections, that are keyed by plain columns of it."""
+    """The running operators after `node`, past filters and projections, that are keyed by plain columns of it."""
     for reader, _ in stage.readers.get(id(node), ()):
         plain = [Column(f.type, f.nullable, i) for i, f in enumerate(node.schema.fields)]
         columns: list[Expr] = list(plain)

@@ -1,4 +1,4 @@
-"""window: rows into the groups of their pane; at a closing time the window's panes merged and its groups emitted."""
+"""window: add rows to the groups of their pane; at a closing time, merge the window's panes and emit its groups."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def layout_of(node: WindowAggregate) -> GroupLayout:
 
 def _slot(stage: StageDraft, node: WindowAggregate, layout: GroupLayout) -> Slot:
     w = node.window
-    # what the container takes for an end is the closing time: `lag_us` later, as are all its times
-    size = w.pane if w.kind is WindowKind.CUMULATE else w.size  # of those the closing function makes windows
+    # the container's ends are closing times: `lag_us` later, as are all its times
+    size = w.pane if w.kind is WindowKind.CUMULATE else w.size  # the closing function makes windows of them
     pane = (0, 0, 0, 0, 0, 0)
     if w.kind is not WindowKind.ATTACHED:
         pane = (w.pane, w.offset, size, w.slide, int(w.by_calendar), w.shift_us + node.lag_us)
@@ -50,14 +50,14 @@ def _slot(stage: StageDraft, node: WindowAggregate, layout: GroupLayout) -> Slot
 
 @holds("window")
 def held_window(node: LogicalNode) -> tuple[Held, ...]:
-    """The groups of open panes, which workers may have filled apart."""
+    """The groups of open panes, which several workers may have filled separately."""
     assert isinstance(node, WindowAggregate)
     return (held_groups("panes", layout_of(node), node.merges_exactly and node.merge_pays),)
 
 
 @consumes("window", copies_text=False)
 def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Find the row's pane and group, add to it."""
+    """Find the row's pane and group, and add to it."""
     assert isinstance(node, WindowAggregate)
     with flow.on_time(node):
         layout = layout_of(node)
@@ -73,7 +73,7 @@ def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
-    """The record of the window the row belongs to already."""
+    """The record of the window that the row already belongs to."""
     end = row.column(node.window.time.column).it
     start = row.column(node.window.start_column).it
     if node.lag_us:
@@ -85,7 +85,7 @@ def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
 
 
 def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: GroupLayout, state: str) -> None:
-    """The pane of the last row is kept at hand; another one costs a call."""
+    """The pane of the last row is cached; another one costs a call."""
     hoist, writer = flow.writer.hoist, flow.writer
     local = TableLocals.declare(flow.scope, layout.shape.entry_words)
     lo, hi, record = (hoist(ast.Constant(0), h) for h in ("pane_lo", "pane_hi", "pane"))
@@ -119,7 +119,7 @@ def add_row(
     flow: Flow, node: WindowAggregate | Aggregate, layout: GroupLayout, local: TableLocals, record: str, row: Row,
     arrival: ast.expr,
 ) -> None:  # fmt: skip
-    """Find or make the row's group and count the row into every aggregate. arrival: orders groups by first row."""
+    """Find or make the row's group and add the row to every aggregate. arrival: orders groups by first row."""
     scope = flow.scope
     prefetch(flow, node.input, layout.keys, local, node.keys, changed=True)
     ends = [word for kept in layout.accumulators.all for word in kept.lists]
@@ -140,7 +140,7 @@ def add_row(
 
 
 def _start(flow: Flow, layout: GroupLayout, local: TableLocals, entry: ast.expr) -> None:
-    """A fresh group has no rows yet, and the next number of its pane."""
+    """Initialise a new group: no rows yet, and the next number of its pane."""
     if layout.number_word >= 0:
         number = expr("ld_i64(T, W) - 1", T=local.table, W=TABLE_COUNT)
         flow.writer.code("st_i64(E, W, N)", E=entry, W=layout.number_word, N=number)
@@ -163,7 +163,7 @@ def due_window(stage: StageDraft, node: LogicalNode) -> tuple[DueWord, ...]:
 
 @closes("window")
 def close_window(stage: StageDraft, node: LogicalNode) -> None:
-    """A function that emits the groups of the window that is due; it goes on where a full port stopped it."""
+    """A function that emits the groups of the window that is due; it resumes where a full port stopped it."""
     assert isinstance(node, WindowAggregate)
     layout = layout_of(node)
     slot = _slot(stage, node, layout)
@@ -208,7 +208,7 @@ def _close_on_grid(flow: Flow, node: WindowAggregate, layout: GroupLayout, state
 
 
 def _close_growing(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) -> None:
-    """The panes that have ended are one from now on: that of the window, and of those of its start that end later."""
+    """Merge the panes that have ended, for good: the window's pane, and those of its start that end later."""
     writer, window = flow.writer, node.window
     ends = expr("instant - CLOSES", CLOSES=window.shift_us + node.lag_us)
     end = writer.let(expr("months_of_time(T)", T=ends) if window.by_calendar else ends, "last")
@@ -228,9 +228,9 @@ def _close_growing(flow: Flow, node: WindowAggregate, layout: GroupLayout, state
 
 
 def _merged(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) -> str:
-    """The scratch table with the window's panes merged left to right; done once a window, not at every resume.
+    """The scratch table with the window's panes merged left to right; done once per window, not at every resume.
 
-    What is merged into what, panes or sums of panes, `panes_step` says.
+    `panes_step` decides what is merged into what, panes or sums of panes.
     """
     writer, scope = flow.writer, flow.scope
     table = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_SCRATCH), "table")
@@ -259,13 +259,13 @@ def _merged(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) 
 
 
 def _slides(node: WindowAggregate, layout: GroupLayout) -> bool:
-    """Whether panes can be added up in any grouping, and a group is a few words: sums hold it many times."""
+    """Whether panes can be added in any grouping, and a group is a few words: sums hold it many times."""
     kept = any(isinstance(accumulator, OrderedArguments) for accumulator in layout.accumulators.all)
     return node.merges_exactly and not layout.sets and not kept
 
 
 def may_share_groups(state: str, into: str, record: str, place: str) -> ast.expr:
-    """Several workers have filled one pane, and not each its own part of the keys."""
+    """Whether several workers have filled one pane without splitting its keys among them."""
     return expr(
         "ld_i64(A, W) == ld_i64(B, W) and panes_apart(P, N - 1) == 0",
         A=into, B=record, W=panes.PANE_FIRST, P=state, N=place,
@@ -277,7 +277,7 @@ def _has_ended(state: str, into: str, record: str, place: str) -> ast.expr:
 
 
 def fold(flow: Flow, layout: GroupLayout, state: str, alike: Callable[[str, str, str, str], ast.expr]) -> None:
-    """A pane and those after it that are alike become one, left to right, with its groups in first-arrival order."""
+    """Merge a pane and those after it that are alike, left to right, with the groups in first-arrival order."""
     writer, scope = flow.writer, flow.scope
     records = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_LIST), "records")
     place = writer.let(ast.Constant(1), "place_")
@@ -296,12 +296,12 @@ def fold(flow: Flow, layout: GroupLayout, state: str, alike: Callable[[str, str,
 
 
 def _merge_pane(flow: Flow, layout: GroupLayout, target: TableLocals, record: str) -> None:
-    """Count every group of a pane into the target, in first-arrival order."""
+    """Add every group of a pane to the target, in first-arrival order."""
     _merge_table(flow, layout, target, expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
 
 
 def _merge_table(flow: Flow, layout: GroupLayout, target: TableLocals, groups: ast.expr) -> None:
-    """Count every group of a table into the target, in the order of their births."""
+    """Add every group of a table to the target, in order of birth."""
     writer, scope = flow.writer, flow.scope
     source = writer.let(groups, "source")
     births = Births.of(writer, source)
@@ -319,7 +319,7 @@ def _merge_table(flow: Flow, layout: GroupLayout, target: TableLocals, groups: a
         merge_group(scope, layout, Entry(found, target.address), from_entry)
 
 
-# Prefetch distance of a merge, CPU ns a row of a hopping count: 4 6.57, 8 6.27, 12 6.27, 16 6.45 (AMD EPYC). On an
+# Prefetch distance of a merge, CPU ns per row of a hopping count: 4 6.57, 8 6.27, 12 6.27, 16 6.45 (AMD EPYC). On an
 # Intel processor, before groups were fetched to be written: 4 7.7, 8 8.0, 16 8.15, 32 8.45, none 9.15.
 GROUPS_AHEAD = Word(8, "GROUPS_AHEAD")
 
@@ -327,9 +327,9 @@ GROUPS_AHEAD = Word(8, "GROUPS_AHEAD")
 def _fetch_ahead(
     flow: Flow, layout: GroupLayout, target: TableLocals, entry_of: Callable[[Fill], Entry], group: str, count: str
 ) -> None:
-    """A later group's entry is on its way, and what one before that, whose key is here, is merged into.
+    """Prefetch a later group's entry, and the entry that a nearer one, whose key is here by now, is merged into.
 
-    The first is worth it in small tables too: of many panes most are in no cache.
+    The first pays in small tables too: with many panes most are in no cache.
     """
     writer, scope = flow.writer, flow.scope
     later = entry_of(expr("min(G + 2 * N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
@@ -347,14 +347,14 @@ def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:
 
 @dataclass(frozen=True, slots=True)
 class EmittedGroups:
-    """The groups that are emitted together, by first arrival. entry: writes what finds the one of a number."""
+    """Groups that are emitted together, by first arrival. entry: writes code that finds the group with a number."""
 
     count: str
     entry: Callable[[str], Entry]
 
 
 def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool) -> EmittedGroups:
-    """Those of the table; apart: or of it and the tables of the panes beside it. first: the number to begin with."""
+    """The groups of the table; if apart, also those of the panes beside it. first: the number to begin with."""
     writer, scope = flow.writer, flow.scope
     births = Births.of(writer, table)
     if not apart:
@@ -386,7 +386,7 @@ def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool)
 
 
 def _emit_groups(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str, table: str) -> None:
-    """Every group from the cursor on; with a full port the cursor is kept and the function says MORE."""
+    """Emit every group from the cursor on; at a full port, save the cursor and return MORE."""
     writer, scope = flow.writer, flow.scope
     cursor = writer.let(expr("max(ld_i64(P, W), 0)", P=state, W=panes.PANES_CURSOR), "from_")
 
@@ -408,7 +408,7 @@ def _each_group(
     first: ast.expr,
     before: Callable[[str], None],
 ) -> None:
-    """Deliver the groups from number `first` on. before(group): writes what precedes each."""
+    """Deliver the groups from number `first` on. before(group): writes the code that precedes each."""
     writer, scope = flow.writer, flow.scope
     group = writer.fresh("group")
     with writer.for_(group, first, groups.count), scope.block():
@@ -425,7 +425,7 @@ def _each_group(
 
 
 def _close_attached(flow: Flow, node: WindowAggregate, layout: GroupLayout, state: str) -> None:
-    """Every window that ends now, by start; each is one record."""
+    """Close every window that ends now, by start; each is one record."""
     writer = flow.writer
     with writer.while_(expr("ld_i64(P, W) == instant", P=state, W=panes.PANES_NEXT_END)), flow.scope.block():
         record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")

@@ -1,8 +1,8 @@
-"""The words that groups keep of their rows: what aggregates are made of (cq/codegen/state/aggregates.py).
+"""The words that groups keep of their rows: the parts of aggregates (cq/codegen/state/aggregates.py).
 
-An accumulator has words in an entry; a fresh entry's words are 0, `start` sets those that begin otherwise. Exact sums
-take two words (128 bits), so adding never fails; whoever reads one checks that it fits. Accumulators that grow with
-their group are in list_accumulators.py.
+An accumulator has words in an entry; a new entry's words are 0, and `start` sets those that begin otherwise. Exact
+sums take two words (128 bits), so adding never fails; the reader of one checks that it fits. Accumulators that grow
+with their group are in list_accumulators.py.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _LOWEST_BITS = -0x0010000000000000  # bits of minus infinity
 
 @dataclass(slots=True)
 class Entry:
-    """An entry in generated code: its address, and its table's for strings. keeps: nobody may change it."""
+    """An entry in generated code: its address, and its table's for strings. keeps: it must not be changed."""
 
     address: ast.expr
     table: ast.expr
     keeps: bool = False
 
     def shares_table(self, other: Entry) -> bool:
-        """Whether both are entries of one table."""
+        """Whether both entries belong to one table."""
         return ast.dump(self.table) == ast.dump(other.table)
 
 
@@ -55,7 +55,7 @@ class Accumulator:
     filter: Expr | None
     distinct: bool
     word: int = 0
-    owner: str = ""  # what generated code calls its words: by owner, name and number, such as GROUP_COUNT0
+    owner: str = ""  # the prefix of its words' names, which are owner, name and number, such as GROUP_COUNT0
     number: int = 0
     names: ClassVar[tuple[str, ...]] = ()
     keeps_null: ClassVar[bool] = False
@@ -63,7 +63,7 @@ class Accumulator:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What makes two accumulators the same."""
+        """Two accumulators with equal keys are the same."""
         return (type(self), self.args, self.filter, self.distinct)
 
     @property
@@ -82,22 +82,22 @@ class Accumulator:
 
     @property
     def lists(self) -> tuple[int, ...]:
-        """The words with which lists begin at whose ends a row writes."""
+        """The words that begin lists to which a row appends."""
         return ()
 
     def start(self, scope: Scope, e: Entry) -> None:
-        """Set the words of a fresh entry that do not begin as 0."""
+        """Set the words of a new entry that do not begin as 0."""
 
     def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
-        """Count one row in; the values of the arguments are not NULL, unless the accumulator keeps NULL."""
+        """Add one row; the values of the arguments are not NULL, unless the accumulator keeps NULL."""
         raise AssertionError
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        """Count in what another entry holds, whose rows come after this one's. Without `keeps` that may change."""
+        """Add the contents of another entry, whose rows come after this one's. Without `keeps` the other may change."""
         raise AssertionError
 
     def clear(self, scope: Scope, e: Entry) -> None:
-        """Make an entry one of no rows; texts stay until others take their places."""
+        """Reset an entry to no rows; texts stay until others take their places."""
         texts = {n for word in self.strings for n in (word, word + 1)}
         for n in range(self.words):
             if self.word + n not in texts:
@@ -107,7 +107,7 @@ class Accumulator:
         self.start(scope, e)
 
     def swap(self, scope: Scope, e: Entry, other: Entry) -> None:
-        """Two entries of one table exchange their words: bytes of text cannot be copied within it."""
+        """Exchange the words of two entries of one table: bytes of text cannot be copied within it."""
         for n in range(self.words):
             word = beside(self._word(0), n, f"AND{n}") if n else self._word(0)
             mine = scope.let(expr("ld_i64(E, W)", E=e.address, W=word))
@@ -131,7 +131,7 @@ class Accumulator:
 
 
 class Counted(Accumulator):
-    """How many rows, or how many arguments that are not NULL."""
+    """The number of rows, or of non-NULL arguments."""
 
     names = ("COUNT",)
 
@@ -143,7 +143,7 @@ class Counted(Accumulator):
 
 
 class Trues(Counted):
-    """How many BOOLEAN arguments are TRUE."""
+    """The number of BOOLEAN arguments that are TRUE."""
 
     names = ("TRUES",)
 
@@ -175,7 +175,7 @@ class Total(Accumulator):
 
 
 class WideTotal(Accumulator):
-    """The exact sum of decimals of two words: low word, high word, and a third for what passes beyond 128 bits."""
+    """The exact sum of decimals of two words: low word, high word, and a third for what exceeds 128 bits."""
 
     names = ("SUM_LO", "SUM_HI", "SUM_TOP")
 
@@ -210,7 +210,7 @@ class FloatTotal(Accumulator):
 
 
 class Moments(Accumulator):
-    """How many doubles, their mean, the sum of their squared distances from it: cq/lang/aggregates/statistics.py."""
+    """The number of doubles, their mean, their sum of squared distances from it: cq/lang/aggregates/statistics.py."""
 
     names = ("MANY", "MEAN", "SQUARES")
 
@@ -249,7 +249,7 @@ class Moments(Accumulator):
 
 
 class PairMoments(Accumulator):
-    """How many pairs of doubles, their means and the sums of products of distances: cq/lang/aggregates/pairs.py."""
+    """The number of pairs of doubles, their means, the sums of products of distances: cq/lang/aggregates/pairs.py."""
 
     names = ("POINTS", "MEAN_X", "MEAN_Y", "SXX", "SYY", "SXY")
 
@@ -294,10 +294,10 @@ class PairMoments(Accumulator):
 
 
 class Bits(Accumulator):
-    """Integers put together bit by bit."""
+    """Integers combined bit by bit."""
 
     template = ""
-    first = 0  # what changes nothing
+    first = 0  # the neutral element
 
     def start(self, scope: Scope, e: Entry) -> None:
         if self.first != 0:
@@ -324,7 +324,7 @@ class OddBits(Bits):
 
 
 class Best(Accumulator):
-    """The smallest or largest argument; the first of equals stays. Numbers begin at the far end of their order."""
+    """The smallest or largest argument; among equals, the first. Numbers begin at the far end of their order."""
 
     name = ""  # the comparison that makes a value better
 
@@ -355,7 +355,7 @@ class Best(Accumulator):
             for n, word in enumerate(words_of_value(most if least else -most)):
                 self.put(scope, e, word, n)
         elif self.type.physical is Physical.I64:
-            low, high = _stored_range(self.type)  # what a NULL result stores must fit its column
+            low, high = _stored_range(self.type)  # the value stored for a NULL result must fit its column
             self.put(scope, e, high if least else low)
 
     def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
@@ -368,7 +368,7 @@ class Best(Accumulator):
             value = Val(value.type, (scope.let(expr("V + 0.0", V=value.it), "value"),))
         held = load_field(scope, self.field, e.address, e.table, None)
         better = compare(scope, value, held, self.name)
-        if self.type.physical is Physical.BYTES:  # the third word says that there is one
+        if self.type.physical is Physical.BYTES:  # the third word says whether there is one
             with scope.when(expr("HAS == 0 or BETTER", HAS=self.at(e, 2), BETTER=better)):
                 store_field(scope, self.field, e.address, e.table, value)
                 self.put(scope, e, 1, 2)
@@ -409,7 +409,7 @@ class Greatest(Best):
 
 
 class Pick(Accumulator):
-    """The arguments of one row, of which the first is the result, and that row's arrival: NEVER before there is one."""
+    """The arguments of one row, the first of which is the result, and that row's arrival: NEVER while there is none."""
 
     names = ("ARRIVAL",)
     by_position = True
@@ -439,7 +439,7 @@ class Pick(Accumulator):
         self.put(scope, e, abi.NEVER)
 
     def better(self, scope: Scope, e: Entry, values: Sequence[Val]) -> ast.expr:
-        """Whether a row is taken rather than the one there is."""
+        """Whether a row replaces the current one."""
         raise AssertionError
 
     def _takes(self, scope: Scope, e: Entry, values: Sequence[Val]) -> ast.expr:
@@ -485,7 +485,7 @@ class Last(Pick):
 
 
 class Extreme(Pick):
-    """The first argument of the row whose second is best, of several rows of the first one by position."""
+    """The first argument of the row whose second is best; among several rows, the first by position."""
 
     name = ""  # the comparison that makes a value better
 

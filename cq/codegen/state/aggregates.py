@@ -66,7 +66,7 @@ class Accumulators:
     """
 
     first_word: int
-    owner: str  # of their words, for their names
+    owner: str  # the prefix of their words' names
     of_none: bool = False
     all: list[Accumulator] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Accumulators:
         return tuple(w for p in self.all for w in p.arrivals)
 
     def take(self, accumulator: Accumulator) -> Accumulator:
-        """This accumulator, or the equal one there is."""
+        """This accumulator, or an equal one that is already there."""
         known = self._known.setdefault(accumulator.key, accumulator)
         if known is accumulator:
             accumulator.word, accumulator.owner, accumulator.number = self.next_word, self.owner, len(self.all)
@@ -102,12 +102,12 @@ class Accumulators:
         return known
 
     def start(self, scope: Scope, e: Entry) -> None:
-        """Make a fresh entry one of no rows."""
+        """Set a new entry to no rows."""
         for accumulator in self.all:
             accumulator.start(scope, e)
 
     def clear(self, scope: Scope, e: Entry) -> None:
-        """Make an entry one of no rows again."""
+        """Reset an entry to no rows."""
         for accumulator in self.all:
             accumulator.clear(scope, e)
 
@@ -115,16 +115,16 @@ class Accumulators:
         self, scope: Scope, e: Entry, row: Row, arrival: ast.expr,
         once: Callable[[Accumulator, Val, Callable[[], None]], None] | None = None,
     ) -> None:  # fmt: skip
-        """Count a row into every accumulator.
+        """Add a row to every accumulator.
 
-        arrival: greater for a later row; 0 where rows only come in order.
-        once(accumulator, value, then): writes `then` for the first row of a value.
+        arrival: greater for a later row; 0 if rows only come in order.
+        once(accumulator, value, then): writes `then` for the first row with a value.
         """
         for accumulator in self.all:
             if accumulator.filter is None:
                 for arg in accumulator.args:
                     if any(map(is_user_call, walk(arg))):
-                        emit(scope, row, arg)  # once for all accumulators: it may ask Python
+                        emit(scope, row, arg)  # once for all accumulators: it may call Python
             with scope.block():
                 self._add(scope, e, row, accumulator, arrival, once)
 
@@ -161,7 +161,7 @@ class Accumulators:
             counted()
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        """Count in all another entry holds."""
+        """Add the contents of another entry."""
         for accumulator in self.all:
             with scope.block():
                 accumulator.merge(scope, e, other)
@@ -187,13 +187,13 @@ def recipe(*names: str) -> Callable[[Recipe], Recipe]:
 
 
 def _count(accumulators: Accumulators, call: AggregateCall) -> Accumulator:
-    """The count of the call's rows: shared with COUNT(*) where no argument can be NULL."""
+    """The count of the call's rows: shared with COUNT(*) if no argument can be NULL."""
     args = call.args if call.distinct or any(a.nullable for a in call.args) else ()
     return accumulators.take(Counted(args, call.filter, call.distinct))
 
 
 def _emptiness(accumulators: Accumulators, call: AggregateCall) -> Callable[[Scope, Entry], ast.expr | None]:
-    """Whether no argument was added; None where there always is one."""
+    """Whether no argument was added; None if there always is one."""
     if call.filter is None and not accumulators.of_none and not any(a.nullable for a in call.args):
         return lambda scope, e: None
     count = _count(accumulators, call)
@@ -224,7 +224,7 @@ def user_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
 
 @recipe("count")
 def count_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
-    fails = bool(call.args) and can_fail(call.args[0])  # then it is computed, NULL or not
+    fails = bool(call.args) and can_fail(call.args[0])  # if so it is always computed, NULL or not
     count = accumulators.take(Counted(call.args, call.filter, call.distinct)) if fails else _count(accumulators, call)
     return lambda scope, e: Val(call.type, (scope.let(count.at(e), "count"),))
 
@@ -298,7 +298,7 @@ def _wide_mean(
 
 
 def _rounded_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr, many: ast.expr) -> ast.expr:
-    """The exact sum brought to the result's scale (an INTERVAL has none), divided, halves away from zero."""
+    """The exact sum at the result's scale (an INTERVAL has none), divided, halves away from zero."""
     scale = 10 ** (call.type.scale - call.args[0].type.scale)
     wide_hi = scope.let(expr("wadd(wmul(HI, K), umulhi(LO, K))", HI=hi, LO=lo, K=scale), "wide_hi")
     wide_lo = scope.let(expr("wmul(LO, K)", LO=lo, K=scale), "wide_lo")
@@ -360,7 +360,7 @@ recipe("bit_xor")(_bits(OddBits))
 
 
 def _spread(less: int, template: str) -> Recipe:
-    """less: 1 for a sample.  template: of the result, from the variance V."""
+    """less: 1 for a sample.  template: the result as a function of the variance V."""
 
     def spread_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
         moments = accumulators.take(Moments(call.args, call.filter, call.distinct))
@@ -384,7 +384,7 @@ recipe("stddev_samp")(_spread(1, "f64_sqrt(V)"))
 
 
 def _shape(template: str) -> Recipe:
-    """template: of the result, from the count N and the sums of powers M2, M3 and M4; NULL where M2 is 0."""
+    """template: the result, from the count N and the sums of powers M2, M3 and M4; NULL if M2 is 0."""
 
     def shape_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
         shape = accumulators.take(Shape(call.args, call.filter, call.distinct))
@@ -412,8 +412,8 @@ def product_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
 
 
 def _points(template: str, none: str = "C == 0") -> Recipe:
-    """template: of the result.  none: when there is none. Both of the words X, Y, SXX, SYY, SXY, the count C, and its
-    DOUBLE N, which is 1 at least."""
+    """template: the result.  none: when there is none. Both use the words X, Y, SXX, SYY, SXY, the count C, and its
+    DOUBLE N, which is at least 1."""
 
     def points_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
         points = accumulators.take(
@@ -476,8 +476,8 @@ recipe("arg_max")(_pick(AtGreatest))
 
 
 def collected(ready: str, template: str) -> Recipe:
-    """ready, template: what prepares the list, and the result: from the table T, the list L and the option F. It is a
-    DOUBLE where the name says between."""
+    """ready, template: code that prepares the list, and the result: from the table T, the list L and the option F. It
+    is a DOUBLE if the name says between."""
 
     def collected_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
         values = accumulators.take(OrderedArguments(call.args, call.filter, call.distinct))
@@ -515,7 +515,7 @@ def string_agg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result
 
 @recipe("array_agg")
 def array_agg_recipe(accumulators: Accumulators, call: AggregateCall) -> Result:
-    """An array of step bytes, made of the list when the result is read."""
+    """An array of step bytes, made from the list when the result is read."""
     listed = accumulators.take(ListedValues(call.args, call.filter, False))
     assert isinstance(listed, ListedValues)
 

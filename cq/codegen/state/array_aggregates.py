@@ -23,7 +23,7 @@ from cq.runtime.layout.abi import ErrorCode
 
 
 class Gathered(ListedValues):
-    """All values of the argument, of which the order does not matter: as of ListedValues, without NULLs."""
+    """All values of the argument, in any order, stored as in ListedValues, without NULLs."""
 
     names = ("GATHERED", "GATHERED_PLACE", "GATHERED_BYTES", "GATHERED_ORDERED")
     keeps_null = False
@@ -40,7 +40,7 @@ def gathers(call: AggregateCall) -> bool:
 
 
 def _gathered(accumulators: Accumulators, call: AggregateCall, read: Callable[[Scope, Val], Val]) -> Result:
-    """read: the result, of an array of step bytes with all values, one at least."""
+    """read: returns the result, given an array of step bytes with all values, at least one."""
     gathered = accumulators.take(Gathered(call.args, call.filter, call.distinct))
     assert isinstance(gathered, Gathered)
     type_ = array(call.args[0].type)
@@ -69,7 +69,7 @@ def _ascending(scope: Scope, items: Val) -> Val:
 
 
 def _or_gathered(of_words: Recipe, otherwise: Recipe) -> Recipe:
-    """What fits a word is kept as one."""
+    """Values that fit a word are kept as words."""
     return lambda accumulators, call: (otherwise if gathers(call) else of_words)(accumulators, call)
 
 
@@ -113,10 +113,10 @@ recipe("mode")(_or_gathered(collected("list_sort(T, L)", "list_commonest(T, L)")
 
 
 def unmatched(recipes: Collection[str]) -> Iterator[str]:
-    """Aggregates without the recipe that they name, and recipes that nothing names."""
+    """Aggregates whose recipe is not registered, and recipes that no aggregate names."""
     named = {entry.native: name for name, entry in all_aggregates().items()}
     yield from (f"there is no recipe {r}, which aggregate {named[r]} names" for r in named if r not in recipes)
     yield from (f"no aggregate names recipe {r}" for r in recipes if r not in {*named, USER_AGGREGATE})
 
 
-refuse("recipes of aggregates", unmatched(RECIPES))  # all are there: this file loads the other one
+refuse("recipes of aggregates", unmatched(RECIPES))  # here all are registered: this file imports the other one

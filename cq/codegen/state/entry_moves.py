@@ -1,6 +1,6 @@
-"""Moving what a container holds into another one of the same shape, entry by entry: what writes that, by container.
+"""Moving the contents of a container into another one of the same shape, entry by entry: the writers, by container.
 
-An operator says with `@holds` what its slots hold; cq/codegen/move_functions.py makes functions of it.
+An operator declares with `@holds` what its slots hold; cq/codegen/move_functions.py makes functions from that.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE
 class Mover:
     """A function being written: from the container `source` to `target`.
 
-    lane_of: writes the hash of a node's key from its values, which says the lane; None where there are no lanes.
-    rooms: memory that the function has for the time being.
+    lane_of: writes the hash of a node's key, which determines the lane, from its values; None without lanes.
+    rooms: temporary memory of the function.
     """
 
     scope: Scope
@@ -39,19 +39,19 @@ class Mover:
         return self.scope.writer
 
     def needs(self, done: ast.expr) -> None:
-        """Write that the function ends where this is 0: there is no memory."""
+        """Write that the function ends, out of memory, if this is 0."""
         with self.scope.when(expr("D == 0", D=done)):
             self.leave()
 
     def leave(self) -> None:
-        """Write that the function ends without memory."""
+        """Write that the function ends, out of memory."""
         for room in self.rooms:
             self.writer.code("release(R)", R=room)
         self.writer.code("return 0")
 
     @contextmanager
     def room(self, words: ast.expr, hint: str) -> Iterator[str]:
-        """Inside, the function has so many words, all 0; they are released wherever it goes on or ends."""
+        """Inside, the function has this many words, all 0; they are released however it goes on or ends."""
         room = self.writer.let(expr("zalloc(N * 8)", N=words), hint)
         self.needs(ast.Name(room, ast.Load()))
         self.rooms.append(room)
@@ -60,7 +60,7 @@ class Mover:
         self.writer.code("release(R)", R=room)
 
     def each_entry(self, table: str, take: Callable[[ast.expr], object], key: Sequence[EntryField]) -> None:
-        """Write a walk over the entries of a table whose key is in the lane, by birth."""
+        """Write a loop over the entries of a table whose key belongs to the lane, by birth."""
         births = Births.of(self.writer, table)
         number = self.writer.fresh("n")
         with self.writer.for_(number, 0, births.count), self.scope.block():
@@ -68,7 +68,7 @@ class Mover:
             self.if_mine(lambda: load_fields(self.scope, key, entry, ast.Name(table, ast.Load())), lambda: take(entry))
 
     def if_mine(self, key: Callable[[], Sequence[Val]], then: Callable[[], object]) -> None:
-        """Write what happens when what has this key is in the lane."""
+        """Write code that runs if this key belongs to the lane."""
         if self.lane_of is None:
             then()
             return
@@ -80,7 +80,7 @@ class Mover:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the slot `name` of an operator holds, and the writer of what moves it. The mover is in the function."""
+    """What the slot `name` of an operator holds, and what writes code to move it. The mover is in the function."""
 
     name: str
     move: Callable[[Mover], None]
@@ -91,7 +91,7 @@ HOLDS: dict[str, Holds] = {}
 
 
 def holds(operator: str) -> Callable[[Holds], Holds]:
-    """Register what the slots of an operator hold; rows that wait for the watermark are known from its node."""
+    """Register what the slots of an operator hold; its node says which rows wait for the watermark."""
 
     def register(function: Holds) -> Holds:
         enter(HOLDS, operator, function, "@holds")

@@ -1,4 +1,4 @@
-"""Groups in panes: the layout of their entries, counting one into another, and moving them to another state."""
+"""Groups in panes: the layout of their entries, merging one into another, and moving them to another state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cq.runtime.layout.words import Word, beside
 
 @dataclass(frozen=True, slots=True)
 class GroupLayout:
-    """Where a group's things are in its entry. number_word: its number in the pane, for DISTINCT sets, or -1."""
+    """The layout of a group's entry. number_word: its number in the pane, for DISTINCT sets, or -1."""
 
     keys: Keys
     number_word: int
@@ -41,7 +41,7 @@ class GroupLayout:
 
 
 def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> GroupLayout:
-    """The entry of a group: keys, its number where there are DISTINCT sets, the accumulators of the aggregates."""
+    """The entry of a group: keys, its number if there are DISTINCT sets, the accumulators of the aggregates."""
     key = Keys.of([(k.type, k.nullable) for k in keys], name="GROUP_KEY")
     counted = any(c.distinct for c in calls)
     accumulators = Accumulators.of(calls, key.next_word + counted)
@@ -56,7 +56,7 @@ def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> GroupL
 
 
 def merge_group(scope: Scope, layout: GroupLayout, found: Entry, other: Entry) -> None:
-    """Count a group's entry into another of the same group; it is as old as the older of them."""
+    """Merge a group's entry into another of the same group; the result is as old as the older of them."""
     first = scope.let(expr("ld_i64(E, W)", E=other.address, W=ENTRY_FIRST), "first")
     with scope.when(expr("F < ld_i64(E, W)", F=first, E=found.address, W=ENTRY_FIRST)):
         scope.writer.code("st_i64(E, W, F)", E=found.address, W=ENTRY_FIRST, F=first)
@@ -64,7 +64,7 @@ def merge_group(scope: Scope, layout: GroupLayout, found: Entry, other: Entry) -
 
 
 def held_groups(name: str, layout: GroupLayout, merges: bool) -> Held:
-    """Panes of groups. merges: what was filled apart is counted into one."""
+    """Panes of groups. merges: panes that were filled separately are merged into one."""
     return Held(name, partial(_move_panes, layout=layout, merges=merges))
 
 
@@ -88,14 +88,14 @@ def _move_panes(mover: Mover, layout: GroupLayout, merges: bool) -> None:
 
 
 def _take_group(mover: Mover, target: TableLocals, groups: str, entry: ast.expr) -> ast.expr:
-    """A group that the target does not have."""
+    """Copy a group that the target does not have."""
     made = mover.writer.let(expr("table_take(T, S, E)", T=target.table, S=groups, E=entry), "made")
     mover.needs(ast.Name(made, ast.Load()))
     return ast.Name(made, ast.Load())
 
 
 def _count_group(mover: Mover, layout: GroupLayout, target: TableLocals, groups: str, entry: ast.expr) -> None:
-    """A group that the target may have already."""
+    """Merge a group that the target may have already."""
     writer, scope = mover.writer, mover.scope
     mine = Entry(entry, ast.Name(groups, ast.Load()))
     found = writer.let(layout.keys.find(target, load_fields(scope, layout.keys.fields, mine.address, mine.table)), "at")
@@ -107,7 +107,7 @@ def _count_group(mover: Mover, layout: GroupLayout, target: TableLocals, groups:
 
 
 def _move_numbered(mover: Mover, layout: GroupLayout, target: TableLocals, groups: str, record: str, into: str) -> None:
-    """Groups with DISTINCT sets get new numbers, and the members of their sets follow them."""
+    """Give groups with DISTINCT sets new numbers, and move the members of their sets accordingly."""
     writer, scope = mover.writer, mover.scope
     with mover.room(expr("ld_i64(G, W) + 1", G=groups, W=TABLE_COUNT), "numbers") as numbers:
         _take_numbered(mover, layout, target, groups, numbers)
@@ -120,7 +120,7 @@ def _move_numbered(mover: Mover, layout: GroupLayout, target: TableLocals, group
 
 
 def _take_numbered(mover: Mover, layout: GroupLayout, target: TableLocals, groups: str, numbers: str) -> None:
-    """Groups have the next numbers of the target; at the old one of each, `numbers` has 1 + the new one."""
+    """Copy groups, with the next numbers of the target; at the old number of each, `numbers` has 1 + the new one."""
     writer, scope = mover.writer, mover.scope
 
     def take(entry: ast.expr) -> None:
@@ -134,7 +134,7 @@ def _take_numbered(mover: Mover, layout: GroupLayout, target: TableLocals, group
 
 
 def _move_members(scope: Scope, keys: Keys, source: str, members: TableLocals, numbers: str) -> None:
-    """Members of a set whose groups have been taken follow them."""
+    """Copy the members of a set whose groups were copied."""
     writer = scope.writer
     births = Births.of(writer, source)
     member = writer.fresh("member")

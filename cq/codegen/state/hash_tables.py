@@ -1,7 +1,8 @@
 """Hash tables in generated code: key words, hashes, and the probe loop.
 
-`Keys` turns SQL values into the words an entry holds and compares with (cq/runtime/containers/tables.py).
-`TableLocals` keeps a table's words in locals while a function runs; what may move entries is followed by `reload`.
+`Keys` turns SQL values into the words that an entry holds and compares (cq/runtime/containers/tables.py).
+`TableLocals` keeps a table's words in locals while a function runs; anything that may move entries is followed by
+`reload`.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ from cq.runtime.containers.table_words import (
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.words import Word, beside
 
-NULLS_A_WORD = 62  # bits of a null word: those of an i64 that shift without a sign
+NULLS_A_WORD = 62  # bits of a null word: those of an i64 that shift without the sign
 # with 64-byte entries a quarter MiB: such a table stays in the second-level cache
 SMALL_TABLE_SLOTS = Word(4096, "SMALL_TABLE_SLOTS")
-# The same of a lane: a worker goes from one to the next of its four, and finds of each what the others have left. The
-# kernel of a window join of 10,000 keys in eight lanes took 78 ns a row with 4096 slots, 33 with these (busy AMD EPYC).
+# The same for a lane: a worker goes from one to the next of its four, and finds of each what the others have left in
+# the cache. The kernel of a window join of 10,000 keys in eight lanes took 78 ns a row with 4096 slots, 33 with these
+# (busy AMD EPYC).
 SMALL_LANE_SLOTS = Word(1024, "SMALL_LANE_SLOTS")
 LINE_BYTES = 64  # of the cache: what one prefetch brings
-MOST_FETCHED_BYTES = 256  # of an entry: the words behind them are fetched when they are read
+MOST_FETCHED_BYTES = 256  # of an entry: later words are fetched when they are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,9 @@ def words_of(type_: DataType) -> int:
 def lay_out(
     columns: Sequence[tuple[DataType, bool]], first_word: int, name: str = "VALUE"
 ) -> tuple[tuple[EntryField, ...], int]:
-    """Fields of (type, nullable) columns from `first_word` on, their null words behind them; the next free word.
+    """Fields of (type, nullable) columns from `first_word` on, their null words after them; the next free word.
 
-    name: what generated code calls them, with their number.
+    name: the prefix of their names in generated code, before their number.
     """
     fields: list[EntryField] = []
     word, nulls = first_word, 0
@@ -100,7 +102,7 @@ def string_words(fields: Sequence[EntryField]) -> tuple[int, ...]:
 
 
 def as_words(scope: Scope, value: Val) -> list[ast.expr]:
-    """The words of a value that is no string; doubles as bits, -0.0 as 0.0 and every NaN alike; NULL is 0."""
+    """The words of a value that is not a string; doubles as bits, -0.0 as 0.0 and every NaN alike; NULL is 0."""
     match value.type:
         case t if t.is_float:
             bits = expr("pick(X == X, f64_bits(X + 0.0), NAN)", X=value.it, NAN=NAN_BITS)
@@ -115,13 +117,13 @@ def as_words(scope: Scope, value: Val) -> list[ast.expr]:
 
 
 def store_words(scope: Scope, record: Fill, f: EntryField, value: Val) -> None:
-    """Write the words of a value that is no string and is kept rather than compared: doubles bit by bit."""
+    """Write the words of a value that is not a string and is kept rather than compared: doubles bit by bit."""
     for n, word in enumerate(value_words(value)):
         scope.writer.code("st_i64(R, W, V)", R=record, W=f.at(n), V=word)
 
 
 def null_bits(values: Sequence[Val], fields: Sequence[EntryField], word: int) -> ast.expr:
-    """What one of the null words of the fields holds."""
+    """The value of one of the fields' null words."""
     total: ast.expr = ast.Constant(0)
     for value, f in zip(values, fields, strict=True):
         if f.null_word == word and value.null is not None:
@@ -130,7 +132,7 @@ def null_bits(values: Sequence[Val], fields: Sequence[EntryField], word: int) ->
 
 
 def load_fields(scope: Scope, fields: Sequence[EntryField], entry: ast.expr, table: ast.expr | None) -> list[Val]:
-    """The SQL values of the fields of an entry. table: None where texts are addresses and lengths, not the table's."""
+    """The SQL values of the fields of an entry. table: None if texts are addresses and lengths, not in the table."""
     nulls = {w: scope.let(expr("ld_i64(E, W)", E=entry, W=w), "nulls") for w in null_words(fields)}
     return [load_field(scope, f, entry, table, nulls.get(f.null_word)) for f in fields]
 
@@ -142,7 +144,7 @@ def store_nulls(scope: Scope, fields: Sequence[EntryField], entry: Fill, values:
 
 
 def load_field(scope: Scope, f: EntryField, entry: ast.expr, table: ast.expr | None, nulls: ast.expr | None) -> Val:
-    """The SQL value of a field of an entry. nulls: its null word, where it may be NULL.  table: as for
+    """The SQL value of a field of an entry. nulls: its null word, if it may be NULL.  table: as for
     `load_fields`."""
     word = expr("ld_i64(E, W)", E=entry, W=f.word)
     hint = f"{f.word.name.lower()}_" if isinstance(f.word, Word) else "v"
@@ -179,7 +181,7 @@ def store_field(scope: Scope, f: EntryField, entry: ast.expr, table: ast.expr | 
 
 
 def outlives(scope: Scope, value: Val) -> Val:
-    """A text of an entry, copied to bytes that live for the step: the entry may change. Other values as they are."""
+    """A text of an entry, copied to bytes that live for the step: the entry may change. Other values are unchanged."""
     if value.type.physical is not Physical.BYTES:
         return value
     address, length = value.parts
@@ -201,11 +203,11 @@ class TableLocals:
     mask: str
     shift: str
     epoch: str
-    index: str  # 0 where entries stand in slots
+    index: str  # 0 if entries are in slots
 
     @staticmethod
     def declare(scope: Scope, entry_words: int) -> TableLocals:
-        """Locals without a table: `use` gives them one."""
+        """Locals without a table: `use` assigns one."""
         zero = ast.Constant(0)
         table, *words = (scope.writer.hoist(zero, h) for h in ("table", *(hint for hint, _ in _WORDS)))
         return TableLocals(scope, Word(entry_words * 8, "ENTRY_BYTES"), table, *words)
@@ -218,7 +220,7 @@ class TableLocals:
         return TableLocals(scope, Word(entry_words * 8, "ENTRY_BYTES"), name, *words)
 
     def use(self, table: ast.expr) -> None:
-        """Work on this table from here on."""
+        """Use this table from here on."""
         self.scope.writer.set(self.table, table)
         self.reload()
 
@@ -235,7 +237,7 @@ class TableLocals:
         return expr("M > SMALL", M=self.mask, SMALL=SMALL_LANE_SLOTS if self.scope.in_lanes else SMALL_TABLE_SLOTS)
 
     def in_slot(self, slot: ast.expr | str) -> ast.expr:
-        """The address of the entry in a slot, where entries stand in slots."""
+        """The address of the entry in a slot, if entries are in slots."""
         log = spread_stride(self.entry_bytes).bit_length() - 1
         return expr("E + shl(S, LOG)", E=self.entries, S=slot, LOG=Word(log, "SLOT_BITS"))
 
@@ -259,7 +261,7 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Births:
-    """The words of a table whose entries are gone through by birth, in locals; meanwhile none is made or deleted."""
+    """Words of a table whose entries are visited by birth, in locals; meanwhile none is made or deleted."""
 
     words: tuple[str, str, str]
     count: str
@@ -273,16 +275,16 @@ class Births:
         return Births(words, word("n", TABLE_COUNT))
 
     def entry(self, number: Fill) -> ast.expr:
-        """The address of the entry that was born as this one, counted from 0."""
+        """The address of the entry with this birth number, from 0."""
         entries, births, stride = self.words
         return expr(f"{entry_at.__name__}(E, B, S, N)", E=entries, B=births, S=stride, N=number)
 
 
 @dataclass(slots=True)
 class Keys:
-    """The key of an entry: its fields, with null words behind them where one may be NULL.
+    """The key of an entry: its fields, followed by null words if one may be NULL.
 
-    They begin at ENTRY_KEYS where the order of first arrivals matters, else at ENTRY_FIRST: entries are smaller then.
+    They begin at ENTRY_KEYS if the order of first arrivals matters, else at ENTRY_FIRST: entries are smaller then.
     """
 
     fields: tuple[EntryField, ...]
@@ -291,12 +293,12 @@ class Keys:
     @staticmethod
     def of(columns: Sequence[tuple[DataType, bool]], ordered: bool = True, name: str = "KEY") -> Keys:
         """Lay the keys out. ordered: the order of first arrivals matters.  name: as in `lay_out`."""
-        # without a key nothing would overwrite the serial that a fresh entry begins with
+        # without a key nothing would overwrite the serial at the start of a new entry
         return Keys(*lay_out(columns, ENTRY_KEYS if ordered or not columns else ENTRY_FIRST, name))
 
     @property
     def begins_with_text(self) -> bool:
-        """Whether a text takes the word of the serial, which is then no length of a text that was there before."""
+        """Whether a text takes the word of the serial, which is then not the length of a text that was there before."""
         return bool(self.fields) and self.fields[0].word == ENTRY_FIRST and string_words(self.fields[:1]) != ()
 
     def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
@@ -310,12 +312,12 @@ class Keys:
         sooner: Callable[[], Sequence[Val]] | None,
         changed: bool = False,
     ) -> None:
-        """Write a prefetch of the entry these key values will need soon, where the table is too large for a cache.
+        """Write a prefetch of the entry that these key values will need soon, if the table is too large for a cache.
 
-        changed: it will be, and other workers have had the table before.
+        changed: it will be changed, and other workers have had the table before.
 
-        With an index it takes two steps: the slot for these values, and for those needed sooner, if they are known, the
-        entry to which their slot, which was fetched before, points.
+        With an index it takes two steps: the slot for these values, and, for values needed sooner, if they are known,
+        the entry to which their slot, which was fetched before, points.
         """
         scope = t.scope
         with scope.when(t.is_large()):
@@ -359,16 +361,16 @@ class Keys:
     def probe(
         self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None]
     ) -> ast.expr:
-        """Write the search for the entry with these key values, made if missing: its address.
+        """Write the search for the entry with these key values, made if missing; return its address.
 
-        serial: of the row that causes it.  fresh(entry): writes what happens to an entry just made, its keys set.
+        serial: of the row that causes it.  fresh(entry): writes code for a new entry, whose keys are set.
         """
         return _search(self, t, values, serial, fresh)
 
     def recall(
         self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None]
     ) -> ast.expr:
-        """As `probe`, for a table with one owner: the entry of a code that was met before is known
+        """As `probe`, for a table with one owner that remembers the entry of each code
         (cq/runtime/containers/known_codes.py)."""
         coded = coded_key(values)
         if coded is None:
@@ -392,7 +394,7 @@ class Keys:
 
 
 def _prefetch_lines(scope: Scope, entry: ast.expr, entry_bytes: int, changed: bool) -> None:
-    """The lines of an entry, wherever in one it begins."""
+    """Prefetch the cache lines of an entry, wherever in a line it begins."""
     fetched = min(entry_bytes, MOST_FETCHED_BYTES)
     _prefetch_at(scope, entry, dict.fromkeys([*range(0, fetched, LINE_BYTES), fetched - 8]), changed)
 
@@ -404,14 +406,14 @@ def _prefetch_at(scope: Scope, entry: ast.expr, places: Iterable[int], changed: 
 
 
 def coded_key(values: Sequence[Val]) -> Coded | None:
-    """The code of a key that is a text of a source and nothing else."""
+    """The code of a key that consists of one text of a source."""
     return values[0].coded if len(values) == 1 else None
 
 
 def lane_hash(scope: Scope, keys: tuple[tuple[Expr, ...], ...], values: Sequence[Val]) -> ast.expr:
     """The 32-bit hash of a row's key in lanes. keys: of every port.
 
-    A part that may be NULL in the rows of one port is hashed as such in those of all: equal keys meet in one lane.
+    A part that may be NULL in one port is hashed as nullable in all ports, so that equal keys meet in one lane.
     """
     columns = [(parts[0].type, any(p.nullable for p in parts)) for parts in zip(*keys, strict=True)]
     assert all(n or v.null is None for (_, n), v in zip(columns, values, strict=True)), "a NULL that no port has"
@@ -420,7 +422,7 @@ def lane_hash(scope: Scope, keys: tuple[tuple[Expr, ...], ...], values: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Key values in locals, as the words of an entry and their hash, and the table in which they are sought."""
+    """Key values in locals, as the words of an entry and their hash, and the table to search."""
 
     keys: Keys
     t: TableLocals
@@ -438,8 +440,8 @@ class Sought:
         return ast.BoolOp(ast.And(), [hashes, *(w.equals(self.t, entry) for w in self.words)]) if self.words else hashes
 
     def walk_index(self, slot: str, entry: str, end: Callable[[], None], found: Callable[[], None]) -> None:
-        """Write the walk over the slots of the index from `slot` on. end, found: at a free one, at an entry of the key;
-        `end` writes what leaves the loop."""
+        """Write the walk over the slots of the index from `slot` on. end, found: at a free slot, at an entry of the
+        key; `end` writes what leaves the loop."""
         scope, writer = self.t.scope, self.t.scope.writer
         with writer.while_(True), scope.block():
             item = writer.let(expr("ld_i64(I, S)", I=self.t.index, S=slot), "item")
@@ -451,7 +453,7 @@ class Sought:
             writer.set(slot, expr("(S + 1) & M", S=slot, M=self.t.mask))
 
     def make(self, entry: str, made: ast.expr) -> None:
-        """Write the making of an entry with this key: `made` gives its address, or 0 without memory."""
+        """Write code that makes an entry with this key: `made` is its address, or 0 if out of memory."""
         scope, writer = self.t.scope, self.t.scope.writer
         writer.set(entry, made)
         with scope.when(expr("E == 0", E=entry)):
@@ -494,7 +496,7 @@ def _search(
 
 @dataclass(slots=True)
 class _Word:
-    """One word to compare; strings take two, of which the second may need a look at the bytes, wide DECIMALs two."""
+    """One word to compare; strings take two, the second of which may need a comparison of bytes; wide DECIMALs two."""
 
     word: int
     value: ast.expr

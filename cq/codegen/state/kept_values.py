@@ -1,4 +1,4 @@
-"""What records keep of rows for aggregates that go through the rows of a frame again: the arguments, computed once."""
+"""What records keep of rows for aggregates that recompute a frame row by row: the arguments, computed once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Once = Callable[[Accumulator, Val, Callable[[], None]], None]
 
 @dataclass(frozen=True, slots=True)
 class KeptArguments:
-    """The arguments that accumulators share. flag: the word that is 1 where the row is counted; -1: it always is."""
+    """The arguments that accumulators share. flag: the word that is 1 if the row is counted; -1: it always is."""
 
     args: tuple[Expr, ...]
     filter: Expr | None
@@ -32,7 +32,7 @@ class KeptArguments:
     accumulators: tuple[Accumulator, ...]
 
     def write(self, scope: Scope, e: Entry, row: Row) -> None:
-        """The record, its words 0, keeps the arguments of a row."""
+        """Keep the arguments of a row in the record, whose words are 0."""
         if self.filter is None:
             self._write(scope, e, row)
         else:
@@ -56,7 +56,7 @@ class KeptArguments:
             scope.writer.code("st_i64(E, W, 1)", E=e.address, W=self.flag)
 
     def count(self, scope: Scope, found: Entry, kept: Entry, arrival: ast.expr, once: Once) -> None:
-        """Count what a record keeps into the accumulators of another table's entry. once: as of `Accumulators.add`."""
+        """Add the kept arguments to the accumulators of another table's entry. once: as in `Accumulators.add`."""
         if self.flag < 0:
             self._count(scope, found, kept, arrival, once)
         else:
@@ -76,7 +76,7 @@ class KeptArguments:
 
 @dataclass(frozen=True, slots=True)
 class KeptValues:
-    """The arguments of all accumulators, and the first word behind them."""
+    """The arguments of all accumulators, and the first word after them."""
 
     of: tuple[KeptArguments, ...]
     next_word: int
@@ -102,17 +102,17 @@ class KeptValues:
         return tuple(w for kept in self.of for w in string_words(kept.fields))
 
     def write(self, scope: Scope, e: Entry, row: Row) -> None:
-        """The record keeps what the accumulators see of a row."""
+        """Keep in the record what the accumulators need of a row."""
         for kept in self.of:
             if kept.filter is None:
                 for arg in kept.args:
                     if any(map(is_user_call, walk(arg))):
-                        emit(scope, row, arg)  # once for all: it may ask Python
+                        emit(scope, row, arg)  # once for all: it may call Python
             with scope.block():
                 kept.write(scope, e, row)
 
     def count(self, scope: Scope, found: Entry, record: Entry, arrival: ast.expr, once: Once) -> None:
-        """Count what a record keeps into every accumulator. arrival: greater for a later row."""
+        """Add a record's kept values to every accumulator. arrival: greater for a later row."""
         for kept in self.of:
             with scope.block():
                 kept.count(scope, found, record, arrival, once)

@@ -1,4 +1,4 @@
-"""Keyed tables in generated code: where their columns are in an entry, and the rows they begin with."""
+"""Keyed tables in generated code: where their columns are in an entry, and their initial rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class KeyedLayout:
 
     @property
     def has_texts(self) -> bool:
-        """Whether a column that is no key is a text."""
+        """Whether a non-key column is a text."""
         return any(f.type.physical is Physical.BYTES for f in self.fields)
 
     def store(
@@ -61,7 +61,7 @@ class KeyedLayout:
         values: list[Val],
         changed: Sequence[EntryField] | None = None,
     ) -> None:
-        """Write the columns that are no key into an entry. table: None where texts are addresses and lengths.
+        """Write the non-key columns into an entry. table: None if texts are addresses and lengths.
 
         changed: the only ones that may differ from what the entry holds.
         """
@@ -81,7 +81,7 @@ class KeyedLayout:
 
 
 def delete_row(scope: Scope, table: TableLocals, layout: KeyedLayout, key: Sequence[Val]) -> None:
-    """Write what deletes the entry with this key, if there is one. Other entries may move."""
+    """Write code that deletes the entry with this key, if there is one. Other entries may move."""
     with scope.when(expr("table_make_dense(T) == 0", T=table.table)):
         scope.fail(ErrorCode.NO_MEMORY, "rows of a table", NOWHERE)
     table.reload()
@@ -91,7 +91,7 @@ def delete_row(scope: Scope, table: TableLocals, layout: KeyedLayout, key: Seque
 
 
 def write_initial_rows(scope: Scope, table: KeyedTable, layout: KeyedLayout, local: TableLocals) -> None:
-    """Write a loop that makes the entries of the rows a table begins with; the table is empty."""
+    """Write a loop that makes the entries of a table's initial rows; the table is empty."""
     writer = scope.writer
     offset = scope.constants.table(f"rows of {table.name}", packed_rows(table))
     rows = writer.let(expr("wadd(constants, ld_i64(constants, PLACE))", PLACE=offset), "rows")
@@ -107,8 +107,8 @@ def write_initial_rows(scope: Scope, table: KeyedTable, layout: KeyedLayout, loc
 
 @lru_cache(maxsize=64)
 def packed_rows(table: KeyedTable) -> bytes:
-    """The rows a table begins with: for each column a word that is 1 for NULL, then its words; of a text or an array
-    where it is behind all rows, and its length in bytes."""
+    """A table's initial rows: for each column a word that is 1 for NULL, then its words; for a text or an array its
+    offset after all rows, and its length in bytes."""
     behind = bytearray()
     words: list[int] = []
     start = WORD * sum(_words(f.type) for f in table.fields) * len(table.rows)

@@ -1,6 +1,6 @@
-"""Accumulators of a group that grow with it: lists of its values, sketches of them, and texts and arrays made of them.
+"""Accumulators that grow with their group: lists of its values, sketches of them, and texts and arrays made from them.
 
-An accumulator of `accumulators.py` whose words lead to a list (cq/runtime/containers/lists.py).
+The words of these accumulators lead to a list (cq/runtime/containers/lists.py).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class OrderedArguments(Accumulator):
         return expr("E + W * 8", E=e.address, W=self._word(0))
 
     def used(self, e: Entry) -> ast.expr:
-        """How many bytes of it."""
+        """The number of bytes in use."""
         return self.at(e, lists.LIST_USED)
 
     def needs(self, scope: Scope, done: ast.expr) -> None:
-        """Write that the run ends where this is 0: there is no memory."""
+        """Write that the run ends, out of memory, if this is 0."""
         with scope.when(expr("D == 0", D=done)):
             scope.fail(ErrorCode.NO_MEMORY, "values of a group", NOWHERE)
 
@@ -62,7 +62,7 @@ class OrderedArguments(Accumulator):
         self.needs(scope, expr("list_merge(T, L, O, M)", T=e.table, L=mine, O=other.table, M=theirs))
 
     def value(self, scope: Scope, word: ast.expr) -> tuple[ast.expr, ...]:
-        """What a word of the list stands for."""
+        """The value that a word of the list stands for."""
         type_ = self.args[0].type
         word = scope.let(word, "word")
         if type_.is_float:
@@ -71,7 +71,7 @@ class OrderedArguments(Accumulator):
 
 
 class Sketch(OrderedArguments):
-    """About how many different arguments: cq/runtime/containers/sketches.py."""
+    """The approximate number of different arguments: cq/runtime/containers/sketches.py."""
 
     names = ("SKETCH", "SKETCH_PLACE", "SKETCH_BYTES", "SKETCH_ORDERED")
     lists = ()
@@ -83,7 +83,7 @@ class Sketch(OrderedArguments):
             word = expr("hash_bytes(A, N)", A=address, N=length)
         else:
             word, *high = as_words(scope, value)
-            if high:  # nothing where one word says all
+            if high:  # nothing if one word holds the value
                 beyond = expr("H - (L >> 63)", H=high[0], L=word)
                 word = expr("L ^ wmul(B, FACTOR)", L=word, B=beyond, FACTOR=TEXT_FACTOR - (1 << 64))
         self.needs(scope, expr("sketch_add(T, L, W)", T=e.table, L=self.list(e), W=word))
@@ -94,7 +94,7 @@ class Sketch(OrderedArguments):
 
 
 class JoinedText(OrderedArguments):
-    """A text made of texts, each after its separator but for the first."""
+    """A text made of texts, each but the first after its separator."""
 
     names = ("TEXT", "TEXT_PLACE", "TEXT_BYTES", "TEXT_ORDERED", "TEXT_IS_THERE")
 
@@ -121,8 +121,8 @@ class JoinedText(OrderedArguments):
 
 
 class ListedValues(OrderedArguments):
-    """All values of the argument, NULLs too, by position: its words and one that is 1 for NULL; of a text its length,
-    -1 for NULL, and its bytes. cq/runtime/values/array_building.py makes an array of them."""
+    """All values of the argument, NULLs too, by position: its words and one that is 1 for NULL; for a text its length,
+    -1 for NULL, and its bytes. cq/runtime/values/array_building.py makes an array from them."""
 
     names = ("ITEMS", "ITEMS_PLACE", "ITEMS_BYTES", "ITEMS_ORDERED")
     keeps_null = True

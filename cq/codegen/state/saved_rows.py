@@ -1,4 +1,4 @@
-"""The rows of a keyed table as Arrow, from the words that were saved of it (cq/runtime/containers/table_saving.py)."""
+"""The rows of a keyed table as Arrow, from its saved words (cq/runtime/containers/table_saving.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cq.runtime.containers.strings import INLINE_STRING_BYTES
 from cq.runtime.containers.table_saving import SAVED_BYTES, SAVED_COUNT, SAVED_HEAD
 from cq.runtime.flow.lists import MOST_BYTES, lists_of_array
 
-BATCH_ROWS = 65536  # of the table made: what is gathered for one column stays within a few MB
+BATCH_ROWS = 65536  # of the resulting table: one column's values take a few MB at most
 
 Words = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -39,7 +39,7 @@ def saved_rows(table: KeyedTable, saved: bytes) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Entries as rows of words. content: all that was saved; they begin at `start` in it, and long texts at `texts`."""
+    """Entries as rows of words. content: all saved bytes; entries begin at `start` in it, long texts at `texts`."""
 
     content: npt.NDArray[np.uint8]
     words: Words
@@ -55,7 +55,7 @@ class _Entries:
         return _Entries(np.frombuffer(saved, np.uint8), entries, start, start + count * size)
 
     def parts(self, rows: int) -> Iterator[_Entries]:
-        """The same entries, so many at a time."""
+        """The same entries, this many at a time."""
         for first in range(0, len(self.words), rows):
             words = self.words[first : first + rows]
             yield _Entries(self.content, words, self.start + first * self.words.shape[1] * 8, self.texts)
@@ -76,7 +76,7 @@ class _Entries:
         return lists_of_array(pa.Array.from_buffers(pa.binary(), len(self.words), buffers), type_)
 
     def _values(self, f: EntryField, type_: pa.DataType) -> npt.NDArray[Any]:
-        """The values of a column that is no text, as Arrow has them."""
+        """The values of a column that is not a text, in Arrow's form."""
         low = self.words[:, f.word]
         match f.type.kind:
             case Kind.BOOLEAN:

@@ -11,7 +11,7 @@ from cq.codegen.writer import expr
 
 
 class Shape(Accumulator):
-    """How many doubles, their mean, the sums of powers of their distances from it: cq/lang/aggregates/shapes.py."""
+    """The number of doubles, their mean, sums of powers of their distances from it: cq/lang/aggregates/shapes.py."""
 
     names = ("MANY", "MEAN", "SECOND", "THIRD", "FOURTH")
 

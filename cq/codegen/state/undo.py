@@ -1,4 +1,4 @@
-"""What entries of keyed tables held before elements of arrays changed them: records that live for the step."""
+"""Former contents of keyed table entries that elements of arrays have changed: records that live for the step."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from cq.lang.types import Physical
 from cq.records import dataclass
 from cq.runtime.layout.abi import ErrorCode
 
-# words of a record; behind them the key, if it has one, and the columns, of a text where it is and its length
+# words of a record; after them the key, if it has one, and the columns, for a text its place and length
 ENTRY, FIRST = range(2)
-GONE = 0  # in the place of an entry: there was none
+GONE = 0  # in place of an entry: it did not exist
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The records of one loop over arrays and one table, one behind the other.
+    """The records of one loop over arrays and one table, one after the other.
 
-    fields: that the loop may change.  times: how often, at most, for an element.  first, end: locals, where the records
-    begin and end; equal where there are none.  by_key: entries are made and deleted before `put_back`, so that they
-    move: a record has the key of its row. Else it has the address.
+    fields: those that the loop may change.  times: how often, at most, per element.  first, end: locals, where the
+    records begin and end; equal if there are none.  by_key: entries are made and deleted before `put_back`, so that
+    they move: a record has the key of its row. Otherwise it has the address.
     """
 
     scope: Scope
@@ -66,8 +66,8 @@ class Undo:
         return 8 * (self._nulls + len(null_words(self.fields)))
 
     def begin(self, elements: ast.expr) -> None:
-        """There is room for the records of so many elements. It is asked for once: for each record that took an eighth
-        of Grep and Sum's time."""
+        """Reserve room for the records of this many elements, all at once: checking for each record took an eighth of
+        Grep and Sum's time."""
         scope = self.scope
         scope.writer.set(self.first, expr("step_bytes(state, N * SIZE)", N=elements, SIZE=self.times * self._bytes))
         with scope.when(expr("F == 0", F=self.first)):
@@ -75,7 +75,7 @@ class Undo:
         scope.writer.set(self.end, expr("F + 0", F=self.first))
 
     def keep(self, entry: str, key: Sequence[Val]) -> None:
-        """Note what the fields of the entry with this key hold, or that there is none."""
+        """Note the fields of the entry with this key, or that it does not exist."""
         scope, code, record = self.scope, self.scope.writer.code, self.end
         code("st_i64(R, W, E)", R=record, W=ENTRY, E=entry)
         if self.by_key:
@@ -103,7 +103,7 @@ class Undo:
             code("st_i64(R, W, ld_i64(E, F))", R=record, W=n, E=entry, F=word)
 
     def put_back(self) -> None:
-        """Every entry holds what it held before, the last change undone first; what was made is gone."""
+        """Restore every entry, the last change undone first; delete entries that were made."""
         scope, record = self.scope, self.end
         with scope.writer.while_(expr("R != F", R=record, F=self.first)), scope.block():
             scope.writer.set(record, expr("R - SIZE", R=record, SIZE=self._bytes))
@@ -142,7 +142,7 @@ def _words(f: EntryField) -> int:
 
 
 def _places(fields: Sequence[EntryField], first: int) -> Iterator[tuple[EntryField, int]]:
-    """The columns, and where they are in a record, from a word on."""
+    """The columns, and their places in a record, from a word on."""
     for f in fields:
         yield f, first
         first += _words(f)

@@ -19,7 +19,7 @@ from cq.runtime.layout.words import Word
 
 @dataclass(slots=True)
 class UserState(Accumulator):
-    """The fields of the state, in order; those of a fresh entry are the fold's zero. span: of the call."""
+    """The fields of the state, in order; a new entry has the fold's zero. span: of the call."""
 
     fold: UserFold | None = None
     span: Span = NOWHERE
