@@ -1,4 +1,4 @@
-"""Arrays for native functions: where they are, and rooms that are used again."""
+"""Arrays for native functions: their addresses, and buffers that are reused."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Address = Callable[[NDArray[Any]], int]
 
 
 def real_address(array: NDArray[Any]) -> int:
-    """Where an array is for compiled code."""
+    """The address of an array for compiled code."""
     address: int = array.ctypes.data
     return address
 
 
 class Spare:
-    """Rooms that were used before: fresh pages cost as much as writing into them. Several threads may use them."""
+    """Buffers to reuse: fresh pages cost as much as writing into them. Several threads may use them."""
 
     def __init__(self) -> None:
         self._rooms: list[NDArray[np.uint8]] = []
 
     def room(self, size: int) -> NDArray[np.uint8]:
-        """At least so many bytes, the caller's until it gives them back."""
+        """At least this many bytes, the caller's until it gives them back."""
         try:
             spare = self._rooms.pop()
         except IndexError:
@@ -32,5 +32,5 @@ class Spare:
         return spare if len(spare) >= size else np.empty(size, np.uint8)
 
     def give_back(self, room: NDArray[np.uint8]) -> None:
-        """The bytes may be used again."""
+        """Make the bytes available again."""
         self._rooms.append(room)

@@ -1,7 +1,7 @@
-"""numba as a translator: what `translator.py` does, by somebody else's hand.
+"""numba as a translator: an alternative to `translator.py`.
 
-Imported only where CQ_TRANSLATOR says so. Of numba's pipeline only the passes are used that turn bytecode into typed
-LLVM code; every callee is a declared symbol. It takes 10 to 30 ms a function.
+Imported only if CQ_TRANSLATOR says so. Of numba's pipeline only the passes that turn bytecode into typed LLVM code are
+used; every callee is a declared symbol. It takes 10 to 30 ms a function.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BUILTINS: dict[str, Any] = {
 
 
 class _Interpreter(Interpreter):  # type: ignore[misc]
-    """Numba's interpreter without the search for what the restricted Python does not have: `with`, lists, `**`."""
+    """Numba's interpreter without the search for what the restricted Python lacks: `with`, lists, `**`."""
 
     def post_process(self, peepholes: Any, func_ir: Any) -> Any:
         return func_ir
@@ -67,10 +67,10 @@ class _TranslateByteCode(FunctionPass):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Prepare(FunctionPass):  # type: ignore[misc]
-    """What stands in the place of numba's post-processing and SSA: they find out which variables live where.
+    """Replaces numba's post-processing and SSA, which find out which variables live where.
 
-    Nothing here has references that must be released, and LLVM finds the lives of numbers itself. Without SSA a
-    variable that is assigned a literal would be of that literal's type and take no other value.
+    Nothing here has references to release, and LLVM finds the lifetimes of numbers itself. Without SSA a
+    variable that is assigned a literal would have that literal's type and take no other value.
     """
 
     _name = "cq_prepare"
@@ -87,7 +87,7 @@ class _Prepare(FunctionPass):  # type: ignore[misc]
 
 
 def _unlock_literals(func_ir: Any) -> None:
-    """Literals that are assigned to variables with several assignments go through a variable of their own."""
+    """Assign literals to variables with several assignments through a variable of their own."""
     assigned = Counter(s.target.name for b in func_ir.blocks.values() for s in b.body if isinstance(s, numba_ir.Assign))
     for block in func_ir.blocks.values():
         body = []
@@ -146,7 +146,7 @@ class _Text(codegen.CPUCodeLibrary):  # type: ignore[misc]
         self.text = str(ir_module)
 
     def add_linking_library(self, library: Any) -> None:
-        if library.name != "nrt":  # numba offers its reference counting to everybody; nothing here has a reference
+        if library.name != "nrt":  # numba always offers its reference counting; nothing here has a reference
             raise TranslationError(f"{self.name} uses {library.name}, which is not an op")
 
 
@@ -170,7 +170,7 @@ class ByNumba:
     ) -> str:
         """A module in LLVM assembly that defines `symbol` with a plain C signature.
 
-        callees, constants: what the global names of the function mean; builtins of the restricted Python are added.
+        callees, constants: the meaning of the function's global names; builtins of the restricted Python are added.
         """
         code = _code(tree)
         where = f"{code.co_filename}:{code.co_firstlineno} {code.co_name}"
@@ -236,7 +236,7 @@ class ByNumba:
                 isinstance(a, types.Float) and not isinstance(b, types.Float)
                 for a, b in zip(given, typed.args, strict=True)
             )
-            return None if cut else typed  # numba would make an integer of a double without a word
+            return None if cut else typed  # numba would silently turn a double into an integer
 
         def lower(context: Any, builder: Any, called: Any, values: Any) -> Any:
             void = called.return_type == types.none
@@ -283,7 +283,7 @@ def _flags() -> Flags:
 
 
 def _plain_c(text: str, inner: str, signature: NativeSignature, symbol: str) -> str:
-    """The translated text with names of ours, and a wrapper that turns numba's convention into a plain function."""
+    """The translated text with our names, and a wrapper that turns numba's convention into a plain function."""
     text = text.replace(f'@"{inner}"', f'@"{symbol}.body"')
     text = re.sub(rf'^@".*?NumbaEnv.*$\n?|^declare .*@"{re.escape(symbol)}"\(.*$\n?', "", text, flags=re.M)
     arguments = ", ".join(f"{IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))

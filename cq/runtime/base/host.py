@@ -1,6 +1,6 @@
 """Where native functions run: compiled over real memory, or interpreted over a simulated one.
 
-The engine drives both through one face: words of memory, functions by name, addresses of functions, stages.
+The engine uses both through one interface: words of memory, functions by name, addresses of functions, stages.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
 class Host(Protocol):
-    """What the engine needs of the place its native code runs in."""
+    """What the engine needs from the place where its native code runs."""
 
     interpreted: bool
-    interrupts: list[BaseException]  # Ctrl-C in a callback: what native code has made since then does not count
-    said: dict[int, str]  # what a function of the user said when it failed, by the state that had asked it last
+    interrupts: list[BaseException]  # Ctrl-C in a callback: results of native code since then do not count
+    said: dict[int, str]  # the message of a failed user function, by the state that called it last
 
     def active(self) -> AbstractContextManager[object]:
         """While this is open, functions run over this host's memory."""
@@ -38,19 +38,19 @@ class Host(Protocol):
         """A word of memory."""
 
     def set_word(self, address: int, index: int, value: int) -> None:
-        """The word is `value`."""
+        """Set the word to `value`."""
 
     def read(self, address: int, size: int) -> bytes:
         """A copy of `size` bytes."""
 
     def write(self, address: int, content: bytes) -> None:
-        """The bytes are at the address, where there is room for them."""
+        """Write the bytes to the address, where there is room for them."""
 
     def place(self, content: bytes) -> int:
         """The address of a copy of the bytes, which stays as long as the host."""
 
     def callback(self, function: Function) -> int:
-        """The address at which native code finds a Python function `i64 f(i64, i64)`; it stays as long as the host."""
+        """The address at which native code finds a Python function `i64 f(i64, i64)`; valid as long as the host."""
 
     def function(self, name: str) -> Function:
         """An exported function of the runtime library."""
@@ -74,7 +74,7 @@ def stage_entries(stage: StageSpec) -> tuple[str, ...]:
 
 
 def _uninterrupted(interrupts: list[BaseException], function: Function, first: int, second: int) -> int:
-    """The function's answer; after Ctrl-C in it, or in one before it, that it failed."""
+    """The function's result; after Ctrl-C in it, or in one before it, a failure."""
     if not interrupts:
         try:
             return int(function(first, second))
@@ -110,7 +110,7 @@ class CompiledHost:
         ctypes.memmove(address, content, len(content))
 
     def place(self, content: bytes) -> int:
-        words = array("q", content + bytes(24 - len(content) % 8))  # so aligned; slack for reads of whole words
+        words = array("q", content + bytes(24 - len(content) % 8))  # aligned; slack for reads of whole words
         self._kept.append(words)
         return words.buffer_info()[0]
 
@@ -158,13 +158,13 @@ class _Active:
 
 
 class InterpretedHost:
-    """The same functions as plain Python over a memory of their own, where every access is checked."""
+    """The same functions as plain Python over their own memory, where every access is checked."""
 
     interpreted = True
 
     def __init__(self) -> None:
         self.memory = Memory()
-        self.interrupts: list[BaseException] = []  # they pass through Python as they are
+        self.interrupts: list[BaseException] = []  # they pass through Python unchanged
         self.said: dict[int, str] = {}
         self._functions: Mapping[str, Function] = _library_functions()
         self._active = _Active(self.memory)

@@ -1,4 +1,4 @@
-"""What generated source may name, and the same source as Python functions over the simulated memory.
+"""The names that generated source may use, and the same source as Python functions over the simulated memory.
 
 Needs neither numba nor llvmlite.
 """
@@ -20,7 +20,7 @@ from cq.runtime.base.native import natives_of
 
 
 def _modules(folder: str) -> tuple[str, ...]:
-    """The modules that lie in a folder of the runtime."""
+    """The modules in a folder of the runtime."""
     found = pkgutil.iter_modules([str(Path(__file__).parent.parent / folder)])
     return tuple(f"cq.runtime.{folder.replace('/', '.')}.{module.name}" for module in found)
 
@@ -80,7 +80,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.engine.worker",
 )
 
-# those that make the rows of workloads, loaded by who reads one
+# those that generate the rows of workloads, loaded by their readers
 GENERATORS: tuple[str, ...] = (
     "cq.runtime.generators.draws",
     "cq.runtime.generators.traffic",
@@ -89,15 +89,15 @@ GENERATORS: tuple[str, ...] = (
     "cq.runtime.generators.auctions",
 )
 
-# those that read formats of files, likewise
+# those that read file formats, likewise
 READERS: tuple[str, ...] = ("cq.runtime.readers.csv_columns", "cq.runtime.readers.json_lines")
 
-# those that write them
+# those that write file formats
 WRITERS: tuple[str, ...] = ("cq.runtime.writers.csv_lines",)
 
 
 def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
-    """What generated source may name besides what it declares: the ops, exported and inline natives, `range`."""
+    """The names generated source may use besides those it declares: the ops, exported and inline natives, `range`."""
     load_modules(LIBRARY)
     scope: dict[str, Any] = {name: getattr(ops, name) for name in ops.OPS}
     for module in LIBRARY:
@@ -108,7 +108,7 @@ def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def stage_constants(source: str) -> dict[str, int]:
-    """The constants that a generated source begins with: a line each, before its functions."""
+    """The constants at the beginning of a generated source: a line each, before its functions."""
     return {name: int(value) for name, value in _DECLARED.findall(source)}
 
 
@@ -116,7 +116,7 @@ _DECLARED = re.compile(r"^([A-Z][A-Z0-9_]*) = (-?[0-9]+)$", re.M)
 
 
 def load_modules(names: Iterable[str]) -> None:
-    """The modules are imported, so that their native functions are registered."""
+    """Import the modules, so that their native functions are registered."""
     for name in names:
         importlib.import_module(name)
 
@@ -136,5 +136,5 @@ def interpret_stage(source: str, path: str = "<cq stage>") -> dict[str, Callable
 
 @lru_cache(maxsize=16)
 def _code(source: str, path: str) -> CodeType:
-    """Its code; tests run one stage several times."""
+    """Its code, cached: tests run one stage several times."""
     return compile(source, path, "exec")

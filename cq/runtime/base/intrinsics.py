@@ -1,7 +1,7 @@
-"""What each op of `ops.py` is in compiled code: a function body in LLVM's assembly language, inlined at every use.
+"""Each op of `ops.py` in compiled code: a function body in LLVM's assembly language, inlined at every use.
 
 Nothing here imports numba or llvmlite: bodies are text, `%0 %1 …` are the arguments, and `definition` adds the header
-from the signature of the op. The kernel compiler links the definitions that a piece of code uses and nothing else.
+from the signature of the op. The kernel compiler links the definitions that the code uses and no others.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import re
 from cq.runtime.base.ops import KEPT_WORDS, OPS, PRINTED_BYTES
 from cq.runtime.base.signatures import NativeSignature
 
-# start of the name of a symbol nobody has; a call of it stands where a function would raise an exception. Optimisation
-# removes most (`range` raises for a step of 0, which a constant step is not); an object in which one is left is refused
+# start of the name of a symbol that does not exist; it is called where a function would raise an exception.
+# Optimisation removes most calls (`range` raises for a step of 0, which a constant step is not); an object that still
+# has one is refused
 RAISES = "cq_raises."
 
 IR_TYPES = {"i64": "i64", "f64": "double", "bool": "i1", "void": "void"}
 
 _OF_ONE_DOUBLE = ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "cbrt", "expm1")
 
-# every function that bodies call and the words they share; nothing else may be named
+# every function that bodies call and the words they share; bodies may name nothing else
 DECLARATIONS = {
     "llvm.sadd.with.overflow.i64": "declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)",
     "llvm.ssub.with.overflow.i64": "declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)",
@@ -66,7 +67,7 @@ DECLARATIONS = {
     "clock_gettime": "declare i32 @clock_gettime(i32, ptr)",
 }
 
-# symbols of the C library that object code may refer to; LLVM makes the memory functions out of loops by itself
+# symbols of the C library that object code may refer to; LLVM turns loops into the memory functions by itself
 _LIBC_NAMES = """malloc calloc free mmap munmap mremap memcpy memmove memset memcmp bcmp memmem fmod floor ceil trunc
 rint sqrt syscall sched_yield clock_gettime pow exp exp2 log log2 log10 log1p expm1 sin cos tan asin acos atan atan2
 sinh cosh tanh cbrt hypot snprintf strtod"""
@@ -142,7 +143,7 @@ def _shift(instruction: str) -> str:
 
 
 def _rounded_down(quotient: bool) -> str:
-    """Floor division from the truncated one: one less, or the divisor more, where the rest has the other sign."""
+    """Floor division from the truncated one: one less, or the divisor more, if the remainder has the other sign."""
     answer = "%v = sub i64 %q, %c" if quotient else "%d = select i1 %low, i64 %1, i64 0\n%v = add i64 %r, %d"
     return f"""%q = sdiv i64 %0, %1
 %t = mul i64 %q, %1
@@ -312,7 +313,7 @@ ret i64 %v""",
 %after = sub i64 %all, %end
 %tail = mul i64 %after, %v
 %y = call i32 @munmap(ptr %e, i64 %tail)
-ret i64 %v""",  # of no bytes the system refuses to map or unmap any
+ret i64 %v""",  # the system refuses to map or unmap 0 bytes
     "unmap_pages": "%p = inttoptr i64 %0 to ptr\n%r = call i32 @munmap(ptr %p, i64 %1)\nret void",
     "release": "%p = inttoptr i64 %0 to ptr\ncall void @free(ptr %p)\nret void",
     "copy": _TWO_POINTERS + "call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %q, i64 %2, i1 false)\nret void",
@@ -379,7 +380,7 @@ ret i64 %v""",
 
 
 def result_type(signature: NativeSignature) -> str:
-    """What a function of this signature returns; numba returns several results of one kind as an array, so all do."""
+    """The result type of this signature; numba returns several results of one kind as an array, so all do."""
     kinds = [IR_TYPES[kind] for kind in signature.results]
     if len(kinds) <= 1:
         return kinds[0] if kinds else "void"

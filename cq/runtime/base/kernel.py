@@ -1,9 +1,9 @@
 """Native code: compiled once, kept, loaded by llvmlite alone, and callable by address.
 
-`library()` is the runtime library: the native functions of `LIBRARY`, one object a module (`modules.py`).
+`library()` is the runtime library: the native functions of `LIBRARY`, one object per module (`modules.py`).
 `compile_stage` makes the object of one generated stage; it calls the library by symbol. Objects come with the package
-or from the object cache, and only what neither has is compiled. `interpret.py` runs the same sources as Python over
-the simulated memory.
+or from the object cache, and the rest is compiled. `interpret.py` runs the same sources as Python over the simulated
+memory.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CTYPES: dict[str, Any] = {"i64": ctypes.c_int64, "f64": ctypes.c_double, "void"
 
 @dataclass(frozen=True, slots=True)
 class FunctionSource:
-    """One function to compile: its source, its type, its symbol, and what its global names mean."""
+    """One function to compile: its source, its type, its symbol, and the meaning of its global names."""
 
     tree: ast.FunctionDef
     path: str
@@ -88,7 +88,7 @@ _BUILTIN_OPS = {"min": min, "max": max}
 
 
 def _op_name(value: object) -> str | None:
-    """The op a global value is, if it is one."""
+    """The op that a global value stands for, if any."""
     if value is min or value is max:
         return f"{value.__name__}_i64"
     name = getattr(value, "__name__", "")
@@ -168,7 +168,7 @@ class _ModuleCompiler:
         return _object(key, own + lent, self._group.entries[module], inline, self._target)
 
     def leave_out(self, module: str) -> None:
-        """The module is compiled; its functions count as done."""
+        """Skip a module; its functions count as done."""
         self._done += len(natives_of(module))
 
     def _text(self, entry: Native) -> str:
@@ -178,7 +178,7 @@ class _ModuleCompiler:
 
 
 def compile_modules(modules: Sequence[str], target: Processor) -> dict[str, ObjectCode]:
-    """The objects of a group of modules for a target: what a wheel ships."""
+    """The objects of a group of modules for a target, as shipped in a wheel."""
     group = _group(modules)
     compiler = _ModuleCompiler(group, sum(len(natives_of(m)) for m in modules), target)
     return {module: compiler.compiled(module, group.key(module, target)) for module in modules}
@@ -200,14 +200,14 @@ class Library:
     def __init__(self) -> None:
         self.code = LoadedCode()
         self.addresses: dict[str, int] = {}
-        self.key = ""  # of all that stages can see: the modules it began with
+        self.key = ""  # of everything stages can see: its initial modules
         self.inline_texts: dict[str, str] = {}
         self._modules: set[str] = set()
         self._signatures: dict[str, NativeSignature] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
 
     def add(self, objects: Sequence[ObjectCode], natives: Iterable[Native], modules: Iterable[str] = ()) -> None:
-        """These objects are loaded."""
+        """Load these objects."""
         self.addresses.update(self.code.load(*objects))
         self.inline_texts.update(inline_texts(objects))
         self._signatures.update({n.name: n.signature for n in natives if n.name in self.addresses})
@@ -223,7 +223,7 @@ class Library:
         return self.addresses[name]
 
     def function(self, name: str) -> Callable[..., Any]:
-        """An exported function as Python calls it; the GIL is released while it runs."""
+        """An exported function, callable from Python; the GIL is released while it runs."""
         if name not in self._functions:  # ctypes takes 6 us to make one
             self._functions[name] = callable_at(self.addresses[name], self._signatures[name])
         return self._functions[name]
@@ -242,21 +242,21 @@ def object_cache() -> ObjectCache:
     return ObjectCache(cache_directory())
 
 
-# Queries may start in any thread, several at once: the first of them compiles and loads. Nobody who waits for this lock
-# holds the import lock of a module of numba's: that made a deadlock when functions were compiled on their first call.
+# Queries may start in any thread, several at once: the first of them compiles and loads. No thread that waits for this
+# lock holds the import lock of a numba module: that made a deadlock when functions were compiled on their first call.
 _LOADING = threading.RLock()
 
 
 def library() -> Library:
-    """The runtime library, compiled if the cache does not hold it; one for the life of the process."""
+    """The runtime library, compiled if the cache does not have it; one for the life of the process."""
     with _LOADING, collector_paused():
         return _library()
 
 
 def library_with(modules: Sequence[str]) -> Library:
-    """The runtime library, and in it a group of modules of which most runs need none: one is loaded when asked for.
+    """The runtime library, with a group of modules that most runs do not need and that is loaded on demand.
 
-    Modules of the group call those of the library by what these export or lend.
+    Modules of the group call functions that the library exports or lends.
     """
     with _LOADING:
         found = _library()
@@ -273,7 +273,7 @@ def _library() -> Library:
 
 
 def _load_group(into: Library, modules: Sequence[str]) -> None:
-    """Every module of the group is loaded: as shipped, as kept in the cache, or compiled now."""
+    """Load every module of the group: as shipped, from the cache, or compiled now."""
     group, target = _group(modules), portable()
     objects = shipped({m: group.key(m, target) for m in modules}) if target and SHIPPED.is_dir() else {}
     keys = {module: group.key(module) for module in modules if module not in objects}
@@ -281,7 +281,7 @@ def _load_group(into: Library, modules: Sequence[str]) -> None:
         if (kept := object_cache().get(key)) is not None:
             objects[module] = kept
     missing = [module for module in modules if module not in objects]
-    random.shuffle(missing)  # processes that start together compile different ones, and take what others have made
+    random.shuffle(missing)  # processes that start together compile different modules, and share them through the cache
     compiler = _ModuleCompiler(group, sum(len(natives_of(m)) for m in missing))
     for module in missing:
         kept = object_cache().get(keys[module])
@@ -295,9 +295,9 @@ def _load_group(into: Library, modules: Sequence[str]) -> None:
 
 
 def compile_functions(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """These native functions as compiled Python functions by name; all they call is compiled with them.
+    """These native functions as compiled Python functions by name; everything they call is compiled with them.
 
-    For tests and benchmarks: they are apart from the runtime library, and nothing is kept.
+    For tests and benchmarks: they are separate from the runtime library, and nothing is cached.
     """
     asked = [entry for function in functions if (entry := registered(function)) is not None]
     assert len(asked) == len(functions), "not a native function"
@@ -331,7 +331,7 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
     """The functions of a generated source as loaded native code.
 
     signatures: of every function in the source.  entries: those that are called by address. Sources that differ only in
-    comments, which say where a block comes from, are one stage.
+    comments, which name the origin of a block, are one stage.
     """
     runtime = library()
     callable_names = sorted(entries)
@@ -350,7 +350,7 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
 
 
 _stages: dict[str, LoadedStage] = {}
-_COMMENT = re.compile(r"[ \t]*#[^\n]*")  # generated sources hold no texts in which a # could stand
+_COMMENT = re.compile(r"[ \t]*#[^\n]*")  # generated sources have no string literals that could contain a #
 
 
 @lru_cache(maxsize=64)  # a program that runs a query again and again looks its stages up each time
@@ -377,7 +377,7 @@ def _compile_source(
 
 
 def _copied(texts: list[str], inline: Mapping[str, str]) -> list[str]:
-    """The inline natives that the texts call, directly or not."""
+    """The inline natives that the texts call, directly or indirectly."""
     needed: dict[str, str] = {}
     waiting = list(texts)
     while waiting:

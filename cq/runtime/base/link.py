@@ -1,4 +1,4 @@
-"""LLVM assembly in, machine code out; and machine code into this process. llvmlite only, no numba.
+"""Turn LLVM assembly into machine code, and load machine code into this process. llvmlite only, no numba.
 
 `link` makes one relocatable object of many functions, for this machine or for the portable target that objects are
 shipped for. `LoadedCode` loads objects; before an object is made executable every symbol it needs is looked up, because
@@ -23,14 +23,14 @@ from cq.runtime.base.intrinsics import LIBC, RAISES
 from cq.runtime.base.objects import ObjectCode
 
 _OPTIMISE = 3
-# Above so many lines of LLVM assembly little is optimised, because the time of the whole pipeline grows faster than the
-# code: 4 s for 33,000 lines, 13 s for 88,000, 30 s for 133,000; on 165,000 its recursion overflows the stack. Inlining
-# and registers alone take 1 to 2 s. Stages of that size have hundreds of outputs, aggregates or branches.
+# Above this many lines of LLVM assembly little is optimised, because the time of the whole pipeline grows faster than
+# the code: 4 s for 33,000 lines, 13 s for 88,000, 30 s for 133,000; on 165,000 its recursion overflows the stack.
+# Inlining and registers alone take 1 to 2 s. Stages of that size have hundreds of outputs, aggregates or branches.
 LARGE_LINES = 50_000
 
 
 class LinkError(Exception):
-    """Object code needs a symbol nobody has, or a part cannot be linked."""
+    """Object code needs a missing symbol, or a part cannot be linked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Processor:
         return all(has.get(feature, False) for feature in self.needs)
 
 
-# What object code in a wheel is made for. x86-64-v3 is every Intel since Haswell (2013) and every AMD since Excavator
+# The target of the object code in a wheel. x86-64-v3 is every Intel since Haswell (2013) and every AMD since Excavator
 # (2015); without it, code is compiled on the first run.
 _X86_64_V3 = (
     "avx", "avx2", "bmi", "bmi2", "cmov", "cx16", "f16c", "fma", "fxsr", "lzcnt", "mmx", "movbe", "popcnt", "sahf",
@@ -57,19 +57,19 @@ _PORTABLE = {"x86_64": Processor("x86-64-v3", "", _X86_64_V3), "aarch64": Proces
 
 
 def portable() -> Processor | None:
-    """The target of shipped object code on machines like this one; None where none is shipped."""
+    """The target of shipped object code on machines like this one; None if none is shipped."""
     return _PORTABLE.get(platform.machine()) if platform.system() == "Linux" else None
 
 
 @lru_cache(maxsize=1)
 def host() -> Processor:
-    """The processor we run on, all its features used."""
+    """The processor we run on, with all its features used."""
     return Processor(llvm.get_host_cpu_name(), cpu_features())
 
 
 @lru_cache(maxsize=4)
 def target_machine(target: Processor | None = None, effort: int = _OPTIMISE) -> Any:
-    """LLVM's machine for a target, this one unless given."""
+    """LLVM's machine for a target, by default this one."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     made = target or host()
@@ -85,7 +85,7 @@ def cpu_features() -> str:
 
 
 def identity(target: Processor | None = None) -> list[str]:
-    """What of a target, this machine unless given, decides whether object code can run on it."""
+    """What decides whether object code can run on a target, by default this machine."""
     made = target or host()
     return [llvm.get_default_triple(), made.cpu, made.features]
 
@@ -93,7 +93,7 @@ def identity(target: Processor | None = None) -> list[str]:
 def link(texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, little: bool = False) -> bytes:
     """One object file of these modules; only `exports` can be called from outside it.
 
-    little: optimise as little as where code is large, which takes a third of the time.
+    little: optimise as little as for large code, which takes a third of the time.
     """
     texts = list(texts)
     little = little or _is_large(texts)
@@ -138,24 +138,24 @@ def _is_large(texts: Iterable[str]) -> bool:
 
 
 def _optimise_a_little(module: Any, machine: Any) -> None:
-    """Passes whose time grows as the code does: functions inlined where they must be, variables in registers."""
+    """Run passes whose time is linear in the code: required inlining, variables in registers."""
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0)))
 
 
-# Code finds its constants and its table of addresses at most 2 GiB away. LLVM maps memory for each kind where there is
-# room: once a process had put a table of some GB between two of them, LLVM aborted it. So the first object of all
-# asks for so large an alignment of a section of each kind that LLVM maps twice as much for it, into one hole that is
-# made for the three (`_hole`), and all that is loaded later has room there. Memory that is given back meanwhile, by
-# another thread or by Python's collector, may be a gap that the kernel prefers: then the room is made anew. 16 MiB are
-# for 2,000 stages, of which the average takes 8 KB. What is not used takes no memory.
+# Code finds its constants and its table of addresses at most 2 GiB away. LLVM maps memory for each kind wherever there
+# is room: after a process had put a table of some GB between two of them, LLVM aborted it. So the very first object
+# asks for such a large alignment of a section of each kind that LLVM maps twice as much for it, into one hole that is
+# made for the three (`_hole`), and everything loaded later has room there. Memory that is freed meanwhile, by another
+# thread or by Python's collector, may be a gap that the kernel prefers: then the room is made again. 16 MiB are enough
+# for 2,000 stages, which take 8 KB on average. Unused room takes no memory.
 ROOM_BYTES = 16 << 20
-REACH_BYTES = 1 << 30  # half of what code reaches
-MOST_ROOMS = 16  # that are tried, though one is nearly always enough
+REACH_BYTES = 1 << 30  # half the distance that code reaches
+MOST_ROOMS = 16  # attempts, though one is nearly always enough
 KINDS = 3  # code, constants, variables
-MOST_GAPS = 100  # between the mappings of a process that are tried before the hole is given up
+MOST_GAPS = 100  # gaps between the mappings of a process that are tried before giving up the hole
 _ROOM = """
 @cq_room_variable = global i64 1
 @cq_room_constant = constant i64 1
@@ -163,12 +163,12 @@ define void @cq_room_code() nounwind { ret void }
 """
 _ROOM_SYMBOLS = ("cq_room_variable", "cq_room_constant", "cq_room_code")
 
-_ABANDONED: list[Any] = []  # rooms whose kinds lie apart: freeing one ended the process
-_ALL_CODE: list[LoadedCode] = []  # addresses outlive the objects that asked for them, so the code behind them stays
+_ABANDONED: list[Any] = []  # rooms whose kinds are far apart: freeing one ended the process
+_ALL_CODE: list[LoadedCode] = []  # addresses outlive the objects that requested them, so the code behind them stays
 
 
 class LoadedCode:
-    """Holds loaded object code for the life of the process; code that was loaded is never unloaded."""
+    """Holds loaded object code for the life of the process; loaded code is never unloaded."""
 
     def __init__(self) -> None:
         self._jit = _jit()
@@ -177,9 +177,9 @@ class LoadedCode:
         _ALL_CODE.append(self)
 
     def load(self, *objects: ObjectCode) -> dict[str, int]:
-        """Address by callable name of objects that may call each other.
+        """Load objects that may call each other; return addresses by callable name.
 
-        `LinkError` when a symbol is missing or one is defined that already was.
+        `LinkError` if a symbol is missing or already defined.
         """
         entries = {name: symbol for made in objects for name, symbol in made.entries.items()}
         symbols = [symbol for made in objects for symbol in made.entries.values()]
@@ -201,7 +201,7 @@ class LoadedCode:
         return found
 
     def _settle(self) -> None:
-        """There is room for all that will be loaded, the kinds near each other."""
+        """Make room for everything that will be loaded, with the kinds near each other."""
         for left in reversed(range(MOST_ROOMS)):
             with _hole():
                 self._add([_room()])
@@ -211,12 +211,12 @@ class LoadedCode:
             self._jit, self._kept = _jit(), []
 
     def _apart(self) -> int:
-        """How far from each other the kinds of the room are."""
+        """The distance between the kinds of the room."""
         places = [self._jit.get_global_value_address(symbol) for symbol in _ROOM_SYMBOLS]
         return int(max(places) - min(places))
 
     def _add(self, codes: Iterable[bytes]) -> None:
-        """The objects are in memory, ready to run."""
+        """Load the objects into memory, ready to run."""
         for code in codes:
             file = llvm.ObjectFileRef.from_data(code)
             self._kept.append((file, code))
@@ -225,16 +225,16 @@ class LoadedCode:
 
 
 def _jit() -> Any:
-    """What loads objects, with none loaded."""
+    """An object loader, with nothing loaded."""
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
 
 
 @contextmanager
 def _hole() -> Iterator[None]:
-    """While it is entered, what is mapped for the sections of the room comes to lie side by side.
+    """While it is entered, mappings for the sections of the room are adjacent.
 
-    The kernel takes the highest gap that is wide enough. So gaps are filled until as many mappings in a row as there
-    are kinds touch each other; these are given back, and for now theirs is the highest gap.
+    The kernel takes the highest gap that is wide enough. So gaps are filled until one mapping for each kind lies next
+    to the others; these are freed, and for now theirs is the highest gap.
     """
     size = 2 * ROOM_BYTES
     held: list[mmap.mmap] = []
@@ -243,7 +243,7 @@ def _hole() -> Iterator[None]:
         while len(held) < MOST_GAPS:
             try:
                 held.append(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-            except OSError:  # no address space is left (ulimit -v): LLVM finds what it can
+            except OSError:  # no address space is left (ulimit -v): LLVM uses what it finds
                 break
             places.append(ctypes.addressof(ctypes.c_char.from_buffer(held[-1])))
             last = places[-KINDS:]
@@ -257,13 +257,13 @@ def _hole() -> Iterator[None]:
             filler.close()
 
 
-# -- ELF: what we read are its sections and symbols --------------------------------------------------------------------
+# -- ELF: its sections and symbols -------------------------------------------------------------------------------------
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")  # name, type, flags, address, offset, size, link, info, align, entry size
 _SYMBOL = struct.Struct("<IBBHQQ")  # name, info, other, section, value, size
 _CONTENTS, _SYMBOL_TABLE = 1, 2  # types of a section
 _LOADED = 2  # a flag of a section
-_ALIGNMENT = 48  # where it stands in a section
+_ALIGNMENT = 48  # where it is in a section
 
 
 def undefined_symbols(code: bytes) -> tuple[str, ...]:
@@ -282,7 +282,7 @@ def _room() -> bytes:
 
 
 def _sections(code: bytes) -> list[tuple[int, tuple[int, ...]]]:
-    """Where each section is described, and how."""
+    """Where each section header is, and its contents."""
     if code[:6] != b"\x7fELF\x02\x01":
         raise LinkError("object code is not 64-bit little-endian ELF")
     (table_at,) = struct.unpack_from("<Q", code, 40)

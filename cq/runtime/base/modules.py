@@ -1,9 +1,9 @@
-"""One object a module: what the object code of a module of the runtime depends on, and where it is found.
+"""One object per module: what the object code of a module of the runtime depends on, and where it is found.
 
-The key of a module's object is the hash of all it was made from: our translation, the module's source and constants,
-the signatures of what it calls, the sources of the small functions it copies from other modules, and the target. So a
-change is compiled alone. Objects that came with the package are looked for first; they are made for the portable target
-(`link.portable`) and used only where the key fits and the processor has what they need.
+The key of a module's object is the hash of everything it was made from: our translation, the module's source and
+constants, the signatures of what it calls, the sources of the small functions it copies from other modules, and the
+target. So only the changed module is recompiled. Objects that came with the package are tried first; they are made for
+the portable target (`link.portable`) and used only if the key matches and the processor has what they need.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from cq.runtime.base.native import Native, natives_of, registered
 from cq.runtime.base.objects import SUFFIX, BadContainer, ObjectCode
 from cq.version import VERSION
 
-NUMBA, DIRECT = "numba", "direct"  # who translates native functions
+NUMBA, DIRECT = "numba", "direct"  # translators of native functions
 _MAKERS = ("ops", "intrinsics", "signatures", "native", "restricted", "link", "modules", "kernel")  # and a translator:
 _TRANSLATORS = {DIRECT: "translator", NUMBA: "by_numba"}  # these sources decide the object code
 
-SHIPPED = Path(__file__).parent.parent / "objects"  # where the build of a wheel leaves objects
+SHIPPED = Path(__file__).parent.parent / "objects"  # where a wheel build puts objects
 
 
 @lru_cache(maxsize=1)
 def translator_name() -> str:
-    """Who translates in this process: `direct`, unless the environment variable CQ_TRANSLATOR says `numba`."""
+    """The translator of this process: `direct`, unless the environment variable CQ_TRANSLATOR says `numba`."""
     return NUMBA if os.environ.get("CQ_TRANSLATOR") == NUMBA else DIRECT
 
 
 def optimises_little() -> bool:
-    """Whether code of queries is made in a third of the time and runs at half the speed: CQ_OPTIMISE says `little`."""
+    """Whether queries are compiled in a third of the time to code of half the speed: CQ_OPTIMISE says `little`."""
     return os.environ.get("CQ_OPTIMISE") == "little"
 
 
@@ -51,8 +51,8 @@ def optimises_little() -> bool:
 def _makers(target: Processor | None = None) -> tuple[str, ...]:
     """What every object depends on: our translation, the tools, the machine it is for.
 
-    Code for this machine is made anew when any tool changes. Shipped code is not: who loads it needs the LLVM that
-    reads its assembly, and not the Python it was made by.
+    Code for this machine is recompiled when any tool changes. Shipped code is not: loading it needs the LLVM that reads
+    its assembly, but not the Python it was made by.
     """
     here = Path(__file__).parent
     makers = (*_MAKERS, _TRANSLATORS[translator_name()])
@@ -88,13 +88,13 @@ def _constants(module: str) -> dict[str, str]:
 
 
 def _facts(module: str) -> str:
-    """What a module itself contributes to code made from it, as a hash."""
+    """A module's own contribution to code made from it, as a hash."""
     text = "\0".join((module, source_of(module), *(f"{name}={value}" for name, value in _constants(module).items())))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _callees(module: str) -> dict[str, Native]:
-    """The native functions of other modules that those of this one name, by symbol."""
+    """The native functions of other modules that this one names, by symbol."""
     found: dict[str, Native] = {}
     for entry in natives_of(module):
         scope = entry.function.__globals__
@@ -106,7 +106,7 @@ def _callees(module: str) -> dict[str, Native]:
 
 
 def borrowed(natives: Iterable[Native]) -> list[Native]:
-    """The inline functions that these call, directly or not, by symbol."""
+    """The inline functions that these call, directly or indirectly, by symbol."""
     found: dict[str, Native] = {}
     waiting = list(natives)
     while waiting:
@@ -121,7 +121,7 @@ def borrowed(natives: Iterable[Native]) -> list[Native]:
 
 
 class Dependencies:
-    """Who calls whom over the borders of a group of modules."""
+    """Calls across the borders of a group of modules."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self.modules = modules
@@ -145,7 +145,7 @@ class Dependencies:
         return key_of("module", self._facts(module), copied, callees, entries, target=target)
 
     def _lenders(self, module: str) -> list[str]:
-        """The modules whose inline functions are copied into this one, directly or not."""
+        """The modules whose inline functions are copied into this one, directly or indirectly."""
         found: set[str] = set()
         waiting = [module]
         while waiting:
@@ -166,7 +166,7 @@ def shipped_name(module: str) -> str:
 
 
 def shipped(keys: Mapping[str, str], directory: Path | None = None) -> dict[str, ObjectCode]:
-    """Of these modules, by name with the keys of their objects, those whose shipped object can be used here."""
+    """The shipped objects of these modules that can be used here, by name. keys: of the objects."""
     target, found = portable(), {}
     if target is None or not target.runs_here():
         return {}

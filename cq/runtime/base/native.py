@@ -1,6 +1,6 @@
 """`@native`: a module-level Python function over the ops that can also be compiled.
 
-The decorator only registers; the function stays what it is and runs interpreted when called. No numba here.
+The decorator only registers; the function is unchanged and runs interpreted when called. No numba here.
 A native function may use: the ops, other native functions, `range`, module-level int and float constants, and plain
 arithmetic on i64 and f64 locals. It cannot raise; an `assert` holds when interpreted and is absent when compiled.
 """
@@ -31,7 +31,7 @@ class Native:
 
     @property
     def symbol(self) -> str:
-        """Its name in object code; those that others can name are unique over all modules."""
+        """Its name in object code; names visible to others are unique over all modules."""
         if self.export or self.inline:
             return f"cqrt_{self.name}"
         return f"cqrt_{self.function.__module__.rsplit('.', 1)[-1]}.{self.name}"
@@ -42,7 +42,7 @@ _BY_MODULE: dict[str, list[Native]] = {}
 
 
 def native(signature: str, *, export: bool = False, inline: bool = False) -> Callable[[F], F]:
-    """Registers a function under this signature.
+    """Register a function under this signature.
 
     export: kernels and Python may call it; results and arguments are then i64 or f64, one result at most.
     inline: for small functions in the loops of stages; its code is copied into every caller.

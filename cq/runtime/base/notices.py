@@ -1,4 +1,4 @@
-"""Who is told what is being compiled. Needs neither numba nor llvmlite, so that anybody can listen."""
+"""Notices of what is being compiled. Needs neither numba nor llvmlite, so anyone can listen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """While this is open, the listener hears what is compiled: (what, functions done, of so many)."""
+    """While this is open, the listener is called with what is compiled: (what, functions done, functions in all)."""
     _listeners.append(listener)
     try:
         yield
@@ -23,6 +23,6 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def tell(what: str, done: int, total: int) -> None:
-    """Whoever listens knows how far compiling is."""
+    """Tell the listener how far compiling is."""
     for listener in _listeners:
         listener(what, done, total)

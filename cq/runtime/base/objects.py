@@ -26,7 +26,7 @@ MAGIC = b"CQOBJ\x00\x00\x01"  # the last byte is the version of the format
 SUFFIX = ".cqo"
 _HASH_BYTES = 32
 _LENGTH = struct.Struct("<I")
-MAX_CONTAINER_BYTES = 64 << 20  # the largest object seen is under 1 MiB; a file beyond this is not ours
+MAX_CONTAINER_BYTES = 64 << 20  # the largest object seen is under 1 MiB; a larger file is not ours
 CACHE_BYTES = 256 << 20  # about 5,000 stages; least recently used ones go first
 
 
@@ -36,9 +36,9 @@ class BadContainer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ObjectCode:
-    """Relocatable machine code and what must be known to use it.
+    """Relocatable machine code and what is needed to use it.
 
-    key: hash of all it was made from.  entries: callable name -> symbol.  required: symbols it does not define.
+    key: hash of everything it was made from.  entries: callable name -> symbol.  required: symbols it does not define.
     code: the object file.  text: LLVM assembly of the functions that other code copies (the library's inline ones).
     """
 
@@ -66,7 +66,7 @@ class ObjectCode:
 
     @staticmethod
     def unpack(container: bytes, key: str) -> ObjectCode:
-        """The contents, after everything about them was checked."""
+        """The contents, after checking everything about them."""
         start = len(MAGIC) + _HASH_BYTES
         body = container[start:]
         if container[: len(MAGIC)] != MAGIC or len(body) < _LENGTH.size:
@@ -89,16 +89,16 @@ class ObjectCode:
 
 
 class ObjectCache:
-    """Containers by key in one directory; or nothing at all when there is no safe directory."""
+    """Containers by key in one directory; empty if there is no safe directory."""
 
     def __init__(self, directory: Path | None, limit_bytes: int = CACHE_BYTES) -> None:
         self.directory = directory
         self.limit_bytes = limit_bytes
         self.refused = ""
-        self._bytes = limit_bytes  # of the directory, as far as we know: unknown counts as full, so it gets measured
+        self._bytes = limit_bytes  # of the directory, as far as known: unknown counts as full, so that it is measured
 
     def get(self, key: str) -> ObjectCode | None:
-        """The intact container of this key; None when there is none (then compile and `put`)."""
+        """The intact container of this key; None if there is none (then compile and `put`)."""
         with self._opened() as directory:
             if directory is None:
                 return None
@@ -115,7 +115,7 @@ class ObjectCache:
             return found
 
     def put(self, made: ObjectCode, source: str = "") -> None:
-        """The container is on disk, the generated source beside it for people to read; or, without room, is not."""
+        """Write the container to disk, with the generated source beside it for people; without room, neither."""
         with self._opened() as directory:
             if directory is None:
                 return
@@ -131,7 +131,7 @@ class ObjectCache:
                 self._refuse(f"cannot write to {self.directory}: {why.strerror}")
 
     def source_path(self, key: str) -> str:
-        """Where `put` leaves the generated source; a name in brackets when it leaves none."""
+        """Where `put` writes the generated source; a name in brackets if it writes none."""
         return str(self.directory / f"{key}.py") if self.directory is not None else f"<cq {key[:16]}>"
 
     @contextmanager
@@ -158,7 +158,7 @@ class ObjectCache:
             logging.getLogger("cq.runtime").warning("compiled code is not kept: %s", why)
 
     def _evict(self, directory: int) -> int:
-        """Files are removed, longest unused first, until the directory is within its limit; returns its bytes."""
+        """Remove files, longest unused first, until the directory is within its limit; return its bytes."""
         found = []
         for name in os.listdir(directory):
             with suppress(OSError):
@@ -175,7 +175,7 @@ class ObjectCache:
 
 
 def _read_own_file(directory: int, name: str) -> bytes | None:
-    """The bytes of a regular file that is ours alone; None for anything else."""
+    """The bytes of a regular file that only we can access; None for anything else."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
     except OSError:
@@ -187,7 +187,7 @@ def _read_own_file(directory: int, name: str) -> bytes | None:
 
 
 def _write_file(directory: int, name: str, content: bytes) -> None:
-    """The file holds the content, or is as it was: written aside, then renamed."""
+    """The file has the content, or is unchanged: written to another file, then renamed."""
     aside = f".{name}.{os.getpid()}.{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(aside, flags, 0o600, dir_fd=directory)

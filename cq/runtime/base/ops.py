@@ -2,14 +2,14 @@
 
 A native function is plain restricted Python over these ops. Interpreted, an op is the Python function below, over the
 simulated memory of `simulation.py`; compiled, the op of the same name in `intrinsics.py`. Both must agree on every
-argument the op allows (tests/runtime/test_native_ops.py compares them); an argument it does not allow is an assert here
-and undefined there.
+argument that the op allows (tests/runtime/test_native_ops.py compares them); other arguments fail an assert here and
+are undefined there.
 
 Values are i64 (Python int within 64 bits), f64 (float) and bool. Plain `+ - *` on i64 must not overflow; use `wadd`,
 `wsub`, `wmul` where they may. `& | ^ ~ >>` and comparisons are the plain Python operators; `//` and `%` are not used
 (see `sdiv`, `srem`), nor are `<<` (see `shl`) and `/` (see `f64_div`).
 An address is an i64; typed loads and stores take a base and an index, so that loops over them vectorise.
-This file is over 600 lines because it is one flat list: whoever writes native code sees here all there is.
+This file is over 600 lines because it is one flat list: writers of native code find all ops here.
 A 128-bit value is two words, hi (signed) and lo (unsigned bits); its low word is made by `wadd`, `wsub`, `wmul`.
 """
 
@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def op(signature: str) -> Callable[[F], F]:
-    """Registers a function as the op of its name with this native signature."""
+    """Register a function as the op of its name with this native signature."""
 
     def register(function: F) -> F:
         OPS[function.__name__] = signature
@@ -105,7 +105,7 @@ _st_f32 = _store("st_f32", "f", "f64", "")
 
 @op("void(i64, i64, f64)")
 def st_f32(base: int, index: int, value: float) -> None:
-    """Float `index` is now `value` rounded to nearest; infinite beyond the range of a float."""
+    """Set float `index` to `value` rounded to nearest; infinite beyond the range of a float."""
     _st_f32(base, index, f32_round(value))
 
 
@@ -117,7 +117,7 @@ def ld_bit(base: int, index: int) -> bool:
 
 @op("void(i64, i64, bool)")
 def st_bit(base: int, index: int, value: bool) -> None:
-    """Bit `index` is now `value`; its byte is read and written, so it has one owner."""
+    """Set bit `index` to `value`; its byte is read and written, so it must have one owner."""
     byte = ld_u8(base, index >> 3)
     bit = 1 << (index & 7)
     st_u8(base, index >> 3, byte | bit if value else byte & ~bit)
@@ -125,7 +125,7 @@ def st_bit(base: int, index: int, value: bool) -> None:
 
 @op("void(i64, i64)")
 def set_bit(base: int, index: int) -> None:
-    """Bit `index` is now 1."""
+    """Set bit `index` to 1."""
     st_u8(base, index >> 3, ld_u8(base, index >> 3) | 1 << (index & 7))
 
 
@@ -196,7 +196,7 @@ def sdiv(a: int, b: int) -> int:
 
 @op("i64(i64, i64)")
 def srem(a: int, b: int) -> int:
-    """a - b * sdiv(a, b): the sign is that of a. The same precondition as `sdiv`."""
+    """a - b * sdiv(a, b): the sign is that of a. Same precondition as `sdiv`."""
     assert b != 0 and not (a == MIN64 and b == -1), f"srem({a}, {b})"
     rest = abs(a) % abs(b)
     return -rest if a < 0 else rest
@@ -204,14 +204,14 @@ def srem(a: int, b: int) -> int:
 
 @op("i64(i64, i64)")
 def floordiv(a: int, b: int) -> int:
-    """a / b rounded down, as Python's //; the same precondition as `sdiv`."""
+    """a / b rounded down, as Python's //; same precondition as `sdiv`."""
     assert b != 0 and not (a == MIN64 and b == -1), f"floordiv({a}, {b})"
     return a // b
 
 
 @op("i64(i64, i64)")
 def floormod(a: int, b: int) -> int:
-    """a - b * floordiv(a, b), as Python's %: the sign is that of b. The same precondition as `sdiv`."""
+    """a - b * floordiv(a, b), as Python's %: the sign is that of b. Same precondition as `sdiv`."""
     assert b != 0 and not (a == MIN64 and b == -1), f"floormod({a}, {b})"
     return a % b
 
@@ -225,7 +225,7 @@ def udiv(a: int, b: int) -> int:
 
 @op("i64(i64, i64)")
 def urem(a: int, b: int) -> int:
-    """The rest of `udiv`."""
+    """The remainder of `udiv`."""
     assert b != 0, "urem by 0"
     return _wrap((a & MASK64) % (b & MASK64))
 
@@ -295,7 +295,7 @@ def pick_f64(condition: bool, yes: float, no: float) -> float:
 
 @op("i64(f64)")
 def f64_bits(x: float) -> int:
-    """The 64 bits of a double; those of a NaN are not the same everywhere."""
+    """The 64 bits of a double; those of a NaN differ between machines."""
     return int(struct.unpack("<q", struct.pack("<d", x))[0])
 
 
@@ -329,7 +329,7 @@ def f32_round(x: float) -> float:
 
 @op("f64(f64, f64)")
 def f64_div(a: float, b: float) -> float:
-    """a / b as IEEE 754 has it: x/0 is infinite, 0/0 is NaN."""
+    """a / b by IEEE 754: x/0 is infinite, 0/0 is NaN."""
     if b == 0.0:
         return math.nan if a == 0.0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
     return a / b
@@ -337,7 +337,7 @@ def f64_div(a: float, b: float) -> float:
 
 @op("f64(f64, f64)")
 def f64_rem(a: float, b: float) -> float:
-    """C `fmod`: the rest of truncated division with the sign of a; NaN for infinite a or b = 0."""
+    """C `fmod`: the remainder of truncated division with the sign of a; NaN for infinite a or b = 0."""
     return math.fmod(a, b) if math.isfinite(a) and b != 0.0 else math.nan
 
 
@@ -461,14 +461,14 @@ def f64_pow(x: float, y: float) -> float:
 
 # -- numbers as text, by the C library --------------------------------------------------------------------------------
 
-PRINTED_BYTES = 40  # room that `print_f64` needs
+PRINTED_BYTES = 40  # the room `print_f64` needs
 
 
 @op("i64(f64, i64, i64)")
 def print_f64(x: float, digits: int, out: int) -> int:
-    """Writes finite x as `d.ddde+xx` with 1 to 17 digits, rounded exactly, and a zero byte; the bytes before the zero.
+    """Write finite x as `d.ddde+xx` with 1 to 17 digits, rounded exactly, and a zero byte; return the bytes before it.
 
-    What stands between the first digit and the others is the locale's, and `out` has room for PRINTED_BYTES.
+    The separator after the first digit depends on the locale; `out` has room for PRINTED_BYTES.
     """
     assert math.isfinite(x) and 1 <= digits <= 17, f"print_f64({x}, {digits})"
     text = f"{x:.{digits - 1}e}".encode()
@@ -492,17 +492,17 @@ def scan_f64(text: int) -> float:
 
 @op("void(i64)")
 def prefetch(address: int) -> None:
-    """The cache line of `address` (any value) may be on its way."""
+    """Fetch the cache line of `address` (any value), perhaps."""
 
 
 @op("void(i64)")
 def prefetch_to_write(address: int) -> None:
-    """As `prefetch`, and no other core has the line: the first write to it need not wait for that."""
+    """Like `prefetch`, and take the line from other cores: the first write to it need not wait for that."""
 
 
 @op("i64(i64)")
 def alloc(size: int) -> int:
-    """The 16-byte aligned address of `size` > 0 bytes holding anything, or 0."""
+    """The 16-byte aligned address of `size` > 0 uninitialised bytes, or 0."""
     return memory().alloc(size)
 
 
@@ -514,7 +514,7 @@ def zalloc(size: int) -> int:
 
 @op("void(i64)")
 def release(address: int) -> None:
-    """The block from `alloc` or `zalloc` is free; 0 is ignored."""
+    """Free a block from `alloc` or `zalloc`; 0 is ignored."""
     memory().release(address)
 
 
@@ -523,9 +523,9 @@ KEPT_WORDS = 8 + 24 * 2049  # of `kept_words`: what cq/runtime/containers/blocks
 
 @op("i64()")
 def kept_words() -> int:
-    """The address of KEPT_WORDS words, 0 at first, that all code of an object shares; 0: there are none.
+    """The address of KEPT_WORDS words, 0 at first, shared by all code of an object; 0 if there are none.
 
-    Simulated memory has none: a block that nobody keeps shows every use of a stale address.
+    Simulated memory has none, so that no block is kept and every use of a stale address shows.
     """
     return 0
 
@@ -538,16 +538,16 @@ def map_pages(size: int) -> int:
 
 @op("void(i64, i64)")
 def unmap_pages(address: int, size: int) -> None:
-    """What `map_pages` gave for this size is the system's again."""
+    """Return what `map_pages` gave for this size to the system."""
     memory().release(address)
 
 
 @op("i64(i64, i64, i64, i64, i64)")
 def move_pages(base: int, mapped: int, start: int, size: int, target: int) -> int:
-    """1 and the `size` bytes of whole pages from `start` on are at `target`, where pages of a mapping were; or 0.
+    """Move the `size` bytes of whole pages from `start` on to `target`, where pages of a mapping were; 1, or 0.
 
-    base, mapped: what `map_pages` gave and for which size: `start` lies in it, and it is the system's again. With 0 it
-    is as it was, and the pages at `target` hold anything.
+    base, mapped: the address and size of the mapping from `map_pages` that contains `start`; it goes back to the
+    system. With 0 it is unchanged, and the pages at `target` hold anything.
     """
     assert (start | size | target) & 4095 == 0 and 0 < size <= mapped - (start - base), "not whole pages of the mapping"
     now = memory()
@@ -561,7 +561,7 @@ def move_pages(base: int, mapped: int, start: int, size: int, target: int) -> in
 
 @op("void(i64, i64, i64)")
 def copy(target: int, source: int, size: int) -> None:
-    """`size` bytes at `target` equal those at `source`; the two do not overlap."""
+    """Copy `size` bytes from `source` to `target`; the two do not overlap."""
     now = memory()
     assert size <= 0 or target + size <= source or source + size <= target, "copy of overlapping memory"
     now.block_access(target, size, "write")[:] = now.block_access(source, size, "read")
@@ -569,14 +569,14 @@ def copy(target: int, source: int, size: int) -> None:
 
 @op("void(i64, i64, i64)")
 def move(target: int, source: int, size: int) -> None:
-    """`size` bytes at `target` are what those at `source` were; the two may overlap."""
+    """Copy `size` bytes from `source` to `target`; the two may overlap."""
     now = memory()
     now.block_access(target, size, "write")[:] = bytes(now.block_access(source, size, "read"))
 
 
 @op("void(i64, i64, i64)")
 def fill(address: int, byte: int, size: int) -> None:
-    """`size` bytes at `address` are `byte` (0 to 255)."""
+    """Set `size` bytes at `address` to `byte` (0 to 255)."""
     memory().block_access(address, size, "write")[:] = bytes((byte,)) * size
 
 
@@ -590,13 +590,13 @@ def compare(a: int, b: int, size: int) -> int:
 
 @op("bool(i64, i64, i64)")
 def mem_eq(a: int, b: int, size: int) -> bool:
-    """Whether the `size` bytes at a and at b are the same."""
+    """Whether the `size` bytes at a and b are equal."""
     return compare(a, b, size) == 0
 
 
 @op("i64(i64, i64, i64, i64)")
 def mem_find(text: int, size: int, part: int, part_size: int) -> int:
-    """Where the `part_size` bytes at part first stand in the `size` bytes at text; -1 when they do not. Linear."""
+    """The first offset of the `part_size` bytes at part in the `size` bytes at text; -1 if there is none. Linear."""
     now = memory()
     return bytes(now.block_access(text, size, "read")).find(bytes(now.block_access(part, part_size, "read")))
 
@@ -605,25 +605,25 @@ def mem_find(text: int, size: int, part: int, part_size: int) -> int:
 
 
 def _unwatched(address: int) -> bool:
-    """Whether this is a shared word, and access to it a plain one because no other thread runs inside it."""
+    """Whether access to this shared word is a plain one, because no other thread runs inside it."""
     return bool(BLOCKS) and address & 7 == 0
 
 
 @op("i64(i64)")
 def at_load(address: int) -> int:
-    """The word, in the one order all threads agree on."""
+    """Load the word, in the one order that all threads agree on."""
     return ld_i64(address, 0) if _unwatched(address) else int(memory().word(address, read=True, write=False)[0])
 
 
 @op("i64(i64)")
 def at_load_acq(address: int) -> int:
-    """The word; what its writer did before `at_store_rel` (or stronger) is seen."""
+    """Load the word; what its writer did before `at_store_rel` (or stronger) is visible."""
     return at_load(address)
 
 
 @op("void(i64, i64)")
 def at_store(address: int, value: int) -> None:
-    """The word is `value`, in the one order all threads agree on."""
+    """Set the word to `value`, in the one order that all threads agree on."""
     if _unwatched(address):
         st_i64(address, 0, value)
     else:
@@ -632,7 +632,7 @@ def at_store(address: int, value: int) -> None:
 
 @op("void(i64, i64)")
 def at_store_rel(address: int, value: int) -> None:
-    """The word is `value`; whoever loads it with acquire sees all that was done before."""
+    """Set the word to `value`; a thread that loads it with acquire sees everything done before."""
     if _unwatched(address):
         st_i64(address, 0, value)
     else:
@@ -640,7 +640,7 @@ def at_store_rel(address: int, value: int) -> None:
 
 
 def _changed(address: int, change: Callable[[int], int]) -> int:
-    """Puts what `change` makes of the word in its place, in one step; what it was."""
+    """Replace the word by what `change` returns for it, in one step; return the old word."""
     if _unwatched(address):
         old = ld_i64(address, 0)
         st_i64(address, 0, change(old))
@@ -653,32 +653,32 @@ def _changed(address: int, change: Callable[[int], int]) -> int:
 
 @op("i64(i64, i64)")
 def at_add(address: int, value: int) -> int:
-    """The word is larger by `value`, wrapped; returns what it was."""
+    """Add `value` to the word, wrapped; return the old word."""
     return _changed(address, lambda old: _wrap(old + value))
 
 
 @op("i64(i64, i64)")
 def at_xchg(address: int, value: int) -> int:
-    """The word is `value`; returns what it was."""
+    """Set the word to `value`; return the old word."""
     return _changed(address, lambda _: value)
 
 
 @op("bool(i64, i64, i64)")
 def at_cas(address: int, expected: int, new: int) -> bool:
-    """Whether the word was `expected`; it is then `new`, else as it was. Never fails by chance."""
+    """If the word is `expected`, set it to `new`; return whether it was. Never fails spuriously."""
     return _changed(address, lambda old: new if old == expected else old) == expected
 
 
 @op("void()")
 def fence() -> None:
-    """No access of this thread passes here in either direction."""
+    """No access of this thread is reordered across it, in either direction."""
     if (now := memory()).monitor is not None:
         now.monitor.hint("fence")
 
 
 @op("void(i64, i64, i64)")
 def futex_wait(address: int, expected: int, timeout_ns: int) -> None:
-    """Sleeps while the word holds `expected` (low 32 bits), until `futex_wake` or the timeout; may return early."""
+    """Sleep while the word holds `expected` (low 32 bits), until `futex_wake` or the timeout; may return early."""
     now = memory()
     if now.word(address, read=True, write=False)[0] & 0xFFFFFFFF == expected & 0xFFFFFFFF and now.monitor is not None:
         now.monitor.wait(address, expected)
@@ -686,40 +686,40 @@ def futex_wait(address: int, expected: int, timeout_ns: int) -> None:
 
 @op("i64(i64, i64)")
 def futex_wake(address: int, count: int) -> int:
-    """Up to `count` sleepers on the word run again; returns how many."""
+    """Wake up to `count` sleepers on the word; return how many."""
     now = memory()
     return now.monitor.wake(address, count) if now.monitor is not None else 0
 
 
 @op("void(i64, i64)")
 def large_pages(address: int, size: int) -> None:
-    """A hint to the system: back these whole pages by large ones where it can. Changes no content."""
+    """Ask the system to back these whole pages by large ones if it can. Changes no content."""
     assert address & 4095 == 0 and size & 4095 == 0, "not whole pages"
 
 
 @op("void(i64, i64)")
 def spare_pages(address: int, size: int) -> None:
-    """The system may take these whole pages back as long as nobody writes to them; they hold anything from now on."""
+    """Let the system take these whole pages until they are written to; they hold anything from now on."""
     assert address & 4095 == 0 and size & 4095 == 0, "not whole pages"
 
 
 @op("void()")
 def pause() -> None:
-    """A hint to the core that this thread spins."""
+    """Tell the core that this thread spins."""
     if (now := memory()).monitor is not None:
         now.monitor.hint("pause")
 
 
 @op("void()")
 def sched_yield() -> None:
-    """Another thread may have the core."""
+    """Let another thread have the core."""
     if (now := memory()).monitor is not None:
         now.monitor.hint("yield")
 
 
 @op("i64()")
 def clock_ns() -> int:
-    """Monotonic time, for metrics only; the simulated clock moves by 1000 with each reading."""
+    """Monotonic time, for metrics only; each reading advances the simulated clock by 1000."""
     now = memory()
     now.clock_ns += 1000
     return now.clock_ns
@@ -730,23 +730,23 @@ def clock_ns() -> int:
 
 @op("i64(i64, i64)")
 def call1(function: int, a: int) -> int:
-    """What the i64 function at this address returns for a."""
+    """The result of the i64 function at this address for a."""
     return int(function_at(function)(a))
 
 
 @op("i64(i64, i64, i64)")
 def call2(function: int, a: int, b: int) -> int:
-    """What the i64 function at this address returns for (a, b)."""
+    """The result of the i64 function at this address for (a, b)."""
     return int(function_at(function)(a, b))
 
 
 @op("i64(i64, i64, i64, i64, i64)")
 def call4(function: int, a: int, b: int, c: int, d: int) -> int:
-    """What the i64 function at this address returns for (a, b, c, d)."""
+    """The result of the i64 function at this address for (a, b, c, d)."""
     return int(function_at(function)(a, b, c, d))
 
 
 @op("i64(i64, i64, i64, i64, i64, i64, i64)")
 def call6(function: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
-    """What the i64 function at this address returns for (a, b, c, d, e, f)."""
+    """The result of the i64 function at this address for (a, b, c, d, e, f)."""
     return int(function_at(function)(a, b, c, d, e, f))

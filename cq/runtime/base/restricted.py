@@ -1,7 +1,7 @@
-"""The restricted Python of native functions: which kind every expression and local has, and what names mean.
+"""The restricted Python of native functions: the kind of every expression and local, and the meaning of names.
 
 Three kinds of value: i64, f64 and bool. A local has one kind, the widest that is assigned to it (bool, i64, f64 in
-that order). Names that are no locals are ops, native functions, or constants.
+that order). Names that are not locals are ops, native functions, or constants.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from cq.records import dataclass
 from cq.runtime.base.ops import MAX64, MIN64
 from cq.runtime.base.signatures import NativeSignature
 
-Kinds = tuple[str, ...]  # of the results of an expression: one, but for calls of functions with none or several
+Kinds = tuple[str, ...]  # of the results of an expression: one, except for calls of functions with none or several
 
 _WIDENING = {"bool": 0, "i64": 1, "f64": 2}
 _BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 class TranslationError(Exception):
-    """A native function is outside the restricted Python; always a mistake of ours."""
+    """A native function is outside the restricted Python; always our own mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,19 @@ class Callee:
 
 
 def outside(node: ast.AST) -> TranslationError:
-    """The error of code that is not restricted Python."""
+    """The error for code that is not restricted Python."""
     return TranslationError(f"line {getattr(node, 'lineno', 0)}: {ast.unparse(node)} is not restricted Python")
 
 
 def unknown(node: ast.expr) -> TranslationError:
-    """The error of a name that means nothing here."""
+    """The error for a name without a meaning here."""
     return TranslationError(
         f"line {node.lineno}: {ast.unparse(node)} is neither an op, nor a native function, nor a constant"
     )
 
 
 class FunctionNames:
-    """The kind of every local of a function, and what its other names mean."""
+    """The kind of every local of a function, and the meaning of its other names."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class FunctionNames:
         self._settle(list(_assignments(tree.body)))
 
     def _settle(self, assignments: list[tuple[str, ast.expr | None, int]]) -> None:
-        """Locals take the widest kind that is assigned to them; kinds only widen, so this ends."""
+        """Give locals the widest kind that is assigned to them; kinds only widen, so this ends."""
         self.assigned = {name for name, _, _ in assignments}
         while True:
             before = dict(self.locals)
@@ -76,7 +76,7 @@ class FunctionNames:
             raise TranslationError(f"nothing gives {name} a value")
 
     def kinds(self, node: ast.expr) -> Kinds:
-        """The kinds of an expression; empty while a local in it has none yet, and of a call without a result."""
+        """The kinds of an expression; empty while one of its locals has none yet, and for a call without a result."""
         if isinstance(node, ast.Call):
             return self.callee(node).signature.results
         if isinstance(node, ast.Tuple):
@@ -113,7 +113,7 @@ class FunctionNames:
         return kind
 
     def callee(self, node: ast.Call) -> Callee:
-        """What a call calls."""
+        """The function that a call calls."""
         found = self.callees.get(ast.unparse(node.func))
         if found is None:
             raise unknown(node.func)
@@ -123,7 +123,7 @@ class FunctionNames:
 
 
 def kind_of(value: object) -> str:
-    """The kind of a literal or constant; TranslationError where it is no number of 64 bits."""
+    """The kind of a literal or constant; TranslationError if it is not a 64-bit number."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
@@ -136,13 +136,12 @@ def kind_of(value: object) -> str:
 
 
 def wider(known: str | None, kind: str) -> str:
-    """The wider of two kinds; the second where there is no first."""
+    """The wider of two kinds; the second if there is no first."""
     return kind if known is None or _WIDENING[kind] > _WIDENING[known] else known
 
 
 def _assignments(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr | None, int]]:
-    """Every assignment to a local: its name, the expression (None: the number of a turn of a loop), and which of its
-    results."""
+    """Every assignment to a local: its name, the expression (None: the counter of a loop), and which of its results."""
     for node in body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -170,6 +169,6 @@ def local(node: ast.expr) -> str:
 
 
 def augmented(node: ast.AugAssign) -> ast.BinOp:
-    """`x + e` of `x += e`."""
+    """`x + e` for `x += e`."""
     read = ast.copy_location(ast.Name(local(node.target), ast.Load()), node)
     return ast.copy_location(ast.BinOp(read, node.op, node.value), node)

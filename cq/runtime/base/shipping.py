@@ -1,6 +1,6 @@
 """Compile the runtime for the portable target into a directory: `python -m cq.runtime.base.shipping DIRECTORY`.
 
-The build of a wheel calls it, so that the first run on a machine compiles no more than the query.
+The build of a wheel calls it, so that the first run on a machine compiles only the query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GROUPS = (LIBRARY, GENERATORS, READERS, WRITERS)
 
 
 def ship(directory: Path, groups: Sequence[Sequence[str]] = GROUPS) -> int:
-    """The objects of all modules are in the directory; returns how many, 0 where no code is shipped for the machine."""
+    """Write the objects of all modules to the directory; return how many, 0 if no code is shipped for the machine."""
     target = portable()
     if target is None:
         return 0

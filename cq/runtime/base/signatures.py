@@ -27,7 +27,7 @@ class NativeSignature:
     @staticmethod
     @cache
     def parse(text: str) -> NativeSignature:
-        """The signature a text denotes; an assertion fails where it denotes none."""
+        """Parse the text of a signature; an assertion fails if it is invalid."""
         match = _FORM.fullmatch(text)
         assert match, f"no signature: {text!r}"
         results = _kinds(match[1].strip("()"))

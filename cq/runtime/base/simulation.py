@@ -1,12 +1,12 @@
-"""The simulated memory that native functions run on when they are interpreted.
+"""The simulated memory of interpreted native functions.
 
 Every allocation is a segment of its own: the upper 32 bits of an address name the segment, the lower 32 the byte in it.
 An access past either end therefore lands in another segment at an offset it does not have, and faults. Freed segments
-are never used again, so a stale address faults too.
+are never reused, so a stale address faults too.
 
 `BLOCKS` maps a segment to its bytes and is what the ops read: one dictionary look-up, then `struct`. An access that
-misses there comes to `Memory.load` and `Memory.store`, which either explain the fault or, while a `monitor` watches
-(tests/support/interleave.py), report the access and carry it out. So a run that nobody watches pays nothing for either.
+misses there reaches `Memory.load` and `Memory.store`, which either explain the fault or, while a `monitor` watches
+(tests/support/interleave.py), report the access and carry it out. So an unwatched run pays nothing for either.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cq.records import dataclass
 
 SEGMENT_BITS = 32
 OFFSET_MASK = (1 << SEGMENT_BITS) - 1
-JUNK = 0xA5  # fresh memory holds this, so that reading what was never written shows
-FIRST_FUNCTION = 0x10000  # addresses of callables; segment 0 holds no memory, so no data address is among them
+JUNK = 0xA5  # new memory holds this, so that reads of unwritten memory show
+FIRST_FUNCTION = 0x10000  # addresses of callables; segment 0 holds no memory, so they clash with no data address
 
 Block = bytearray | bytes
 
@@ -35,7 +35,7 @@ class MemoryFault(Exception):
 class Monitor(Protocol):
     """What the schedule explorer implements: it sees every access and may let other threads run inside the call.
 
-    `store` is a release store: true when the monitor keeps it back for now, as a core's store buffer may.
+    `store` is a release store: true if the monitor holds it back for now, as a core's store buffer may.
     """
 
     def plain(self, address: int, size: int, write: bool) -> None: ...
@@ -53,7 +53,7 @@ class Monitor(Protocol):
 
 @dataclass(slots=True)
 class Allocation:
-    """One segment: its size, who asked for it, and whether it must be released."""
+    """One segment: its size, where it was allocated, and whether it must be released."""
 
     size: int
     where: str
@@ -108,7 +108,7 @@ class Memory:
             BLOCKS.update(self.blocks)
 
     def watch(self, monitor: Monitor | None) -> None:
-        """From here on every access of this memory is reported to `monitor`; None ends that."""
+        """From now on, report every access of this memory to `monitor`; None stops that."""
         self.monitor = monitor
         if Memory.current is self:
             self._show()
@@ -116,7 +116,7 @@ class Memory:
     # -- allocation --------------------------------------------------------------------------------------------------
 
     def alloc(self, size: int, fill: int = JUNK) -> int:
-        """The address of `size` fresh bytes, or 0 when the limit or the planned failure is reached."""
+        """The address of `size` new bytes, or 0 if the limit or the planned failure is reached."""
         if not 0 < size <= OFFSET_MASK:
             raise MemoryFault(f"allocation of {size} bytes at {call_site()}")
         self.requests += 1
@@ -125,7 +125,7 @@ class Memory:
         return self._add(bytearray(bytes((fill,)) * size), owned=True)
 
     def place(self, content: Any, writable: bool = False) -> int:
-        """The address of a copy of a bytes-like object (an Arrow buffer too); read-only unless told otherwise."""
+        """The address of a copy of a bytes-like object (an Arrow buffer too); read-only by default."""
         copied = bytes(memoryview(content).cast("B")) if content is not None else b""
         return self._add(bytearray(copied) if writable else copied, owned=False)
 
@@ -174,7 +174,7 @@ class Memory:
         self.span(address, len(content), "write")[:] = content
 
     def span(self, address: int, size: int, verb: str) -> memoryview:
-        """A view of `size` live bytes; faults when they are not all inside one block."""
+        """A view of `size` live bytes; faults if they are not all inside one block."""
         segment, offset = address >> SEGMENT_BITS, address & OFFSET_MASK
         block = self.blocks.get(segment)
         if size < 0 or block is None or offset + size > len(block) or (verb == "write" and isinstance(block, bytes)):
@@ -192,14 +192,14 @@ class Memory:
         ]
 
     def check_no_leaks(self) -> None:
-        """Everything allocated was released, or a fault that lists what was not."""
+        """Fault with a list of the allocations that were not released, if there are any."""
         if leaks := self.live():
             raise MemoryFault("never released: " + "; ".join(leaks))
 
     # -- the slow path of the ops ------------------------------------------------------------------------------------
 
     def load(self, code: struct.Struct, address: int) -> Any:
-        """A watched load, or the explanation why it cannot be."""
+        """Do a watched load, or explain why it is not allowed."""
         try:
             value = code.unpack_from(self.blocks[address >> SEGMENT_BITS], address & OFFSET_MASK)[0]
         except (KeyError, struct.error):
@@ -210,7 +210,7 @@ class Memory:
         return value
 
     def store(self, code: struct.Struct, address: int, value: Any) -> None:
-        """A watched store, or the explanation why it cannot be."""
+        """Do a watched store, or explain why it is not allowed."""
         try:
             code.pack_into(self.blocks[address >> SEGMENT_BITS], address & OFFSET_MASK, value)
         except (KeyError, struct.error, TypeError):
@@ -219,7 +219,7 @@ class Memory:
             self.monitor.plain(address, code.size, True)
 
     def _refuse(self, code: struct.Struct, address: int, value: Any) -> NoReturn:
-        """Says why this value cannot be stored there."""
+        """Raise with the reason why this value cannot be stored there."""
         self.span(address, code.size, "write")
         try:
             code.pack(value)
@@ -228,7 +228,7 @@ class Memory:
         self.fault(address, code.size, "write")
 
     def block_access(self, address: int, size: int, verb: str) -> memoryview:
-        """The bytes a `copy`, `fill` or `compare` works on, reported to the monitor if there is one."""
+        """The bytes of a `copy`, `fill` or `compare`, reported to the monitor if there is one."""
         view = self.span(address, size, verb)
         if self.monitor is not None and size:
             self.monitor.plain(address, size, verb == "write")
@@ -252,7 +252,7 @@ class Memory:
             self.word(address, read=False, write=True)[0] = value
 
     def fault(self, address: int, size: int, verb: str) -> NoReturn:
-        """Raise what is wrong with an access, as precisely as can be told."""
+        """Raise what is wrong with an access, as precisely as possible."""
         segment, offset = address >> SEGMENT_BITS, address & OFFSET_MASK
         at = call_site()
         entry = self.allocations.get(segment)
@@ -271,7 +271,7 @@ class Memory:
 
 
 def memory() -> Memory:
-    """The current memory; a fault when no `with Memory()` is open."""
+    """The current memory; a fault if no `with Memory()` is open."""
     if Memory.current is None:
         raise MemoryFault(f"no simulated memory is open; at {call_site()}")
     return Memory.current
@@ -282,7 +282,7 @@ _ADDRESSES: dict[Callable[..., Any], int] = {}
 
 
 def function_address(function: Callable[..., Any]) -> int:
-    """The address under which `call1` … `call6` find a Python function; the same one each time."""
+    """The address under which `call1` … `call6` find a Python function; always the same one."""
     address = _ADDRESSES.get(function)
     if address is None:
         address = FIRST_FUNCTION + 16 * len(_ADDRESSES)
@@ -292,7 +292,7 @@ def function_address(function: Callable[..., Any]) -> int:
 
 
 def function_at(address: int) -> Callable[..., Any]:
-    """The Python function behind an address; a fault when there is none."""
+    """The Python function behind an address; a fault if there is none."""
     function = _FUNCTIONS.get(address)
     if function is None:
         raise MemoryFault(f"call of {address:#x}, which is no function; at {call_site()}")

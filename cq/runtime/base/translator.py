@@ -1,7 +1,7 @@
 """A native function as LLVM assembly, translated from the restricted Python it is written in.
 
 Every local is a stack slot here, which LLVM turns into a register; every callee is a declared symbol. So a function is
-translated on its own, whoever calls it, in a millisecond or two, and all optimisation happens when `kernel.py` has
+translated independently of its callers, in a millisecond or two, and all optimisation happens after `kernel.py` has
 linked the parts. `by_numba.py` does the same with numba; docs/decisions/native-code.md says why there are two.
 """
 
@@ -56,7 +56,7 @@ def translate(
 ) -> str:
     """A module in LLVM assembly that defines `symbol` with a plain C signature.
 
-    callees, constants: what the names in the function mean that are no locals. Raises TranslationError where it is not
+    callees, constants: the meaning of the function's names that are not locals. Raises TranslationError if it is not
     restricted Python.
     """
     try:
@@ -75,7 +75,7 @@ class _Writer:
         self._declared: dict[str, str] = {}
         self._loops: list[_Loop] = []
         self._count = 0
-        self._open = True  # whether the block being written has no end yet
+        self._open = True  # whether the current block has no end yet
 
     def module(self) -> str:
         """The assembly of the module."""
@@ -101,7 +101,7 @@ class _Writer:
     # -- lines and blocks
 
     def _made(self, kind: str, instruction: str) -> Operand:
-        """What an instruction makes."""
+        """The result of an instruction."""
         self._count += 1
         name = f"%t{self._count}"
         self._lines.append(f"{name} = {instruction}")
@@ -120,17 +120,17 @@ class _Writer:
         return f"b{self._count}"
 
     def _end(self, instruction: str) -> None:
-        """The block ends with this instruction."""
+        """End the block with this instruction."""
         self._lines.append(instruction)
         self._open = False
 
     def _jump(self, label: str) -> None:
-        """The block, if it is open, goes on at the label."""
+        """If the block is open, jump to the label."""
         if self._open:
             self._end(f"br label %{label}")
 
     def _begin(self, label: str) -> None:
-        """A block begins; the one before, if it is open, goes on in it."""
+        """Begin a block; the one before falls through to it if it is open."""
         self._jump(label)
         self._lines.append(f"{label}:")
         self._open = True
@@ -140,7 +140,7 @@ class _Writer:
     def _body(self, body: Sequence[ast.stmt]) -> None:
         for node in body:
             if not self._open:
-                return  # nothing comes here
+                return  # this is unreachable
             write = _STATEMENTS.get(type(node))
             if write is None:
                 raise outside(node)
@@ -152,7 +152,7 @@ class _Writer:
     def _expression(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Call):
             self._call(node.value)
-        elif not isinstance(node.value, ast.Constant):  # which a docstring is
+        elif not isinstance(node.value, ast.Constant):  # a docstring is a constant
             raise outside(node)
 
     def _assign(self, node: ast.Assign) -> None:
@@ -217,7 +217,7 @@ class _Writer:
             self._begin(loop.end)
 
     def _for(self, node: ast.For) -> None:
-        """The number of a turn is counted apart from the local, which the body may change."""
+        """The iterations are counted separately from the local, which the body may change."""
         first, bound, step = self._range(node)
         loop, test, body = _Loop(self._label(), self._label()), self._label(), self._label()
         counter = self._slot("i64")
@@ -263,7 +263,7 @@ class _Writer:
     # -- conditions
 
     def _branch(self, test: ast.expr, then: str, other: str) -> None:
-        """The block ends here: it goes on at one of two labels."""
+        """End the block with a branch to one of two labels."""
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 self._branch(operand, other, then)
@@ -303,7 +303,7 @@ class _Writer:
         return read(self, node)
 
     def _as(self, kind: str, value: Operand) -> Operand:
-        """The value as one of a kind, which is no narrower: a double is not cut without a word."""
+        """Convert the value to a kind, which is no narrower: a double is never silently truncated."""
         if value.kind == kind:
             return value
         match value.kind, kind:
@@ -378,7 +378,7 @@ class _Writer:
         if isinstance(node.op, ast.Not):
             return self._made("bool", f"xor i1 {self._truth(self._value(node.operand)).text}, true")
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            return _literal(-node.operand.value)  # type: ignore[operator]  # no number: `kind_of` has refused it
+            return _literal(-node.operand.value)  # type: ignore[operator]  # a number: `kind_of` has refused others
         given = self._value(node.operand)
         if isinstance(node.op, ast.USub) and given.kind == "f64":
             return self._made("f64", f"fneg double {given.text}")
@@ -480,7 +480,7 @@ _ARITHMETIC: dict[tuple[str, type[ast.operator]], str] = {
     ("f64", ast.Mult): "fmul",
     ("f64", ast.Div): "fdiv",
 }  # fmt: skip
-_DIVISIONS: dict[type[ast.operator], str] = {ast.FloorDiv: "floordiv", ast.Mod: "floormod"}  # by what is not 0
+_DIVISIONS: dict[type[ast.operator], str] = {ast.FloorDiv: "floordiv", ast.Mod: "floormod"}  # the divisor is not 0
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Eq: ("eq", "oeq"),
     ast.NotEq: ("ne", "une"),
@@ -499,5 +499,5 @@ def _literal(value: object) -> Operand:
 
 
 def _double(value: float) -> str:
-    """A double as LLVM reads it, every bit as it is."""
+    """A double as LLVM reads it, bit for bit."""
     return f"0x{struct.pack('>d', value).hex()}"

@@ -1,4 +1,4 @@
-"""The order of a table's entries by the serials of their first rows, where they were not made in that order."""
+"""Sort a table's entries by the serials of their first rows, if they were not made in that order."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ DIGITS = 2048
 
 @native("i64(i64)", export=True)
 def table_sort_births(table: int) -> int:
-    """Put the entries into the order of first-arrival serials, equal ones as they are; 1, or 0 without memory.
+    """Sort the entries by first-arrival serial, equal ones as they are; 1, or 0 without memory.
 
-    None is dead. Groups merged from panes are out of order only where rows were: mostly one look is all. Else a radix
-    sort of (serial, number) pairs, least digit first: comparing entries in place misses the cache at every comparison.
+    None is dead. Groups merged from panes are out of order only if rows were: mostly one scan is enough. Otherwise a
+    radix sort of (serial, number) pairs, least digit first: comparing entries in place misses the cache at every
+    comparison.
     """
     births = ld_i64(table, TABLE_BIRTHS)
     count = ld_i64(table, TABLE_COUNT)
@@ -74,7 +75,7 @@ def _born(table: int, n: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64, i64)")
 def _sort_by_digit(source: int, target: int, places: int, count: int, low: int, shift: int) -> None:
-    """The pairs of `source` by one digit of their distance from `low`, those of one digit as they were."""
+    """Sort the pairs of `source` stably by one digit of their distance from `low`."""
     fill(places, 0, DIGITS * 8)
     for k in range(count):
         digit = shr_u(ld_i64(source, 2 * k) - low, shift) & (DIGITS - 1)

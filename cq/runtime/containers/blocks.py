@@ -1,25 +1,25 @@
 """Blocks: memory for what grows with the data — tables, buffers, parcels — aligned, and kept for the next user.
 
 Block     begins on a cache line, so that an entry of 64 bytes lies in one; its words are in the line before it.
-Large     from LARGE_FROM_BYTES on it has pages of its own, large ones where the system gives them: 128 MiB of fresh
+Large     from LARGE_FROM_BYTES on it has pages of its own, large ones if the system provides them: 128 MiB of new
           small pages cost 65 ms of faults, of large ones 7 ms, zeroing them again 2 ms (measured).
-Kept      a released block from KEPT_FROM_BYTES on waits on the free list of its size class for any thread's next
+Kept      a released block of at least KEPT_FROM_BYTES waits on the free list of its size class for any thread's next
           request. The C library would keep most of what the main thread releases and give back what a worker does, so
-          that each run of an engine with workers paid for its tables and parcels again, tables of a million groups a
-          third of their time. The pages of a large block that waits are the system's if it needs them.
-Growing   a block that grows large becomes the largest one that is kept, whose pages are there. If it became one of
-          double size each time, to which its own pages are moved, those kept would be given up for them: ORDER BY of
-          1 M rows got 80 MB of pages anew in each run, 33 of 86 ns of CPU a row (measured).
+          that each run of an engine with workers paid for its tables and parcels again, a third of the time of tables
+          of a million groups. The system may take the pages of a large waiting block if it needs them.
+Growing   a block that grows large becomes the largest kept one, whose pages exist already. If it became one of double
+          size each time, to which its own pages are moved, the kept blocks would be freed to make room: ORDER BY of
+          1 M rows got 80 MB of new pages in each run, 33 of 86 ns of CPU a row (measured).
 
 Roles     any thread requests and releases; a block has one owner.
 Shared    KEPT_BYTES, the free lists (cq/runtime/queues/free_list.py).
 I1        a block is in one place: with its owner, on a free list, or with the system.
                                                               tests: test_a_kept_block_has_one_owner_in_every_schedule
 I2        blocks on free lists hold at most MOST_KEPT_BYTES.                          tests: test_no_more_is_kept_than_*
-Progress  no call waits for another thread. Where no free list has a block the system is asked, which may refuse.
+Progress  no call waits for another thread. If no free list has a block, it asks the system, which may refuse.
 Order     what an owner did to a block comes before the CAS that puts it on a free list, and the next owner's work after
           the exchange that takes it (free_list.py). KEPT_BYTES is added to before a block is put and after one is taken
-          (seq_cst), so it never counts less than the free lists hold; nobody reads memory by what it says.
+          (seq_cst), so it never counts less than the free lists hold; no memory access depends on it.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ from cq.runtime.queues.free_list import free_list_put, free_list_take
 
 LINE_BYTES = WORDS_A_LINE * 8
 
-# words in the line before a block
+# words in the cache line before a block
 _block = Struct("BLOCK", after=-WORDS_A_LINE)
 BLOCK_BASE = _block.word()  # where its memory begins
-BLOCK_SIZE = _block.word()  # bytes asked for
+BLOCK_SIZE = _block.word()  # bytes requested
 BLOCK_CLASS = _block.word()  # its size class; -1: it is not kept
-BLOCK_MAPPED = _block.word()  # bytes of its own mapping; 0: the C library has it
+BLOCK_MAPPED = _block.word()  # bytes of its own mapping; 0: it comes from the C library
 
 _kept = Struct("KEPT")
 KEPT_BYTES = _kept.line()  # on the free lists
 KEPT_LISTS = _kept.rest()
-LIST_PLACES = 2048  # of one class: the columns of a result of 10 M rows, which is dropped before the next one is made
+LIST_PLACES = 2048  # in one class: the columns of a result of 10 M rows, which is freed before the next one is made
 FIRST_CLASS_LOG = 15
 SIZE_CLASSES = (KEPT_WORDS - KEPT_LISTS) // (1 + LIST_PLACES)
-EXTRA_BYTES = 2048  # above the power of two: 65 values of 16 bytes past the last row of a ticket, slack behind strings
+EXTRA_BYTES = 2048  # above the power of two: 65 values of 16 bytes past the last row of a ticket, slack after strings
 
-KEPT_FROM_BYTES = 1 << FIRST_CLASS_LOG  # smaller ones the C library keeps
-MOST_KEPT_BYTES = 256 << 20  # a table of a million groups with the smaller ones it has outgrown
+KEPT_FROM_BYTES = 1 << FIRST_CLASS_LOG  # the C library keeps smaller ones
+MOST_KEPT_BYTES = 256 << 20  # a table of a million groups and the smaller ones it outgrew
 LARGE_BYTES = 2 << 20  # a large page here and on most machines
 LARGE_FROM_BYTES = 1 << 20  # one large page costs 0.1 ms to get, as many small ones 0.5 ms
 PAGE_BYTES = 4096
@@ -74,7 +74,7 @@ PAGE_BYTES = 4096
 
 @native("i64(i64)")
 def size_class(size: int) -> int:
-    """The first class whose blocks have room for `size` bytes; -1 when such a block is not kept."""
+    """The first class whose blocks have room for `size` bytes; -1 if such a block is not kept."""
     if size < KEPT_FROM_BYTES or size > shl(1, FIRST_CLASS_LOG + SIZE_CLASSES - 1) or kept_words() == 0:
         return -1
     return 64 - clz(size - EXTRA_BYTES - 1) - FIRST_CLASS_LOG
@@ -82,7 +82,7 @@ def size_class(size: int) -> int:
 
 @native("i64(i64)")
 def class_room(number: int) -> int:
-    """The bytes that a block of this class has room for."""
+    """The room of a block of this class, in bytes."""
     return shl(1, FIRST_CLASS_LOG + number) + EXTRA_BYTES
 
 
@@ -128,7 +128,7 @@ def block_new(size: int, zero: int) -> int:
 
 @native("void(i64)", export=True)
 def block_drop(block: int) -> None:
-    """The block is free; 0 is ignored. Any thread."""
+    """Free a block, in any thread; 0 is ignored."""
     if block == 0 or _keep(block) == 1:
         return
     mapped = ld_i64(block, BLOCK_MAPPED)
@@ -140,7 +140,7 @@ def block_drop(block: int) -> None:
 
 @native("i64(i64)")
 def _keep(block: int) -> int:
-    """1 and the block is on the free list of its class; 0 when it has no class or there is no place for it."""
+    """Put a block on the free list of its class and return 1; 0 if it has no class or there is no place for it."""
     number = ld_i64(block, BLOCK_CLASS)
     if number < 0:
         return 0
@@ -156,10 +156,10 @@ def _keep(block: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def block_resize(block: int, size: int) -> int:
-    """The address of a block with the old content and room for `size` bytes, or 0 and the old one is as it was.
+    """The address of a block with the old content and room for `size` bytes, or 0, with the old one unchanged.
 
-    block: 0 for a new one.  The pages of a large block are moved, so that its content is not there twice; into a block
-    that was kept, whose pages are there anyway, it is copied.
+    block: 0 for a new one.  The pages of a large block are moved, so that its content is never there twice; into a kept
+    block, whose pages exist anyway, it is copied.
     """
     if block == 0:
         return block_new(size, 0)
@@ -172,7 +172,7 @@ def block_resize(block: int, size: int) -> int:
         st_i64(block, BLOCK_SIZE, size)
         return block
     moved = _kept_to_grow(size)
-    if moved != 0:  # to copy what there was before it grew large costs less than the pages that a move gives up
+    if moved != 0:  # copying what it held before it grew large costs less than the pages that a move gives up
         copy(moved, block, held)
         block_drop(block)
         return moved
@@ -204,7 +204,7 @@ def _kept_to_grow(size: int) -> int:
 
 @native("i64(i64, i64)")
 def _move(block: int, to: int) -> int:
-    """1 and the second block has the pages of the first, which is no more; 0 and it can be copied."""
+    """Move the pages of the first block into the second, delete the first and return 1; 0 if it must be copied."""
     base = ld_i64(to, BLOCK_BASE)
     size = ld_i64(to, BLOCK_SIZE)
     number = ld_i64(to, BLOCK_CLASS)

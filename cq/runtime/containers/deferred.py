@@ -1,13 +1,14 @@
-"""Deferred rows of a multimap: laid down by the hash of their keys, and put into lists when the first one is asked for.
+"""Deferred rows of a multimap: grouped by the hash of their keys, and put into lists when the first one is requested.
 
-While only one side of a join comes nobody asks for its rows. Linking each to the one before it of its key writes and
-later reads 10 M records at random addresses, a cache miss each: of a join of 10 M rows with 1 M then, 1 M keys, reading
-took 64 ns of 75 a row. So from DEFER_FROM_ROWS on a row is only appended to a piece: those of its key's hash. When one
-is asked for, piece by piece, each of which fits into a cache, keys are counted, and the rows of each stand side by side
-in order of arrival, as records of the multimap. In all that takes 17 ns a row (a loop in C++, AMD EPYC).
+While only one side of a join comes, its rows are not looked up. Linking each to the previous one of its key writes and
+later reads 10 M records at random addresses, a cache miss each: in a join of 10 M rows with 1 M then, 1 M keys, reading
+took 64 ns of 75 a row. So from DEFER_FROM_ROWS on a row is only appended to a piece, chosen by its key's hash. When a
+row is requested, the pieces, each of which fits into a cache, are processed in turn: keys are counted, and the rows of
+each key become contiguous, in order of arrival, as records of the multimap. In all that takes 17 ns a row (a loop in
+C++, AMD EPYC).
 
-A row is its values as a record has them, then the words of its key. A piece is chunks of rows; the first word of a
-chunk says the next one. Places are bytes from DEFERRED_ROWS on, for that block grows.
+A row is its values as in a record, then the words of its key. A piece is chunks of rows; the first word of a chunk
+leads to the next one. Places are byte offsets from DEFERRED_ROWS, because that block grows.
 
 Sharing: none, as for the multimap.
 """
@@ -66,12 +67,12 @@ from cq.runtime.layout.words import Struct, name_words
 
 LOG_PIECES = 9  # 10 M rows of 16 bytes: 0.3 MB a piece, and as much for its records; 1,024 pieces fill a near cache
 PIECES = 1 << LOG_PIECES
-CHUNK_BYTES = 8192  # twice as many are 8 MB for the first rows that are deferred
+CHUNK_BYTES = 8192  # twice as many would take 8 MB for the first deferred rows
 FEWEST_IN_CHUNK = 4  # rows, where they are long
 FIRST_CHUNKS = PIECES
-FETCHED_AHEAD = 12  # rows: of 1 M keys with a row each a row took 40 ns without
-SAMPLED = 8  # pieces whose keys say how many there are in all
-SPARE_SHIFT = 5  # a 32nd more than that: 15,000 keys of a sample are within 3 % of what they stand for
+FETCHED_AHEAD = 12  # rows: with 1 M keys of one row each, a row took 40 ns without
+SAMPLED = 8  # pieces whose keys are counted to estimate their total
+SPARE_SHIFT = 5  # a 32nd more than estimated: a sample of 15,000 keys is within 3 % of the true number
 
 _deferred = Struct("DEFERRED")
 DEFERRED_ROWS = _deferred.word()  # -> chunks
@@ -79,12 +80,12 @@ DEFERRED_USED = _deferred.word()  # bytes of it
 DEFERRED_ROOM = _deferred.word()  # bytes of it there is room for
 DEFERRED_ROW_BYTES = _deferred.word()
 DEFERRED_CHUNK_BYTES = _deferred.word()
-DEFERRED_KEY = _deferred.word()  # the word of a row with which its key begins; the words before it are its values
+DEFERRED_KEY = _deferred.word()  # the word of a row where its key begins; the words before it are its values
 DEFERRED_PIECES = _deferred.lines()
 
 _piece = Struct("PIECE")
-PIECE_TAIL = _piece.word()  # where its next row stands
-PIECE_END = _piece.word()  # where its last chunk is full
+PIECE_TAIL = _piece.word()  # where its next row goes
+PIECE_END = _piece.word()  # where its last chunk ends
 PIECE_FIRST = _piece.word()  # its first chunk; 0: none
 PIECE_LAST = _piece.word()  # its last chunk
 PIECE_BYTES = _piece.size() * 8
@@ -116,7 +117,7 @@ def deferred_row(deferred: int, hash32: int, row_bytes: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def deferred_chunk(deferred: int, piece: int) -> int:
-    """Where the next row of the piece stands, which has an empty last chunk; 0 without memory."""
+    """Add an empty last chunk to the piece; return where its next row goes, or 0 without memory."""
     size = ld_i64(deferred, DEFERRED_CHUNK_BYTES)
     chunk = ld_i64(deferred, DEFERRED_USED)
     if chunk + size > ld_i64(deferred, DEFERRED_ROOM):
@@ -160,10 +161,10 @@ def deferred_held_bytes(deferred: int) -> int:
 
 @native("i64(i64)", export=True)
 def multimap_defer(multimap: int) -> int:
-    """1 and the rows of the multimap are deferred, as later ones are to be; 0 without memory, and nothing has changed
-    but that it is not asked again.
+    """Defer the rows of the multimap and those to come, and return 1; 0 without memory: nothing has changed except that
+    it will not try again.
 
-    Its keys are words without strings, one at least. Addresses of entries and table words read before are stale.
+    Its keys are words without strings, at least one. Addresses of entries and table words read before are stale.
     """
     st_i64(multimap, MULTIMAP_DEFERS_AT, DEFER_NEVER)
     deferred = _new_deferred(multimap)
@@ -197,7 +198,7 @@ def _new_deferred(multimap: int) -> int:
     room = FIRST_CHUNKS * chunk
     st_i64(deferred, DEFERRED_ROWS, block_new(room, 0))
     st_i64(deferred, DEFERRED_ROOM, room)
-    st_i64(deferred, DEFERRED_USED, 8)  # place 0 is nobody's
+    st_i64(deferred, DEFERRED_USED, 8)  # place 0 is unused
     st_i64(deferred, DEFERRED_ROW_BYTES, row_bytes)
     st_i64(deferred, DEFERRED_CHUNK_BYTES, chunk)
     st_i64(deferred, DEFERRED_KEY, shr_u(values, 3))
@@ -209,7 +210,7 @@ def _new_deferred(multimap: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _defer_list(multimap: int, deferred: int, entry: int) -> int:
-    """1 and the rows of an entry's key are among the deferred ones; 0 without memory."""
+    """Move the rows of an entry's key to the deferred ones and return 1; 0 without memory."""
     values = ld_i64(deferred, DEFERRED_KEY) * 8
     row_bytes = ld_i64(deferred, DEFERRED_ROW_BYTES)
     number = ld_i64(entry, ld_i64(multimap, MULTIMAP_HEAD)) & MOST_ROWS
@@ -229,7 +230,7 @@ def _defer_list(multimap: int, deferred: int, entry: int) -> int:
 
 @native("i64(i64)", export=True)
 def multimap_ask(multimap: int) -> int:
-    """1 and every row is in the list of its key, as later ones are to be; 0 without memory.
+    """Put every row, and those to come, into the list of its key and return 1; 0 without memory.
 
     Addresses of entries and table words read before are stale.
     """
@@ -239,7 +240,7 @@ def multimap_ask(multimap: int) -> int:
 
 @native("i64(i64)", export=True)
 def multimap_settle(multimap: int) -> int:
-    """1 and every row is in the list of its key; 0 without memory: then the multimap can be freed, and that is all."""
+    """Put every row into the list of its key and return 1; 0 without memory: then the multimap can only be freed."""
     deferred = ld_i64(multimap, MULTIMAP_DEFERRED)
     if deferred == 0:
         return 1
@@ -265,7 +266,7 @@ def multimap_settle(multimap: int) -> int:
 
 @native("(i64, i64)(i64)")
 def _count_rows(deferred: int) -> tuple[int, int]:
-    """How many rows there are, and how many at most in a piece."""
+    """How many rows there are, and the most in a piece."""
     base = ld_i64(deferred, DEFERRED_ROWS)
     size = ld_i64(deferred, DEFERRED_ROW_BYTES)
     full = udiv(ld_i64(deferred, DEFERRED_CHUNK_BYTES) - 8, size)
@@ -286,7 +287,7 @@ def _count_rows(deferred: int) -> tuple[int, int]:
 
 @native("i64(i64, i64)")
 def _room_for(multimap: int, rows: int) -> int:
-    """1 and the multimap has room for so many records; 0 without memory."""
+    """Make room for this many records and return 1; 0 without memory."""
     if rows <= ld_i64(multimap, MULTIMAP_ROOM):
         return 1
     records = block_resize(ld_i64(multimap, MULTIMAP_ROWS), (rows + 1) * ld_i64(multimap, MULTIMAP_RECORD_BYTES))
@@ -299,10 +300,10 @@ def _room_for(multimap: int, rows: int) -> int:
 
 @native("i64(i64, i64)")
 def _expected_keys(multimap: int, deferred: int) -> int:
-    """How many keys there are, told by those of some pieces; -1 without memory.
+    """The number of keys, estimated from those of some pieces; -1 without memory.
 
-    Hashes are spread evenly over pieces. If keys are not, the table grows later. Those of a piece begin with the same
-    bits, by which slots are taken.
+    Hashes are spread evenly over pieces. If keys are not, the table grows later. The hashes of a piece begin with the
+    same bits, which also select slots.
     """
     table = table_new(shr_u(ld_i64(ld_i64(multimap, MULTIMAP_TABLE), TABLE_ENTRY_BYTES), 3), 0, 0)
     if table == 0:
@@ -327,7 +328,7 @@ def _expected_keys(multimap: int, deferred: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _end_of(deferred: int, piece: int, chunk: int) -> int:
-    """The address behind the last row of a chunk of the piece."""
+    """The address after the last row of a chunk of the piece."""
     place = chunk + ld_i64(deferred, DEFERRED_CHUNK_BYTES)
     if chunk == ld_i64(piece, PIECE_LAST):
         place = ld_i64(piece, PIECE_TAIL)
@@ -336,7 +337,7 @@ def _end_of(deferred: int, piece: int, chunk: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _hash_of(key: int, words: int) -> int:
-    """The 32-bit hash of so many key words, as generated code has it."""
+    """The 32-bit hash of this many key words, as generated code computes it."""
     state = wmul(ld_i64(key, 0), HASH_FACTOR)
     for word in range(1, words):
         state = hash_mix(state, ld_i64(key, word))
@@ -345,7 +346,7 @@ def _hash_of(key: int, words: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _has_key(entry: int, key: int, words: int) -> int:
-    """1 when the entry has these key words."""
+    """1 if the entry has these key words."""
     same = 1
     for word in range(words):
         if ld_i64(entry, ENTRY_FIRST + word) != ld_i64(key, word):
@@ -355,7 +356,7 @@ def _has_key(entry: int, key: int, words: int) -> int:
 
 @native("void(i64, i64, i64)", inline=True)
 def _fetch(table: int, deferred: int, row: int) -> None:
-    """The slot of a row's key is fetched: it will be changed."""
+    """Prefetch the slot of a row's key, to be changed."""
     first = ld_i64(deferred, DEFERRED_KEY)
     hash32 = _hash_of(row + first * 8, shr_u(ld_i64(deferred, DEFERRED_ROW_BYTES), 3) - first)
     slot = shr_u(hash32, ld_i64(table, TABLE_SHIFT))
@@ -368,9 +369,9 @@ def _fetch(table: int, deferred: int, row: int) -> None:
 
 @native("i64(i64, i64, i64, i64)", inline=True)
 def _entry_of(table: int, deferred: int, row: int, bits: int) -> int:
-    """The entry of a row's key, made if it is missing; 0 without memory.
+    """The entry of a row's key, made if missing; 0 without memory.
 
-    bits: the first ones of hashes that are left out.
+    bits: how many leading bits of hashes are left out.
     """
     first = ld_i64(deferred, DEFERRED_KEY)
     words = shr_u(ld_i64(deferred, DEFERRED_ROW_BYTES), 3) - first
@@ -406,7 +407,7 @@ def _entry_of(table: int, deferred: int, row: int, bits: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _settle_piece(multimap: int, deferred: int, piece: int, entries: int) -> int:
-    """1 and the rows of a piece are records, those of a key side by side; 0 without memory.
+    """Make the rows of a piece records, those of a key contiguous, and return 1; 0 without memory.
 
     entries: room for a word for each row.
     """
@@ -422,9 +423,9 @@ def _settle_piece(multimap: int, deferred: int, piece: int, entries: int) -> int
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _find_entries(multimap: int, deferred: int, piece: int, entries: int, count: int) -> int:
-    """1 and `entries` says the entry of each row of the piece; 0 without memory.
+    """Put the entry of each row of the piece into `entries` and return 1; 0 without memory.
 
-    count: 1: where the ends of an entry's list belong stands how many rows it has.
+    count: 1: in place of the ends of an entry's list, store how many rows it has.
     """
     table = ld_i64(multimap, MULTIMAP_TABLE)
     head = ld_i64(multimap, MULTIMAP_HEAD)
@@ -450,8 +451,8 @@ def _find_entries(multimap: int, deferred: int, piece: int, entries: int, count:
 
 @native("void(i64, i64, i64, i64)")
 def _place_rows(multimap: int, deferred: int, piece: int, entries: int) -> None:
-    """The rows of a piece are records. entries: of each row; where the ends of its list belong it says how many rows
-    there are, until the first one is placed."""
+    """Make the rows of a piece records. entries: of each row; until the first row is placed, an entry has its number of
+    rows in place of the ends of its list."""
     head = ld_i64(multimap, MULTIMAP_HEAD)
     rows = ld_i64(multimap, MULTIMAP_ROWS)
     record_bytes = ld_i64(multimap, MULTIMAP_RECORD_BYTES)

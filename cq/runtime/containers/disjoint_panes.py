@@ -1,12 +1,12 @@
-"""Panes of one window whose groups are apart: no group is in two of them. They need no merging, only an order.
+"""Panes of one window whose groups are disjoint: no group is in two of them. They need no merging, only an order.
 
-Workers may fill panes by key, each the rows of its own part of the keys (cq/runtime/engine/ways/parts.py). Such a pane
-has APART times the number of parts as its second order word, and when it is handed over the number of its part is
-added. So panes side by side are apart when all were filled among equally many parts; a pane with another second word
-has been filled with whatever rows came, and may have groups of any other.
+Workers may fill panes by key, each with the rows of its own part of the keys (cq/runtime/engine/ways/parts.py). Such a
+pane has APART times the number of parts as its second order word, and when it is handed over the number of its part is
+added. So panes of one time are disjoint if all were filled with the same number of parts; a pane with another second
+word was filled with any rows, and may share groups with any other.
 
-The groups of each pane are in the order of their births. The next of all of them is the earliest of the panes' next:
-they are put in order by rounds, as the window is emitted, so that nothing grows with the number of groups.
+The groups of each pane are in order of birth. The next of all of them is the earliest of the panes' next groups: they
+are ordered in rounds, as the window is emitted, so that no memory grows with the number of groups.
 
 Sharing: none, as for tables. Words that hold addresses: ROUNDS_HEADS, ROUNDS_ORDER; of a head HEAD_TABLE, HEAD_ENTRY.
 """
@@ -36,17 +36,17 @@ from cq.runtime.layout.words import Struct, Word, name_words
 
 APART = Word(1 << 32, "APART")  # more parts than there ever are
 ROUND = Word(256, "ROUND")  # groups: 4 KiB of order, and their entries stay in the cache until they are emitted
-AHEAD_GROUPS = 8  # of a pane: where an entry is fetched
+AHEAD_GROUPS = 8  # of a pane: how far ahead an entry is fetched
 
 _rounds = Struct("ROUNDS")
-ROUNDS_PANES = _rounds.word()  # how many panes the window has
-ROUNDS_ROOM = _rounds.word()  # how many heads there is room for
+ROUNDS_PANES = _rounds.word()  # the number of panes of the window
+ROUNDS_ROOM = _rounds.word()  # the number of heads there is room for
 ROUNDS_HEADS = _rounds.word()  # -> HEAD_WORDS a pane
 ROUNDS_ORDER = _rounds.words(2 * ROUND)  # of the groups of this round: entry and table
 ROUNDS_WORDS = _rounds.size()
 
 _head = Struct("HEAD")
-HEAD_SERIAL = _head.word()  # of the first row of the pane's next group; NEVER: it has none left
+HEAD_SERIAL = _head.word()  # of the first row of the pane's next group; NEVER: none is left
 HEAD_ENTRY = _head.word()
 HEAD_NUMBER = _head.word()
 HEAD_TABLE = _head.word()
@@ -57,7 +57,7 @@ name_words(globals())
 
 @native("i64(i64, i64)")
 def panes_alike(panes: int, place: int) -> int:
-    """How many open panes from `place` on are of the same time."""
+    """How many open panes from `place` on have the same time."""
     items = ld_i64(panes, PANES_LIST)
     first = ld_i64(ld_i64(items, place), PANE_FIRST)
     count = ld_i64(panes, PANES_COUNT)
@@ -69,8 +69,8 @@ def panes_alike(panes: int, place: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def panes_apart(panes: int, place: int) -> int:
-    """1 when the pane at `place`, the first of its time, and those beside it are apart, or it is alone; 0: some may
-    have the same groups."""
+    """1 if the pane at `place`, the first of its time, is alone or disjoint from those beside it; 0: some may share
+    groups."""
     items = ld_i64(panes, PANES_LIST)
     among = ld_i64(ld_i64(items, place), PANE_SECOND) // APART
     alike = panes_alike(panes, place)
@@ -84,7 +84,7 @@ def panes_apart(panes: int, place: int) -> int:
 
 @native("i64(i64)", export=True)
 def panes_drop_rounds(panes: int) -> int:
-    """What orders the groups of panes that are apart is freed."""
+    """Free what orders the groups of disjoint panes."""
     rounds = ld_i64(panes, PANES_ROUNDS)
     if rounds != 0:
         release(ld_i64(rounds, ROUNDS_HEADS))
@@ -115,7 +115,7 @@ def _rounds_for(panes: int) -> int:
 
 @native("void(i64, i64)")
 def _advance(head: int, number: int) -> None:
-    """The head is at the group of its pane that was born as this one."""
+    """Move the head to the group of its pane with this birth number."""
     table = ld_i64(head, HEAD_TABLE)
     entries = ld_i64(table, TABLE_ENTRIES)
     births = ld_i64(table, TABLE_BIRTHS)
@@ -133,8 +133,8 @@ def _advance(head: int, number: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def groups_apart(panes: int, number: int) -> int:
-    """How many groups the panes of the first time have that are apart, ready to be gone through from group `number` on,
-    which is 0 or where it was stopped. 0: there is only one pane. -1 without memory.
+    """How many groups the disjoint panes of the first time have, ready to be visited from group `number` on, which is 0
+    or where it was stopped. 0: there is only one pane. -1 without memory.
     """
     count = panes_alike(panes, 0)
     if count == 1:
@@ -155,7 +155,7 @@ def groups_apart(panes: int, number: int) -> int:
 
 @native("i64(i64)", export=True)
 def panes_round(panes: int) -> int:
-    """ROUNDS_ORDER has the next ROUND groups, or as many as are left; returns where it is."""
+    """Put the next ROUND groups, or as many as are left, into ROUNDS_ORDER; return where it is."""
     rounds = ld_i64(panes, PANES_ROUNDS)
     heads = ld_i64(rounds, ROUNDS_HEADS)
     count = ld_i64(rounds, ROUNDS_PANES)

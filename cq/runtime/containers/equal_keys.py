@@ -42,8 +42,8 @@ def same_words(table: int, a: int, other: int, b: int, first: int, end: int) -> 
 
 @native("i64(i64, i64, i64, i64)")
 def entry_like(table: int, other: int, entry: int, end: int) -> int:
-    """The address of the entry of a dense table whose key, the words before `end`, is that of this entry of the other
-    table; 0: it has none."""
+    """The address of the entry of a dense table whose key, the words before `end`, equals that of this entry of the
+    other table; 0: it has none."""
     hash32 = ld_i64(entry, ENTRY_TAG) & HASH_MASK
     index = ld_i64(table, TABLE_INDEX)
     mask = ld_i64(table, TABLE_MASK)

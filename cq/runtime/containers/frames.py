@@ -1,23 +1,23 @@
 """Frames: the rows of each partition that a frame may still need, in order, and which of them are in the frame.
 
-A row is a record of a pool (records.py); what it holds beside its links is up to the kernel. The rows of a partition
-are a list in both directions. Its entry in the table of partitions ends with the FRAME words: places in that list, each
-with the number of rows before it. A place behind the last row has no record yet: it gets the next one that is added.
+A row is a record of a pool (records.py); besides its links it holds what the kernel needs. The rows of a partition are
+a doubly linked list. Its entry in the table of partitions ends with the FRAME words: places in that list, each with the
+number of rows before it. A place after the last row has no record yet: it gets the next one that is added.
 
             FRAME_FIRST    FRAME_START    FRAME_MIDDLE    FRAME_NEXT    FRAME_LAST
     forgotten │   kept      │   front     │    back       │   waiting     │
                             └──────── the frame ──────────┘
 
-Where rows leave behind later ones, FRAME_NOW is the first that has not left.
+If rows leave after later ones, FRAME_NOW is the first that has not left.
 
-Both ends of a frame only move on. `frame_add` puts the record just filled behind the last, `frame_take` the first row
-that waits into the frame, `frame_drop` the first of the frame out of it; `frame_forget` frees rows. The kernel keeps
-two stacks: a record of the front holds what the frame has from there to FRAME_MIDDLE, the back is one state in the
-entry. Where the front is empty and a row is to leave, the back becomes the front.
-Record 1 is never a row: there the kernel puts results together.
+Both ends of a frame only advance. `frame_add` appends the record just filled, `frame_take` takes the first waiting row
+into the frame, `frame_drop` removes the first row of the frame from it; `frame_forget` frees rows. The kernel keeps two
+stacks: a record of the front holds the aggregate of the frame from there to FRAME_MIDDLE, the back is one state in the
+entry. If the front is empty and a row is to leave, the back becomes the front.
+Record 1 is never a row: the kernel combines results there.
 
 Sharing: none, as for tables.
-Source: two stacks as a queue that aggregates; Tangwongsan, Hirzel, Schneider: Low-Latency Sliding-Window Aggregation in
+Source: two stacks as an aggregating queue; Tangwongsan, Hirzel, Schneider: Low-Latency Sliding-Window Aggregation in
 Worst-Case Constant Time, DEBS 2017, section 2.
 """
 
@@ -59,16 +59,16 @@ from cq.runtime.layout.words import Struct, name_words
 
 _frames = Struct("FRAMES", after=RECORDS_WORDS)
 FRAMES_TABLE = _frames.word()  # the partitions
-FRAMES_HEAD = _frames.word()  # the word of an entry with which the FRAME words begin
-FRAMES_NEXT = _frames.word()  # when the rows that are kept leave; NEVER: at the end
-FRAMES_AT = _frames.word()  # while they leave: partitions before the one whose rows do
+FRAMES_HEAD = _frames.word()  # the word of an entry where the FRAME words begin
+FRAMES_NEXT = _frames.word()  # when the kept rows leave; NEVER: at the end
+FRAMES_AT = _frames.word()  # while they leave: partitions before the current one
 FRAMES_WORDS = _frames.lines()
 
 _frame = Struct("FRAME")  # the last words of a partition's entry; places are numbers of records, or 0
-FRAME_FIRST = _frame.word()  # the first row that is kept
+FRAME_FIRST = _frame.word()  # the first kept row
 FRAME_LAST = _frame.word()
 FRAME_START = _frame.word()  # the first row of the frame
-FRAME_NEXT = _frame.word()  # the first row behind the frame
+FRAME_NEXT = _frame.word()  # the first row after the frame
 FRAME_NOW = _frame.word()  # the first row that has not left
 FRAME_FORGOTTEN = _frame.word()  # rows before FRAME_FIRST
 FRAME_ADDED = _frame.word()  # all rows
@@ -78,7 +78,7 @@ FRAME_TAKEN = _frame.word()  # rows before FRAME_NEXT
 FRAME_LEFT = _frame.word()  # rows before FRAME_NOW
 FRAME_WORDS = _frame.size()
 
-RESULT_RECORD = 1  # the record that is no row
+RESULT_RECORD = 1  # the record that is not a row
 BEFORE, BEHIND = 0, 1  # the sides of a record's links
 
 name_words(globals())
@@ -112,7 +112,7 @@ def frames_drop(frames: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def frame_add(frames: int, entry: int) -> int:
-    """The record just filled is the last row of the partition; returns how many rows came before it."""
+    """Append the record just filled to the partition; return how many rows came before it."""
     frame = entry + ld_i64(frames, FRAMES_HEAD) * 8
     number = ld_i64(frames, RECORDS_FRESH)
     last = ld_i64(frame, FRAME_LAST)
@@ -135,7 +135,7 @@ def frame_add(frames: int, entry: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def frame_take(frames: int, entry: int) -> int:
-    """The first row behind the frame is in it."""
+    """Take the first row after the frame into it."""
     frame = entry + ld_i64(frames, FRAMES_HEAD) * 8
     record = record_at(frames, ld_i64(frame, FRAME_NEXT))
     st_i64(frame, FRAME_NEXT, record_link(record, BEHIND))
@@ -145,7 +145,7 @@ def frame_take(frames: int, entry: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def frame_drop(frames: int, entry: int) -> int:
-    """The first row of the frame is no longer in it."""
+    """Remove the first row of the frame from it."""
     frame = entry + ld_i64(frames, FRAMES_HEAD) * 8
     record = record_at(frames, ld_i64(frame, FRAME_START))
     st_i64(frame, FRAME_START, record_link(record, BEHIND))
@@ -155,7 +155,7 @@ def frame_drop(frames: int, entry: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def frame_leave(frames: int, entry: int) -> int:
-    """The first row that has not left leaves."""
+    """Count the first row that has not left as left."""
     frame = entry + ld_i64(frames, FRAMES_HEAD) * 8
     record = record_at(frames, ld_i64(frame, FRAME_NOW))
     st_i64(frame, FRAME_NOW, record_link(record, BEHIND))
@@ -165,7 +165,7 @@ def frame_leave(frames: int, entry: int) -> int:
 
 @native("i64(i64)", export=True)
 def frames_clear(frames: int) -> int:
-    """There are no rows and no partitions any more; 0 without memory."""
+    """Delete all rows and partitions; 0 without memory."""
     table_clear(ld_i64(frames, FRAMES_TABLE))
     records_clear(frames)
     st_i64(frames, FRAMES_NEXT, NEVER)
@@ -183,7 +183,7 @@ def frame_end(frames: int, entry: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def frame_forget(frames: int, entry: int, before: int) -> int:
-    """The rows with fewer than `before` rows before them are gone; none of them is in the frame or behind it."""
+    """Free the rows with fewer than `before` rows before them; none of them is in the frame or after it."""
     frame = entry + ld_i64(frames, FRAMES_HEAD) * 8
     forgotten = ld_i64(frame, FRAME_FORGOTTEN)
     if forgotten >= before:
@@ -214,7 +214,7 @@ def frames_saved_words(frames: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def frames_save(frames: int, target: int) -> int:
-    """The rows as words at `target`: when they leave, records, partitions; returns how many. None is leaving."""
+    """Write the rows as words to `target`: when they leave, records, partitions; return how many. None is leaving."""
     st_i64(target, 0, ld_i64(frames, FRAMES_NEXT))
     behind = 1 + records_save(frames, target + 8)
     return behind + table_save(ld_i64(frames, FRAMES_TABLE), target + behind * 8)
@@ -222,7 +222,7 @@ def frames_save(frames: int, target: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def frames_load(frames: int, source: int) -> int:
-    """The words read, and the rows are what was saved, none were there; 0 without memory or for other rows."""
+    """Read saved rows into empty frames; return the words read, or 0 without memory or for other rows."""
     if ld_i64(ld_i64(frames, FRAMES_TABLE), TABLE_COUNT) != 0:
         return 0
     records_clear(frames)
@@ -236,7 +236,7 @@ def frames_load(frames: int, source: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def frames_take(frames: int, other: int, entry: int) -> int:
-    """1 and a partition of other rows is here too; 0 without memory. The caller knows that its key is absent."""
+    """Copy a partition of other frames here and return 1; 0 without memory. The caller knows that its key is absent."""
     made = table_take(ld_i64(frames, FRAMES_TABLE), ld_i64(other, FRAMES_TABLE), entry)
     if made == 0:
         return 0
@@ -276,7 +276,7 @@ def frames_taken(frames: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def frames_arrivals(frames: int, target: int) -> int:
-    """`Container.arrivals`: those of the partitions; rows of one are ordered among themselves alone."""
+    """`Container.arrivals`: those of the partitions; rows of one are ordered only among themselves."""
     return table_arrivals(ld_i64(frames, FRAMES_TABLE), target)
 
 

@@ -1,7 +1,7 @@
 """A binary heap of (time, tie, item) for containers whose contents are due in another order than they came.
 
-The first is the one with the least time, of equal times the least tie; an item is a word of its owner's. It is no
-container of its own: it holds nothing that cannot be found again in the container it is part of, so it is not saved.
+The first item has the least time, among equal times the least tie; an item is a word of its owner's. It is not a
+container: everything in it can be recovered from the container it is part of, so it is not saved.
 
 Sharing: none, as for tables.
 """
@@ -18,7 +18,7 @@ _heap = Struct("HEAP")
 HEAP_ITEMS = _heap.word()  # -> items, three words each
 HEAP_COUNT = _heap.word()
 HEAP_CAPACITY = _heap.word()
-HEAP_NEXT = _heap.word()  # time of the first; NEVER when empty
+HEAP_NEXT = _heap.word()  # time of the first item; NEVER if empty
 HEAP_WORDS = _heap.size()
 
 _item = Struct("ITEM")
@@ -57,7 +57,7 @@ def heap_drop(heap: int) -> None:
 
 @native("void(i64)")
 def heap_clear(heap: int) -> None:
-    """The heap is empty; its capacity stays."""
+    """Empty the heap; its capacity stays."""
     st_i64(heap, HEAP_COUNT, 0)
     st_i64(heap, HEAP_NEXT, NEVER)
 
@@ -70,7 +70,7 @@ def heap_held_bytes(heap: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def heap_push(heap: int, time: int, tie: int, value: int) -> int:
-    """1 and the item is in the heap; 0 without memory (then nothing has changed)."""
+    """Put the item into the heap and return 1; 0 without memory, and nothing has changed."""
     count = ld_i64(heap, HEAP_COUNT)
     items = ld_i64(heap, HEAP_ITEMS)
     if count >= ld_i64(heap, HEAP_CAPACITY):
@@ -94,7 +94,7 @@ def heap_push(heap: int, time: int, tie: int, value: int) -> int:
 
 @native("void(i64)")
 def heap_pop(heap: int) -> None:
-    """The first item is out of the heap, which is not empty."""
+    """Remove the first item of the heap, which is not empty."""
     count = ld_i64(heap, HEAP_COUNT) - 1
     st_i64(heap, HEAP_COUNT, count)
     if count == 0:
@@ -106,7 +106,7 @@ def heap_pop(heap: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def heap_replace(heap: int, time: int, tie: int, value: int) -> None:
-    """The first item, of a heap that is not empty, is out and this one is in."""
+    """Replace the first item of a heap that is not empty by this one."""
     count = ld_i64(heap, HEAP_COUNT)
     items = ld_i64(heap, HEAP_ITEMS)
     place = 0

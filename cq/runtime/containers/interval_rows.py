@@ -2,7 +2,7 @@
 
 A row is KEPT_BYTES long, a multiple of eight: the KEPT words, its values, and its length once more, so that the rows of
 a list can be walked from either end. They are in order of arrival, by a number that the intervals give to each row.
-Where two intervals become one, so do their lists: only rows of the first that have come after some row of the other are
+When two intervals are merged, so are their lists: only rows of the first that came after some row of the other are
 moved.
 
 Sharing: none, as for tables.
@@ -49,8 +49,8 @@ name_words(globals())
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def kept_new(intervals: int, table: int, rows: int, size: int) -> int:
-    """The address of a new row of `size` bytes at the end of a list; its values are the caller's to write. 0 without
-    memory, or where the list would be too long."""
+    """The address of a new row of `size` bytes at the end of a list, for the caller to fill. 0 without memory, or if
+    the list would be too long."""
     size += LENGTH_BYTES
     if list_room(table, rows, size) == 0:
         return 0
@@ -67,7 +67,7 @@ def kept_new(intervals: int, table: int, rows: int, size: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def kept_join(table: int, rows: int, later: int) -> int:
-    """1 and a list has the rows of another one, too, by arrival; 0 without memory. Neither is empty."""
+    """Merge another list into a list, by arrival, and return 1; 0 without memory. Neither is empty."""
     size = ld_i64(later, LIST_USED)
     if list_room(table, rows, size) == 0:
         return 0
@@ -100,7 +100,7 @@ def _bytes_before(items: int, used: int, arrival: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _weave(target: int, first: int, first_bytes: int, second: int, second_bytes: int) -> None:
-    """The rows of two lists are at the target, by arrival."""
+    """Write the rows of two lists to the target, by arrival."""
     left = first
     right = second
     left_end = first + first_bytes
@@ -123,7 +123,7 @@ def _weave(target: int, first: int, first_bytes: int, second: int, second_bytes:
 
 @native("void(i64)")
 def _count_on(intervals: int) -> None:
-    """Rows to come have greater numbers than those that are kept."""
+    """Make numbers of rows to come greater than those of kept rows."""
     table = ld_i64(intervals, INTERVALS_TABLE)
     entry = ld_i64(table, TABLE_ENTRIES)
     stride = ld_i64(table, TABLE_STRIDE)

@@ -1,16 +1,16 @@
 """Open intervals by key, several of one key at a time: sessions, each from its first row to a gap after its last one.
 
-A dense table in which every open interval is an entry, those of one key in order of time (order.py says how they are
-found), and a heap that says when each may close. An interval that grows changes words of its entry only: its item of
-the heap then comes up too early, and is put back with the time that holds by then. One that another has absorbed (START
-is NEVER, so no row touches it) stays until its item comes up.
+A dense table in which every open interval is an entry, those of one key in order of time (order.py says how to find
+them), and a heap of the times at which they may close. An interval that grows changes only words of its entry: its item
+in the heap then comes up too early, and is put back with the current time. One that another has absorbed (START is
+NEVER, so no row touches it) stays until its item comes up.
 
-What is due at an instant is listed by (START, ENTRY_FIRST), equal ones in order of birth; whoever emits them goes
-through the list (`intervals_first`) and deletes one after the other (`intervals_closed`), and may stop in between.
-INTERVALS_NEXT is that instant until the list is used up.
+What is due at an instant is listed by (START, ENTRY_FIRST), equal ones in order of birth; the emitter walks the list
+(`intervals_first`), deletes one after the other (`intervals_closed`), and may stop in between. INTERVALS_NEXT is that
+instant until the list is used up.
 
-Items name entries by number, and a table that settles numbers anew: so this file settles before the table would, and
-makes the heap and the order again from the entries, which say everything. That is also all of loading.
+Items name entries by number, and a table that settles renumbers them: so this file settles before the table would, and
+rebuilds the heap and the order from the entries, which contain everything. Loading does the same.
 
 Sharing: none, as for tables. Header words that hold addresses: INTERVALS_TABLE, INTERVALS_HEAP, INTERVALS_DUE.
 """
@@ -76,9 +76,9 @@ INTERVALS_TABLE = _intervals.word()
 INTERVALS_HEAP = _intervals.word()
 INTERVALS_NEXT = _intervals.word()  # when the first may close; NEVER when none is open
 INTERVALS_GAP = _intervals.word()  # an interval closes 1 us after LAST + gap
-INTERVALS_DUE = _intervals.word()  # -> what is due at the instant under way, and as much room again to sort it
-INTERVALS_COUNT = _intervals.word()  # of these; 0: no instant is under way
-INTERVALS_CURSOR = _intervals.word()  # the first that is still to be emitted
+INTERVALS_DUE = _intervals.word()  # -> what is due at the current instant, and as much room again to sort it
+INTERVALS_COUNT = _intervals.word()  # of these; 0: there is no current instant
+INTERVALS_CURSOR = _intervals.word()  # the first one still to be emitted
 INTERVALS_CAPACITY = _intervals.word()
 INTERVALS_LATER = _intervals.word()  # of `intervals_touched`: the second interval that the row touches, or 0
 INTERVALS_KEPT = _intervals.word()  # rows ever kept in them (interval_rows.py)
@@ -133,8 +133,8 @@ def intervals_drop(intervals: int) -> int:
 def intervals_touched(intervals: int, slot: int, time_us: int, since: int, to: int) -> int:
     """The earliest of the key's intervals that a row of this time touches, or 0.
 
-    slot: of the index, which points to the key.  since, to: the times in reach of the row.  It touches two at most: the
-    second one is INTERVALS_LATER and in no order any more, since the first is to absorb it.
+    slot: of the index, which points to the key.  since, to: the times in reach of the row.  It touches at most two: the
+    second one is INTERVALS_LATER and removed from the order, since the first will absorb it.
     """
     table = ld_i64(intervals, INTERVALS_TABLE)
     first = order_near(table, slot, time_us)
@@ -187,9 +187,9 @@ def intervals_insert(intervals: int, slot: int, hash32: int, arrival: int, time_
 
 @native("i64(i64, i64)")
 def _settle(intervals: int, number: int) -> int:
-    """No entry is dead or absorbed, and heap and order have the new numbers. No instant is under way.
+    """Remove dead and absorbed entries, and renumber heap and order. There is no current instant.
 
-    The new number of the open interval that had this one; 0 for 0.
+    Returns the new number of the open interval that had this one; 0 for 0.
     """
     table = ld_i64(intervals, INTERVALS_TABLE)
     stride = ld_i64(table, TABLE_STRIDE)
@@ -202,13 +202,13 @@ def _settle(intervals: int, number: int) -> int:
         if ld_i64(entry, ENTRY_TAG) == 0 and n < number:
             moved -= 1
     table_settle(table)
-    _refill(intervals)  # there is room: it has had as many items
+    _refill(intervals)  # there is room: it had as many items before
     return moved
 
 
 @native("i64(i64)")
 def _refill(intervals: int) -> int:
-    """1 and the heap has an item for each entry, of which none is dead, and the order has all; 0 without memory."""
+    """Rebuild the heap and the order from all entries, none of which is dead, and return 1; 0 without memory."""
     table = ld_i64(intervals, INTERVALS_TABLE)
     heap = ld_i64(intervals, INTERVALS_HEAP)
     stride = ld_i64(table, TABLE_STRIDE)
@@ -225,7 +225,7 @@ def _refill(intervals: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _closing(intervals: int, last_us: int) -> int:
-    """When an interval closes behind whose last row nothing comes; NEVER where time ends before that."""
+    """When an interval closes if no row follows its last one; NEVER if time ends before that."""
     gap = ld_i64(intervals, INTERVALS_GAP)
     return min_i64(last_us, NEVER - 1 - gap) + gap + 1
 
@@ -235,7 +235,7 @@ def _closing(intervals: int, last_us: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def intervals_due(intervals: int, instant: int) -> int:
-    """1 and what closes at the instant, which is INTERVALS_NEXT, is listed; 0 without memory."""
+    """List what closes at the instant, which is INTERVALS_NEXT, and return 1; 0 without memory."""
     table = ld_i64(intervals, INTERVALS_TABLE)
     heap = ld_i64(intervals, INTERVALS_HEAP)
     entries = ld_i64(table, TABLE_ENTRIES)
@@ -268,7 +268,7 @@ def intervals_due(intervals: int, instant: int) -> int:
 
 @native("i64(i64, i64)")
 def _room(intervals: int, count: int) -> int:
-    """1 and the list has room for more than `count`, twice over; 0 without memory."""
+    """Make room for more than `count` in the list, twice over, and return 1; 0 without memory."""
     capacity = ld_i64(intervals, INTERVALS_CAPACITY)
     if count < capacity:
         return 1
@@ -282,7 +282,7 @@ def _room(intervals: int, count: int) -> int:
 
 @native("i64(i64)", export=True)
 def intervals_first(intervals: int) -> int:
-    """The entry that is to be emitted next of those that are due."""
+    """The entry that is to be emitted next."""
     table = ld_i64(intervals, INTERVALS_TABLE)
     item = ld_i64(intervals, INTERVALS_DUE) + ld_i64(intervals, INTERVALS_CURSOR) * DUE_BYTES
     return ld_i64(table, TABLE_ENTRIES) + ld_i64(item, DUE_NUMBER) * ld_i64(table, TABLE_STRIDE)
@@ -290,7 +290,7 @@ def intervals_first(intervals: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def intervals_closed(intervals: int, entry: int) -> int:
-    """The first of those that are due has been emitted and is no more; behind the last one time goes on."""
+    """Delete the first entry that is due, after it was emitted; after the last one time advances."""
     table = ld_i64(intervals, INTERVALS_TABLE)
     cursor = ld_i64(intervals, INTERVALS_CURSOR)
     order_remove(table, entry, ld_i64(ld_i64(intervals, INTERVALS_DUE) + cursor * DUE_BYTES, DUE_NUMBER))
@@ -306,7 +306,7 @@ def intervals_closed(intervals: int, entry: int) -> int:
 
 @native("void(i64, i64)")
 def _sort(due: int, count: int) -> None:
-    """The list by (start, first), equal ones as they are: merged run by run, if it is not in order anyway."""
+    """Sort the list by (start, first), stably: a merge of runs, unless it is in order anyway."""
     n = 1
     while n < count and _comes_later(due + (n - 1) * DUE_BYTES, due + n * DUE_BYTES) == 0:
         n += 1
@@ -326,7 +326,7 @@ def _sort(due: int, count: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _merge_runs(source: int, target: int, low: int, middle: int, high: int) -> None:
-    """Items low..high of the target are those of the source, whose runs low..middle and middle..high are in order."""
+    """Merge the source's runs low..middle and middle..high, each in order, into items low..high of the target."""
     left = low
     right = middle
     for n in range(low, high):
@@ -342,7 +342,7 @@ def _merge_runs(source: int, target: int, low: int, middle: int, high: int) -> N
 
 @native("i64(i64, i64)", inline=True)
 def _comes_later(a: int, b: int) -> int:
-    """Whether item a is to stand behind item b."""
+    """Whether item a belongs after item b."""
     start = ld_i64(a, DUE_START)
     other = ld_i64(b, DUE_START)
     return 1 if start > other or (start == other and ld_i64(a, DUE_FIRST) > ld_i64(b, DUE_FIRST)) else 0
@@ -359,14 +359,14 @@ def intervals_saved_words(intervals: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def intervals_save(intervals: int, target: int) -> int:
-    """The open intervals as words at `target`; returns how many. No instant is under way."""
+    """Write the open intervals as words to `target`; return how many words. There is no current instant."""
     _settle(intervals, 0)
     return table_save(ld_i64(intervals, INTERVALS_TABLE), target)
 
 
 @native("i64(i64, i64)", export=True)
 def intervals_load(intervals: int, source: int) -> int:
-    """The words read, and what was saved is open beside what was; 0 without memory or for other entries."""
+    """Add the saved intervals to the open ones; return the words read, or 0 without memory or for other entries."""
     words = table_load(ld_i64(intervals, INTERVALS_TABLE), source)
     if words == 0 or _refill(intervals) == 0:
         return 0

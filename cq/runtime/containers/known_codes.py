@@ -1,8 +1,8 @@
-"""What a table remembers of a dictionary: for each code, the entry whose key is that text.
+"""What a table remembers about a dictionary: for each code, the entry whose key is that text.
 
-Where a source gives texts as codes and a dictionary, a text is hashed and compared once a code, not once a row. What is
-remembered are addresses, so it is forgotten when entries move or one of them goes, and learned again. It is no part of
-a snapshot, and it changes no result: an entry that is not known is looked for as ever.
+If a source gives texts as codes and a dictionary, a text is hashed and compared once per code, not once per row. What
+is remembered are addresses, so it is forgotten when entries move or one is deleted, and learned again. It is not part
+of a snapshot, and it changes no result: an unknown entry is searched for as usual.
 
 Sharing: none, as for tables.
 """
@@ -20,14 +20,14 @@ from cq.runtime.containers.table_words import (
     TABLE_QUESTIONS,
 )
 
-# Texts of a dictionary for each code that must have been asked for before it is learned: emptying the places of so many
-# takes about 4 ns, looking for one by its hash takes 20 and more.
+# Texts of a dictionary per look-up before its codes are learned: emptying the places of this many takes about 4 ns, a
+# search by hash 20 and more.
 TEXTS_A_QUESTION = 16
 
 
 @native("void(i64)", inline=True)
 def table_forget(table: int) -> None:
-    """No entry is known: some have moved, or are no more."""
+    """Forget all entries: some have moved, or were deleted."""
     st_i64(table, TABLE_DICTIONARY, 0)
     st_i64(table, TABLE_QUESTIONS, 0)
 
@@ -42,9 +42,9 @@ def table_recall(table: int, dictionary: int, code: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def table_learn(table: int, dictionary: int, texts: int, code: int, entry: int) -> int:
-    """1 and the entry is known for this code of a dictionary of so many texts; 0 and nothing has changed.
+    """Remember the entry for this code of a dictionary of this many texts and return 1; 0: nothing has changed.
 
-    Nothing is learned of a dictionary from which few codes were asked for, nor without memory.
+    Nothing is learned about a dictionary of which few codes were requested, nor without memory.
     """
     if ld_i64(table, TABLE_DICTIONARY) != dictionary:
         if ld_i64(table, TABLE_ASKED) != dictionary:
@@ -62,7 +62,7 @@ def table_learn(table: int, dictionary: int, texts: int, code: int, entry: int) 
 
 @native("i64(i64, i64)")
 def _room(table: int, texts: int) -> int:
-    """1 and there is room for the codes of so many texts, with anything in it; 0 without memory."""
+    """Make room for the codes of this many texts, uninitialised, and return 1; 0 without memory."""
     if texts <= ld_i64(table, TABLE_KNOWN_ROOM):
         return 1
     st_i64(table, TABLE_DICTIONARY, 0)

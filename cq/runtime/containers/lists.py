@@ -1,9 +1,9 @@
-"""Lists that entries own: all values of a group, or a text that grows.
+"""Lists owned by entries: all values of a group, or a text that grows.
 
-A list takes four words of an entry. The first two are a string whose bytes are the list's room, so that whatever
-copies, saves, moves and weighs the strings of a table does so with lists. The third says how many of these bytes are
-used, the fourth how many words of a list of words are in ascending order, from the first on; doubles are kept as words
-of the same order (`ordered_bits`).
+A list takes four words of an entry. The first two are a string whose bytes are the list's room, so that all code that
+copies, saves, moves and measures the strings of a table handles lists too. The third is the number of bytes in use, the
+fourth how many words of a list of words are in ascending order, from the first on; doubles are kept as words of the
+same order (`ordered_bits`).
 
 Sharing: none, as for tables.
 """
@@ -34,11 +34,11 @@ LIST_USED = _list.word()  # bytes
 LIST_ORDERED = _list.word()  # words in ascending order, from the first on, or READ_ONCE
 LIST_WORDS = _list.size()
 
-FIRST_ROOM_BYTES = 64  # more than a string within an entry has
+FIRST_ROOM_BYTES = 64  # more than a string inside an entry has
 MOST_ROOM_BYTES = 1 << 31  # of one list; the length of a string has 32 bits
-FEW_NEW = 8  # so many words behind those in order are put into their places one by one
-RUN = 16  # words that are sorted by putting each in its place
-READ_ONCE = -1  # words are in no order, and were sought in it before (selecting.py)
+FEW_NEW = 8  # up to this many words after those in order are inserted one by one
+RUN = 16  # words sorted by insertion
+READ_ONCE = -1  # words are unordered, and were selected from before (selecting.py)
 SIGN_FREE = (1 << 63) - 1
 
 name_words(globals())
@@ -46,19 +46,19 @@ name_words(globals())
 
 @native("i64(i64)", inline=True)
 def ordered_bits(bits: int) -> int:
-    """The bits of a double as a word of the same order, and the other way round; -0.0 is below 0.0, NaN above all."""
+    """The bits of a double as a word of the same order, and vice versa; -0.0 is below 0.0, NaN above all."""
     return bits ^ pick(bits < 0, SIGN_FREE, 0)
 
 
 @native("i64(i64, i64)", inline=True)
 def list_items(table: int, slot: int) -> int:
-    """The address of the first item, whose room is not empty; valid until the table changes. slot: of the list."""
+    """The address of the first item, if the room is not empty; valid until the table changes. slot: of the list."""
     return ld_i64(table, TABLE_ARENA) + ld_i64(slot, LIST_PLACE)
 
 
 @native("i64(i64, i64, i64)", export=True)
 def list_room(table: int, slot: int, extra: int) -> int:
-    """1 and `extra` more bytes fit; 0 without memory, or beyond the most a list may have."""
+    """Make room for `extra` more bytes and return 1; 0 without memory, or beyond the most a list may have."""
     used = ld_i64(slot, LIST_USED)
     room = ld_i64(slot, LIST_ROOM) & 4294967295
     if used + extra <= room:
@@ -78,7 +78,7 @@ def list_room(table: int, slot: int, extra: int) -> int:
     target = ld_i64(table, TABLE_ARENA) + place
     if used > 0:
         copy(target, list_items(table, slot), used)
-    fill(target + used, 0, wanted - used)  # what is saved of it is the same in every run
+    fill(target + used, 0, wanted - used)  # saved bytes are the same in every run
     st_i64(table, TABLE_GARBAGE, ld_i64(table, TABLE_GARBAGE) + room)
     st_i64(table, TABLE_ARENA_USED, place + wanted)
     st_i64(slot, LIST_ROOM, wanted)
@@ -88,7 +88,7 @@ def list_room(table: int, slot: int, extra: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def list_add(table: int, slot: int, word: int) -> int:
-    """1 and the list has one more word; 0 without memory."""
+    """Append a word and return 1; 0 without memory."""
     used = ld_i64(slot, LIST_USED)
     if used + 8 > ld_i64(slot, LIST_ROOM) & 4294967295 and list_room(table, slot, 8) == 0:
         return 0
@@ -99,7 +99,7 @@ def list_add(table: int, slot: int, word: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def list_append(table: int, slot: int, address: int, size: int) -> int:
-    """1 and the list has these bytes at its end, which are not in the table's arena; 0 without memory."""
+    """Append these bytes, which are not in the table's arena, and return 1; 0 without memory."""
     if size == 0:
         return 1
     if list_room(table, slot, size) == 0:
@@ -112,7 +112,7 @@ def list_append(table: int, slot: int, address: int, size: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def list_merge(table: int, slot: int, other_table: int, other: int) -> int:
-    """1 and the list has the other one's items at its end; 0 without memory. Both may be of one table."""
+    """Append the other list's items and return 1; 0 without memory. Both may be in one table."""
     size = ld_i64(other, LIST_USED)
     if size == 0:
         return 1
@@ -126,7 +126,7 @@ def list_merge(table: int, slot: int, other_table: int, other: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def list_sort(table: int, slot: int) -> int:
-    """1 and the words of the list are in ascending order; 0 without memory."""
+    """Sort the words of the list in ascending order and return 1; 0 without memory."""
     count = shr_u(ld_i64(slot, LIST_USED), 3)
     ordered = ld_i64(slot, LIST_ORDERED)
     if ordered == count:
@@ -143,7 +143,7 @@ def list_sort(table: int, slot: int) -> int:
 
 @native("i64(i64, i64)")
 def sort_words(items: int, count: int) -> int:
-    """1 and the words are in ascending order; 0 without memory."""
+    """Sort the words in ascending order and return 1; 0 without memory."""
     spare = alloc(count * 8)
     if spare == 0:
         return 0
@@ -154,7 +154,7 @@ def sort_words(items: int, count: int) -> int:
 
 @native("void(i64, i64)")
 def _put_in_place(items: int, count: int) -> None:
-    """The word behind `count` ones in order is among them."""
+    """Insert the word after `count` ordered ones among them."""
     word = ld_i64(items, count)
     low = 0
     high = count
@@ -170,7 +170,7 @@ def _put_in_place(items: int, count: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _merge_sort(items: int, spare: int, count: int) -> None:
-    """The words are in ascending order: short runs sorted in place, then merged from one room into the other."""
+    """Sort the words in ascending order: short runs in place, then merged back and forth between two rooms."""
     start = 0
     while start < count:
         sort_run(items, start, min_i64(start + RUN, count))
@@ -191,7 +191,7 @@ def _merge_sort(items: int, spare: int, count: int) -> None:
 
 @native("void(i64, i64, i64)", inline=True)
 def sort_run(items: int, start: int, end: int) -> None:
-    """The words from `start` to `end` are in ascending order: each is put among those before it."""
+    """Sort the words from `start` to `end` in ascending order, by insertion."""
     for n in range(start + 1, end):
         word = ld_i64(items, n)
         place = n
@@ -203,9 +203,9 @@ def sort_run(items: int, start: int, end: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _merge_runs(source: int, target: int, start: int, middle: int, end: int) -> None:
-    """The words from `start` to `end` of the target are those of the source, of which both runs are in order.
+    """Merge two ordered runs of the source into the words from `start` to `end` of the target.
 
-    Which of two words is less is a coin toss, so it is computed and not branched on.
+    Which of two words is less is a coin toss, so it is computed, not branched on.
     """
     left = start
     right = middle
@@ -224,7 +224,7 @@ def _merge_runs(source: int, target: int, start: int, middle: int, end: int) -> 
 
 @native("i64(i64, i64)", export=True)
 def list_commonest(table: int, slot: int) -> int:
-    """The word that is most often in a list in order, of several the least; 0 of none."""
+    """The most frequent word of an ordered list, the least of several; 0 if empty."""
     count = shr_u(ld_i64(slot, LIST_USED), 3)
     if count == 0:
         return 0

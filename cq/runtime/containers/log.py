@@ -1,22 +1,22 @@
 """Keyed logs: the rows of each key in order of arrival, which leave by time.
 
-A row is a record (log_words.py says its words) in the list of its key; the key's entry in the table says where the list
-begins and ends, and is deleted with the last record. Each record has an expiry, the time from which nothing can match
-it. Records stand in chunks as they come. A chunk is freed, its records taken out of their lists, when the latest expiry
-of its records is reached; its number and its memory are used again, and so are the places of deleted keys. So however
-many rows and keys pass, a log holds what has not expired and what shares a chunk with it, and a row far in the future
-holds back its own chunk only. Long strings lie in an arena of their chunk and leave with it.
+A row is a record (log_words.py has its words) in the list of its key; the key's entry in the table holds the ends of
+the list, and is deleted with the last record. Each record has an expiry, the time from which nothing can match it.
+Records are in chunks in order of arrival. A chunk is freed, its records unlinked, when the latest expiry of its records
+is reached; its number and its memory are reused, and so are the places of deleted keys. So however many rows and keys
+pass, a log holds what has not expired and what shares a chunk with it, and a row far in the future holds back only its
+own chunk. Long strings are in an arena of their chunk and leave with it.
 
 Nearly all records of a key may be out of reach of a row, as when they are kept for a day and match within minutes. So
 `log_since` finds where to begin, from both ends of the list: going back it knows when there is nothing more, because
-each record says by how much those before it expire later, and the key's entry the latest expiry of all, from which that
-is computed. One that is gone still counts there, so a search may begin too early, never too late.
+each record has the most by which earlier ones expire later, and the key's entry the latest expiry of all, from which
+that is computed. A freed record still counts there, so a search may begin too early, never too late.
 
 Some records wait for a proof: that they have expired and nothing has matched them. They are taken in order of expiry,
 then of arrival, before `log_forget` frees what has expired.
 
-Records refer to each other by chunk number and place, never by address. Filling one: `log_append` makes it the last of
-its key; the kernel writes its words (`string_store` for strings, with the chunk for the table).
+Records refer to each other by chunk number and place, never by address. To fill one, `log_append` makes it the last of
+its key; the kernel writes its words (`string_store` for strings, with the chunk as the table).
 
 Sharing: none, as for tables.
 """
@@ -115,8 +115,8 @@ from cq.runtime.containers.tables import (
 from cq.runtime.layout.abi import NEVER
 
 FIRST_NUMBERS = 8
-SLOT_AHEAD = 24  # records of a chunk: so much earlier than it is unlinked what leads to its key is fetched ...
-ENTRY_AHEAD = 12  # ... and the entry that this leads to
+SLOT_AHEAD = 24  # records of a chunk: how far ahead of unlinking one, the slot of its key is fetched ...
+ENTRY_AHEAD = 12  # ... and the entry that the slot leads to
 CHUNK_BYTES = 1 << 16  # of its records: what one row far in the future can hold back
 
 
@@ -182,9 +182,9 @@ def log_nth_number(log: int, n: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def log_append(log: int, entry: int, expiry: int, serial: int, waits: int) -> int:
-    """The reference of a new record, the last of the key whose entry this is, its values 0; 0 without memory.
+    """The reference of a new record, the last of this entry's key, its values 0; 0 without memory.
 
-    waits: 1 when it waits for a proof.
+    waits: 1 if it waits for a proof.
     """
     number = ld_i64(log, LOG_OPEN)
     if number == 0 or ld_i64(log_chunk(log, shl(number, PLACE_BITS)), CHUNK_COUNT) >= ld_i64(log, LOG_PLACES):
@@ -231,7 +231,7 @@ def log_append(log: int, entry: int, expiry: int, serial: int, waits: int) -> in
 
 @native("i64(i64)")
 def _open_chunk(log: int) -> int:
-    """The number of a new chunk, which is filled from now on; 0 without memory (then nothing has changed but room)."""
+    """The number of a new chunk, which is filled from now on; 0 without memory: nothing but room has changed."""
     number = ld_i64(log, LOG_FREE)
     fresh = ld_i64(log, LOG_NUMBERS) + 1
     if number == 0 and fresh >= MOST_NUMBERS:
@@ -275,7 +275,7 @@ def _chunk_bytes(log: int) -> int:
 
 @native("void(i64)")
 def log_set_next(log: int) -> None:
-    """The log says when something in it is next due."""
+    """Set when something in the log is next due."""
     due = min_i64(ld_i64(ld_i64(log, LOG_CLOSED), HEAP_NEXT), ld_i64(ld_i64(log, LOG_PROOFS), HEAP_NEXT))
     number = ld_i64(log, LOG_OPEN)
     if number != 0:
@@ -290,9 +290,9 @@ def log_set_next(log: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def log_proof(log: int, instant: int) -> int:
-    """The reference of the first record whose proof is due at the instant and which nothing has matched, or 0.
+    """The reference of the first record whose proof is due at the instant and that nothing has matched, or 0.
 
-    It stays the first until `log_proved`. Those before it that were matched wait no more.
+    It stays the first until `log_proved`. Matched records before it stop waiting.
     """
     proofs = ld_i64(log, LOG_PROOFS)
     while ld_i64(proofs, HEAP_COUNT) != 0:
@@ -307,7 +307,7 @@ def log_proof(log: int, instant: int) -> int:
 
 @native("i64(i64)", export=True)
 def log_proved(log: int) -> int:
-    """The record that `log_proof` gave waits no more."""
+    """The record from `log_proof` stops waiting."""
     proofs = ld_i64(log, LOG_PROOFS)
     reference = ld_i64(ld_i64(proofs, HEAP_ITEMS), ITEM_VALUE)
     st_i64(log_record(log_chunk(log, reference), reference, ld_i64(log, LOG_RECORD_BYTES)), RECORD_PROOF, 0)
@@ -317,9 +317,9 @@ def log_proved(log: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def log_first(log: int, other: int, instant: int) -> int:
-    """Which of two logs has the record that came first of those that are due and that nothing has matched; 0: none has.
+    """Which of two logs has the first record by arrival that is due and that nothing has matched; 0: neither.
 
-    Those that are due expire all at once, and are numbered together (`log_number_after`). other: may be the same log.
+    Records that are due expire all at once, and are numbered together (`log_number_after`). other: may be the same log.
     """
     mine = log_proof(log, instant)
     theirs = log_proof(other, instant)
@@ -336,14 +336,14 @@ def log_first(log: int, other: int, instant: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def log_number_after(log: int, other: int) -> int:
-    """The next record that waits for a proof has a greater number than those that do in either log."""
+    """Give the next record that waits for a proof a greater number than those waiting in either log."""
     st_i64(log, LOG_ARRIVALS, max_i64(ld_i64(log, LOG_ARRIVALS), ld_i64(other, LOG_ARRIVALS)))
     return 0
 
 
 @native("i64(i64, i64)", export=True)
 def log_forget(log: int, instant: int) -> int:
-    """Every chunk is freed of which all records have expired at the instant. No proof is due any more."""
+    """Free every chunk whose records have all expired at the instant. No proof is due any more."""
     closed = ld_i64(log, LOG_CLOSED)
     while ld_i64(closed, HEAP_NEXT) <= instant and ld_i64(closed, HEAP_COUNT) != 0:
         number = ld_i64(ld_i64(closed, HEAP_ITEMS), ITEM_VALUE)
@@ -361,9 +361,9 @@ def log_forget(log: int, instant: int) -> int:
 
 @native("void(i64, i64)")
 def _empty_chunk(log: int, number: int) -> None:
-    """The chunk's records are in no list, and it begins anew.
+    """Unlink the chunk's records, and begin it again.
 
-    The open one is filled again: where rows expire as fast as they come, giving it back and taking another took a
+    The open chunk is filled again: if rows expire as fast as they come, freeing it and allocating another took a
     quarter of a join's time.
     """
     reference = shl(number, PLACE_BITS)
@@ -379,7 +379,7 @@ def _empty_chunk(log: int, number: int) -> None:
 
 @native("void(i64, i64, i64, i64)", inline=True)
 def _fetch_ahead(log: int, chunk: int, place: int, count: int) -> None:
-    """What later records of a chunk take to be unlinked is on its way: the next of the key, and the key's entry."""
+    """Prefetch what unlinking later records of a chunk needs: the next of the key, and the key's entry."""
     size = ld_i64(log, LOG_RECORD_BYTES)
     table = ld_i64(log, LOG_TABLE)
     index = ld_i64(table, TABLE_INDEX)
@@ -397,7 +397,7 @@ def _fetch_ahead(log: int, chunk: int, place: int, count: int) -> None:
 
 @native("void(i64, i64)")
 def _free_chunk(log: int, number: int) -> None:
-    """The chunk is gone, and its records from their lists; its number is free."""
+    """Free the chunk and its number, after unlinking its records."""
     _empty_chunk(log, number)
     chunk = log_chunk(log, shl(number, PLACE_BITS))
     block_drop(ld_i64(chunk, TABLE_ARENA))
@@ -408,7 +408,7 @@ def _free_chunk(log: int, number: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _unlink(log: int, reference: int, record: int) -> None:
-    """The record is in no list, and its key is gone if it was the only one."""
+    """Unlink the record, and delete its key if it was the only one."""
     size = ld_i64(log, LOG_RECORD_BYTES)
     before = ld_i64(record, RECORD_BEFORE)
     following = ld_i64(record, RECORD_NEXT)
@@ -430,7 +430,7 @@ def _unlink(log: int, reference: int, record: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def _entry_of(log: int, hash32: int, reference: int) -> int:
-    """The entry of the key whose first or last record this is: no other has one of its references."""
+    """The entry of the key whose first or last record this is: no other entry has one of its references."""
     table = ld_i64(log, LOG_TABLE)
     index = ld_i64(table, TABLE_INDEX)
     mask = ld_i64(table, TABLE_MASK)

@@ -60,7 +60,7 @@ from cq.runtime.layout.words import Struct
 
 _saved = Struct("SAVED")
 SAVED_RECORDS = _saved.word()
-SAVED_BYTES = _saved.word()  # of one
+SAVED_BYTES = _saved.word()  # bytes of one record
 SAVED_STRINGS = _saved.word()  # bytes of their strings
 SAVED_HEAD = _saved.rest()  # the table, the records key by key, the strings
 
@@ -84,7 +84,7 @@ def _string_bytes(log: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def log_save(log: int, target: int) -> int:
-    """The log as words at `target`; returns how many. Of a key's records all but the last have a next one."""
+    """Write the log as words to `target`; return how many. Of a key's records all but the last have a next one."""
     table = ld_i64(log, LOG_TABLE)
     size = ld_i64(log, LOG_RECORD_BYTES)
     records = ld_i64(log, LOG_RECORDS)
@@ -111,7 +111,7 @@ def log_save(log: int, target: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _save_texts(chunk: int, record: int, texts: int, used: int) -> int:
-    """The long strings of a copied record are behind those before them, and it says where; the bytes used then."""
+    """Write the long strings of a copied record after earlier ones, with their places in it; return bytes used."""
     word = 0
     left = ld_i64(chunk, TABLE_STRINGS)
     while left != 0:
@@ -127,10 +127,10 @@ def _save_texts(chunk: int, record: int, texts: int, used: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def log_load(log: int, source: int) -> int:
-    """The words read, and the log holds what was saved, behind what it held; 0 without memory or for other records.
+    """Append what was saved to the log; return the words read, or 0 without memory or for other records.
 
-    No key may be there already. In a log that was empty, records that wait for proofs keep their numbers: those of two
-    logs may be numbered together.
+    None of its keys may be there already. In an empty log, records that wait for proofs keep their numbers: those of
+    two logs may be numbered together.
     """
     alone = ld_i64(log, LOG_RECORDS) == 0
     table = ld_i64(log, LOG_TABLE)
@@ -161,7 +161,7 @@ def log_load(log: int, source: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _copy_in(log: int, entry: int, record: int, texts: int) -> int:
-    """1 and a record like this one, whose long strings lie from `texts` on, is the key's last; 0 without memory.
+    """Append a copy of this record, whose long strings begin at `texts`, to its key and return 1; 0 without memory.
 
     It does not wait for its proof yet.
     """
@@ -177,9 +177,9 @@ def _copy_in(log: int, entry: int, record: int, texts: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def log_take(log: int, other: int, entry: int) -> int:
-    """1 and the key of an entry of another log, and all its records, are here too; 0 without memory.
+    """Copy the key of an entry of another log, with all its records, here and return 1; 0 without memory.
 
-    The caller knows that the key is absent. `log_taken` is called before the log is used.
+    The caller knows that the key is absent. `log_taken` must be called before the log is used.
     """
     made = table_take(ld_i64(log, LOG_TABLE), ld_i64(other, LOG_TABLE), entry)
     if made == 0:
@@ -197,13 +197,13 @@ def log_take(log: int, other: int, entry: int) -> int:
 
 @native("i64(i64)", export=True)
 def log_taken(log: int) -> int:
-    """`Container.taken`: the records wait for their proofs."""
+    """`Container.taken`: restore the records' waits for their proofs."""
     return _order_proofs(log)
 
 
 @native("i64(i64, i64)", export=True)
 def log_arrivals(log: int, target: int) -> int:
-    """`Container.arrivals`: the serials of all records, equal ones as they wait for their proofs."""
+    """`Container.arrivals`: the serials of all records, equal ones in the order in which they wait for their proofs."""
     size = ld_i64(log, LOG_RECORD_BYTES)
     count = 0
     for n in range(log_chunks(log)):
@@ -218,9 +218,9 @@ def log_arrivals(log: int, target: int) -> int:
 
 @native("i64(i64)")
 def _order_proofs(log: int) -> int:
-    """1 and the records that wait for proofs do so in the order of their rows, wherever they were; 0 without memory.
+    """Order the records that wait for proofs by their rows, wherever they were, and return 1; 0 without memory.
 
-    Arrivals were counted by each of the logs that were saved: within one serial they say the order.
+    Each of the saved logs counted its own arrivals: they decide the order within one serial.
     """
     proofs = ld_i64(log, LOG_PROOFS)
     heap_clear(proofs)
@@ -241,7 +241,7 @@ def _order_proofs(log: int) -> int:
 
 @native("i64(i64)")
 def _wait_again(log: int) -> int:
-    """1 and the records that wait for proofs do so by the numbers they have; 0 without memory."""
+    """Make the records that wait for proofs wait by the numbers they have and return 1; 0 without memory."""
     heap_clear(ld_i64(log, LOG_PROOFS))
     done = _push_proofs(log, RECORD_EXPIRY)
     log_set_next(log)
@@ -250,9 +250,10 @@ def _wait_again(log: int) -> int:
 
 @native("i64(i64, i64)")
 def _push_proofs(log: int, word: int) -> int:
-    """1 and every record that waits for a proof is in the heap by this word, then by arrival; 0 without memory.
+    """Put every record that waits for a proof into the heap by this word, then by arrival, and return 1; 0 without
+    memory.
 
-    The log has counted as many arrivals as the greatest of their numbers."""
+    The log's arrival count becomes the greatest of their numbers."""
     for n in range(log_chunks(log)):
         reference = shl(log_nth_number(log, n), PLACE_BITS)
         chunk = log_chunk(log, reference)

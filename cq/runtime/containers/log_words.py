@@ -1,8 +1,8 @@
-"""The words of a keyed log, of its chunks and of its records, where a record is and where those that match can begin.
+"""The words of a keyed log, its chunks and its records, where a record is and where records that match can begin.
 
-Generated code reads these; everything that changes a log is in cq/runtime/containers/log.py, which says what they mean
-together. A chunk shares the words of a table's header that are about strings, so that what reads and stores strings
-there does so here: its records' long strings lie in its arena.
+Generated code reads these; everything that changes a log is in cq/runtime/containers/log.py, which explains how they
+work together. A chunk shares the string words of a table's header, so that code that reads and stores strings works
+on both: long strings of its records are in its arena.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.words import Overlay, Struct, name_words
 
 _log = Struct("LOG")
-LOG_NEXT = _log.word()  # the earliest time at which something is due; NEVER when nothing is. It may be too early
+LOG_NEXT = _log.word()  # the earliest time at which something is due; NEVER if nothing is. It may be too early
 # the keys: a dense table whose entries end with the words of their lists
 LOG_TABLE = _log.word()
-LOG_CHUNKS = _log.word()  # -> for each number the address of its chunk, or the next free number; number 0 is no chunk's
+LOG_CHUNKS = _log.word()  # -> by number: the address of its chunk, or the next free number; number 0 is unused
 LOG_CAPACITY = _log.word()  # numbers there is room for
-LOG_NUMBERS = _log.word()  # numbers ever given
-LOG_FREE = _log.word()  # a number to be given again, or 0
+LOG_NUMBERS = _log.word()  # numbers ever used
+LOG_FREE = _log.word()  # a number to reuse, or 0
 LOG_OPEN = _log.word()  # the number of the chunk that is being filled, or 0
 LOG_PLACES = _log.word()  # records of a chunk
 LOG_CLOSED = _log.word()  # heap of the other chunks: their numbers by the latest expiry in them
@@ -28,7 +28,7 @@ LOG_PROOFS = _log.word()  # heap of the records that wait for a proof: reference
 LOG_ARRIVALS = _log.word()  # records that ever waited for a proof
 LOG_RECORD_BYTES = _log.word()
 LOG_STRINGS = _log.word()  # bit w: word w of a record begins a string
-LOG_HEAD = _log.word()  # the word of an entry with which the words of its list begin
+LOG_HEAD = _log.word()  # the word of an entry where the words of its list begin
 LOG_RECORDS = _log.word()  # records held
 LOG_CLOSED_BYTES = _log.word()  # memory of closed chunks
 LOG_LEAD = _log.word()  # no record ever expired earlier than one before it of its key by more than this
@@ -36,11 +36,11 @@ LOG_WORDS = _log.size()
 
 _list = Struct("LIST")  # of the records of a key
 LIST_ENDS = _list.word()  # the reference of its first record and, above it, that of its last one
-LIST_LATEST = _list.word()  # none of its records expires after this; it stays when the one that does is gone
+LIST_LATEST = _list.word()  # none of its records expires after this; unchanged when the one that does is freed
 LIST_WORDS = _list.size()
 
 _chunk = Overlay("CHUNK", TABLE_WORDS)
-CHUNK_LATEST = _chunk.at(TABLE_ENTRIES)  # none of its records expires after this; it stays when they are gone
+CHUNK_LATEST = _chunk.at(TABLE_ENTRIES)  # none of its records expires after this; unchanged when they are freed
 CHUNK_COUNT = _chunk.at(TABLE_COUNT)
 CHUNK_HEAD_BYTES = _chunk.size() * 8
 
@@ -48,14 +48,14 @@ _record = Struct("RECORD")
 RECORD_NEXT = _record.word()  # reference of the key's next record by arrival, or 0
 RECORD_BEFORE = _record.word()
 RECORD_HASH = _record.word()  # of its key; above it the lead: by how much those before it expire later, at most
-RECORD_EXPIRY = _record.word()  # nothing can match it once the watermark is here
+RECORD_EXPIRY = _record.word()  # nothing can match it once the watermark is there
 RECORD_SERIAL = _record.word()  # of the row
 RECORD_PROOF = _record.word()  # its arrival among the records that wait for a proof; 0: it waits for none
 RECORD_VALUES = _record.rest()  # the row's words
 
 PLACE_BITS = 9  # a reference: the chunk's number, then the place in it
 MOST_PLACES = 1 << PLACE_BITS
-MOST_NUMBERS = 1 << (32 - PLACE_BITS)  # so that two references fit a word; so many chunks take 200 GB and more
+MOST_NUMBERS = 1 << (32 - PLACE_BITS)  # so that two references fit a word; this many chunks take 200 GB and more
 REFERENCE_MASK = 4294967295
 
 LEAD_LOG = 10  # a lead counts in units of about 1 ms, 2^32 of which are 50 days
@@ -79,7 +79,7 @@ def log_record(chunk: int, reference: int, record_bytes: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def log_lead(latest: int, expiry: int) -> int:
-    """The lead of a record where none of those before it expires after `latest`, in the upper half of the word."""
+    """The lead of a record if no earlier one expires after `latest`, in the upper half of the word."""
     if latest <= expiry:
         return 0
     lead = ((latest + LEAD_UNIT - 1) >> LEAD_LOG) - (expiry >> LEAD_LOG)
@@ -88,7 +88,7 @@ def log_lead(latest: int, expiry: int) -> int:
 
 @native("i64(i64)", inline=True)
 def log_latest(record: int) -> int:
-    """No record of the key up to this one expires after this time."""
+    """A time after which no record of the key up to this one expires."""
     lead = shr_u(ld_i64(record, RECORD_HASH), 32)
     expiry = ld_i64(record, RECORD_EXPIRY)
     if lead == 0:
@@ -98,10 +98,10 @@ def log_latest(record: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", inline=True)
 def log_since(log: int, records: int, since: int, record_bytes: int) -> int:
-    """A reference of the list, or 0: no record of the key before it expires at `since` or later.
+    """A reference in the list, or 0: no record of the key before it expires at `since` or later.
 
-    records: the words of a list that is not empty. Where rows leave soon after the last that can match them, its first
-    record is it.
+    records: the words of a list that is not empty. If rows leave soon after the last that can match them, the result is
+    its first record.
     """
     if ld_i64(records, LIST_LATEST) < since:
         return 0
@@ -116,8 +116,8 @@ def log_since(log: int, records: int, since: int, record_bytes: int) -> int:
 def log_search(log: int, first: int, last: int, since: int) -> int:
     """`log_since`, from the references of the first and the last record.
 
-    Looks for a record that expires late enough from the first one on, and from the last one back as far as there can be
-    some, step by step: so it takes no more steps than there are records behind the one that is sought, nor before it.
+    Searches for a record that expires late enough from the first one on, and from the last one back as far as there can
+    be some, step by step: so it takes no more steps than there are records after the result, nor before it.
     """
     size = ld_i64(log, LOG_RECORD_BYTES)
     found = 0

@@ -1,16 +1,16 @@
 """Multimaps: the rows of each key in order of arrival, which never leave.
 
 A row is a record in the list of its key: the number of the next one, then its words. Records are numbered from 1 and
-stand one after the other as they came, in one block that grows: its pages are moved, not copied, and those that nobody
-has touched are no memory. The key's entry in the table says the numbers of its first and its last record. So a row of
-one value beside its key takes 16 bytes, where one that may leave by time (log.py) takes 64; and keys are never deleted,
-so that few of them stand in the slots of their table themselves (tables.py).
+stored in order of arrival, in one block that grows: its pages are moved, not copied, and untouched pages take no
+memory. The key's entry in the table has the numbers of its first and its last record. So a row of one value beside its
+key takes 16 bytes, where one that may leave by time (log.py) takes 64; and keys are never deleted, so that a few of
+them are stored directly in the slots of their table (tables.py).
 
-While nobody asks for its rows, those of a large multimap are in no lists (deferred.py): generated code asks for them
-before it looks the first one up, and the engine before it saves them or lets several workers look them up.
+Until they are looked up, the rows of a large multimap are in no lists (deferred.py): generated code requests them
+before the first look-up, and the engine before it saves them or lets several workers look them up.
 
-A multimap shares the words of a table's header that are about strings, so that what reads and stores strings there does
-so here: its records' long strings lie in its arena.
+A multimap shares the string words of a table's header, so that code that reads and stores strings works on both: long
+strings of its records are in its arena.
 
 Sharing: none, as for tables; while no row comes any thread may read.
 """
@@ -53,7 +53,7 @@ def multimap_record(multimap: int, number: int, record_bytes: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def multimap_new(entry_words: int, key_strings: int, record_words: int, strings: int, defers_at: int) -> int:
-    """An empty multimap, or 0 without memory. defers_at: with how many records its rows are deferred."""
+    """An empty multimap, or 0 without memory. defers_at: the number of records from which its rows are deferred."""
     multimap = zalloc(MULTIMAP_WORDS * 8)
     if multimap == 0:
         return 0
@@ -107,7 +107,7 @@ def multimap_append(multimap: int, ends: int, record_bytes: int) -> int:
 
 @native("i64(i64)", export=True)
 def multimap_grow(multimap: int) -> int:
-    """1 and there is room for twice as many records; 0 without memory, or numbers (then nothing has changed)."""
+    """Make room for twice as many records and return 1; 0 without memory, or numbers: nothing has changed."""
     room = 2 * ld_i64(multimap, MULTIMAP_ROOM)
     if room > MOST_ROWS:
         return 0
@@ -121,7 +121,7 @@ def multimap_grow(multimap: int) -> int:
 
 @native("i64(i64)", export=True)
 def multimap_held_bytes(multimap: int) -> int:
-    """Memory the multimap holds; 0 is none. Of its room for records, what is used."""
+    """Memory the multimap holds; 0 is none. Of the room for records, only what is used counts."""
     if multimap == 0:
         return 0
     records = (ld_i64(multimap, MULTIMAP_COUNT) + 1) * ld_i64(multimap, MULTIMAP_RECORD_BYTES)

@@ -53,7 +53,7 @@ from cq.runtime.layout.words import Struct
 
 _saved = Struct("SAVED")
 SAVED_RECORDS = _saved.word()
-SAVED_BYTES = _saved.word()  # of one
+SAVED_BYTES = _saved.word()  # bytes of one record
 SAVED_STRINGS = _saved.word()  # bytes of their strings
 SAVED_HEAD = _saved.rest()  # the table, the records by number, the strings
 
@@ -68,7 +68,7 @@ def multimap_saved_words(multimap: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def multimap_save(multimap: int, target: int) -> int:
-    """The multimap as words at `target`; returns how many."""
+    """Write the multimap as words to `target`; return how many."""
     records = ld_i64(multimap, MULTIMAP_COUNT)
     size = ld_i64(multimap, MULTIMAP_RECORD_BYTES)
     strings = ld_i64(multimap, TABLE_ARENA_USED)
@@ -86,10 +86,9 @@ def multimap_save(multimap: int, target: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def multimap_load(multimap: int, source: int) -> int:
-    """The words read, and the multimap holds what was saved, behind what it held; 0 without memory or for other
-    records.
+    """Append what was saved to the multimap; return the words read, or 0 without memory or for other records.
 
-    No key may be there already.
+    None of its keys may be there already.
     """
     table = ld_i64(multimap, MULTIMAP_TABLE)
     size = ld_i64(multimap, MULTIMAP_RECORD_BYTES)
@@ -112,8 +111,7 @@ def multimap_load(multimap: int, source: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _copy_in(multimap: int, source: int, records: int, texts: int) -> int:
-    """1 and records like those at `source`, whose long strings lie from `texts` on, are behind those there were; 0
-    without memory."""
+    """Append copies of the records at `source`, whose long strings begin at `texts`, and return 1; 0 without memory."""
     size = ld_i64(multimap, MULTIMAP_RECORD_BYTES)
     before = ld_i64(multimap, MULTIMAP_COUNT)
     while before + records > ld_i64(multimap, MULTIMAP_ROOM):
@@ -132,7 +130,7 @@ def _copy_in(multimap: int, source: int, records: int, texts: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def multimap_take(multimap: int, other: int, entry: int) -> int:
-    """1 and the key of an entry of another multimap, and all its records, are here too; 0 without memory.
+    """Copy the key of an entry of another multimap, with all its records, here and return 1; 0 without memory.
 
     The caller knows that the key is absent.
     """

@@ -1,4 +1,4 @@
-"""Tables whose entries are over some time: those of partitions that event time closes.
+"""Tables whose entries end at some time: those of partitions that event time closes.
 
 Sharing: none, as for tables.
 """
@@ -18,7 +18,7 @@ from cq.runtime.layout.pipeline import Slot
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def open_table_new(entry_words: int, strings: int, until_word: int, behind_us: int) -> int:
-    """A new empty table whose entries are over when event time is past the time in a word and so much more; 0 without
+    """A new empty table whose entries end when event time is more than `behind_us` past the time in a word; 0 without
     memory."""
     table = table_new(entry_words, strings, 0)
     if table != 0:

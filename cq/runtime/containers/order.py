@@ -1,10 +1,11 @@
 """Open intervals of one key in order of time, so that a row meets its neighbours however many there are.
 
-Of each key the index of the table (TABLE_ORDER is set) points to one entry, the root of a binary search tree by START
-of all that the key has. The tree is a splay tree: what was looked for last is its root. So a key with one open interval
-is found like an entry of any table, and so is the newest of many, which most rows are for; any other takes O(log n)
-steps, amortised. The links are numbers in a word of the entries: nothing is allocated, and when numbers change, or
-entries come back from saved bytes, the trees are made again from the entries, which say everything (`order_rebuild`).
+For each key the index of the table (TABLE_ORDER is set) points to one entry, the root of a binary search tree by START
+of all entries of the key. The tree is a splay tree: the last one that was looked up is its root. So a key with one open
+interval is found like an entry of any table, and so is the newest of many, which most rows are for; any other takes
+O(log n) steps, amortised. The links are numbers in a word of the entries: nothing is allocated, and when numbers
+change, or entries are loaded from saved bytes, the trees are rebuilt from the entries, which contain everything
+(`order_rebuild`).
 
 Intervals of one key do not overlap: one that grows keeps its place.
 
@@ -64,16 +65,16 @@ def _entry(entries: int, stride: int, number: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _splay(table: int, number: int, time: int) -> int:
-    """The number of the new root of the tree with this root: one that starts at the time, or one beside it; 0 of none.
+    """The number of the new root of the tree with this root: one that starts at the time, or next to it; 0 for 0.
 
-    The entry numbered 0 is nobody's: the trees of what is before and after the time hang from it meanwhile.
+    The entry numbered 0 is unused: meanwhile the trees before and after the time hang from it.
     """
     if number == 0:
         return 0
     spare = ld_i64(table, TABLE_ENTRIES)
     stride = ld_i64(table, TABLE_STRIDE)
     st_i64(spare, INTERVAL_LINKS, 0)
-    before = spare  # the last of the first tree, and the first of the second one
+    before = spare  # the last of the first tree, and the first of the second
     after = spare
     node = _entry(spare, stride, number)
     while ld_i64(node, INTERVAL_START) != time:
@@ -110,14 +111,14 @@ def _splay(table: int, number: int, time: int) -> int:
 def order_near(table: int, slot: int, time: int) -> int:
     """The last entry that starts at or before the time, of the key in this slot of the index; else its first one.
 
-    It is the root from here on.
+    It becomes the root.
     """
     index = ld_i64(table, TABLE_INDEX)
     item = ld_i64(index, slot)
     number = _splay(table, item & NUMBER_MASK, time)
     root = _numbered(table, number)
     if ld_i64(root, INTERVAL_START) > time and _link(root, BEFORE) != 0:
-        before = _splay(table, _link(root, BEFORE), time)  # all in its tree are: nothing is behind it
+        before = _splay(table, _link(root, BEFORE), time)  # its whole tree starts before: nothing is after it
         _set_link(root, BEFORE, 0)
         root = _numbered(table, before)
         _set_link(root, AFTER, number)
@@ -128,7 +129,7 @@ def order_near(table: int, slot: int, time: int) -> int:
 
 @native("i64(i64, i64)")
 def order_next(table: int, root: int) -> int:
-    """The next entry in time behind a root, or 0. It is its child from here on, and has none before it."""
+    """The next entry in time after a root, or 0. It becomes the root's child, with no child before it."""
     number = _splay(table, _link(root, AFTER), ld_i64(root, INTERVAL_START))
     _set_link(root, AFTER, number)
     return 0 if number == 0 else _numbered(table, number)
@@ -136,13 +137,13 @@ def order_next(table: int, root: int) -> int:
 
 @native("void(i64, i64)")
 def order_drop_next(root: int, following: int) -> None:
-    """What `order_next` has given for the root is in no tree."""
+    """Remove the entry that `order_next` returned for the root from the tree."""
     _set_link(root, AFTER, _link(following, AFTER))
 
 
 @native("void(i64, i64, i64, i64)")
 def order_add(table: int, slot: int, entry: int, number: int) -> None:
-    """The entry with this number, which has a start and was in no tree, is in that of its key, whose slot this is."""
+    """Add the entry with this number, which has a start and was in no tree, to the tree of its key, in this slot."""
     index = ld_i64(table, TABLE_INDEX)
     item = ld_i64(index, slot)
     st_i64(entry, INTERVAL_LINKS, 0)
@@ -150,7 +151,7 @@ def order_add(table: int, slot: int, entry: int, number: int) -> None:
         time = ld_i64(entry, INTERVAL_START)
         root = _splay(table, item & NUMBER_MASK, time)
         old = _numbered(table, root)
-        side = BEFORE if ld_i64(old, INTERVAL_START) < time else AFTER  # where the old root is from here on
+        side = BEFORE if ld_i64(old, INTERVAL_START) < time else AFTER  # where the old root will be
         _set_link(entry, side, root)
         _set_link(entry, 1 - side, _link(old, 1 - side))
         _set_link(old, 1 - side, 0)
@@ -159,7 +160,7 @@ def order_add(table: int, slot: int, entry: int, number: int) -> None:
 
 @native("void(i64, i64, i64)")
 def order_remove(table: int, entry: int, number: int) -> None:
-    """The entry with this number, the first of its key, is in no tree; its time and its key are as they were."""
+    """Remove the entry with this number, the first of its key, from its tree; its time and its key are unchanged."""
     index = ld_i64(table, TABLE_INDEX)
     slot = order_slot(table, ld_i64(entry, ENTRY_TAG) & HASH_MASK, number)
     item = ld_i64(index, slot)
@@ -178,7 +179,7 @@ def order_remove(table: int, entry: int, number: int) -> None:
 
 @native("void(i64)")
 def order_rebuild(table: int) -> None:
-    """Every live entry that is not absorbed is in the tree of its key, and nothing else is in the index."""
+    """Rebuild the index: every live entry that is not absorbed is in the tree of its key, and nothing else is there."""
     fill(ld_i64(table, TABLE_INDEX), 0, (ld_i64(table, TABLE_MASK) + 1) * 8)
     for number in range(1, ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD) + 1):
         entry = _numbered(table, number)
@@ -189,7 +190,7 @@ def order_rebuild(table: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def order_slot(table: int, hash32: int, number: int) -> int:
-    """The slot that points to the tree of the key of the entry with this number, or the free one where it would.
+    """The slot that points to the tree of the key of the entry with this number, or the free slot for it.
 
     number: 0 for a key that has no tree.
     """

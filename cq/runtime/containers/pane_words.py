@@ -1,4 +1,4 @@
-"""The words of open panes and of their records. What they mean together is said in cq/runtime/containers/panes.py.
+"""The words of open panes and of their records. cq/runtime/containers/panes.py explains how they work together.
 
 Generated code reads these.
 """
@@ -24,7 +24,7 @@ PANES_MONTHS = _panes.word()  # 1: steps are months of the calendar
 PANES_SHIFT_US = _panes.word()  # how much later than its step a pane begins
 PANES_TABLES = _panes.word()  # tables of a record
 PANES_SHAPES = _panes.word()  # -> SHAPE_WORDS of each table
-PANES_CURSOR = _panes.word()  # next group of the window that is closing; -1 when none is
+PANES_CURSOR = _panes.word()  # next group of the window that is closing; -1 if none is
 PANES_SCRATCH = _panes.word()  # -> table where the panes of a closing window are merged, or 0
 PANES_SLIDES = _panes.word()  # -> sums of panes (cq/runtime/containers/sliding.py), or 0
 PANES_OPENS = _panes.word()  # the second order word of panes that rows open: 0, or as in disjoint_panes.py

@@ -1,10 +1,10 @@
 """Open panes of a window operator: each a record with its tables, in time order, recycled when closed.
 
-The header (PANES_*) keeps the pane of the last row at hand: as long as rows stay inside [LO, HI) a kernel uses its
-tables without a call. A record is a block: its two order words, then one table for the groups and one for each DISTINCT
-set. Grid windows order by (pane start, 0). Attached windows, whose rows say which window they belong to, order by
-(window end, window start), and there a pane is a window. What several workers have filled
-(cq/runtime/engine/ways/parts.py) and handed over orders by (pane start, whose part), until it is merged.
+The header (PANES_*) caches the pane of the last row: as long as rows stay inside [LO, HI) a kernel uses its tables
+without a call. A record is a block: its two order words, then one table for the groups and one for each DISTINCT set.
+Grid windows order by (pane start, 0). Attached windows, whose rows name their window, order by (window end, window
+start), and there a pane is a window. Panes filled by several workers (cq/runtime/engine/ways/parts.py) and handed over
+order by (pane start, worker's part), until they are merged.
 
 Sharing: none, as for tables. Header words that hold addresses: PANES_RECORD, PANES_LIST, PANES_FREE, PANES_SHAPES,
 PANES_SCRATCH, PANES_SLIDES; in records the table words.
@@ -145,13 +145,13 @@ def _time_of(panes: int, step: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _later(panes: int, time_us: int, steps: int) -> int:
-    """The time so many steps after one at which a step begins."""
+    """The time at which a step begins, `steps` steps after a time at which one begins."""
     return _time_of(panes, _step_of(panes, time_us) + steps)
 
 
 @native("i64(i64, i64)")
 def _first_end(panes: int, start: int) -> int:
-    """The step of the earliest end of a window that lies after the step `start`."""
+    """The step of the earliest end of a window after the step `start`."""
     slide = ld_i64(panes, PANES_SLIDE)
     past = floormod(start - ld_i64(panes, PANES_OFFSET) - ld_i64(panes, PANES_SIZE), slide)
     return start + slide - past
@@ -159,7 +159,7 @@ def _first_end(panes: int, start: int) -> int:
 
 @native("i64(i64, i64)")
 def first_end(panes: int, start_us: int) -> int:
-    """The earliest end of a window that lies after `start_us`, at which a pane begins."""
+    """The earliest end of a window after `start_us`, at which a pane begins."""
     return _time_of(panes, _first_end(panes, _step_of(panes, start_us)))
 
 
@@ -167,7 +167,7 @@ def first_end(panes: int, start_us: int) -> int:
 def panes_find(panes: int, time_us: int) -> int:
     """Make the pane of `time_us` the current one, opening it if need be, and return its record.
 
-    0 without memory; -1 when no window covers the time (a slide longer than the size): then nothing is current.
+    0 without memory; -1 if no window covers the time (a slide longer than the size): then there is no current pane.
     """
     pane = ld_i64(panes, PANES_PANE)
     step = _step_of(panes, time_us)
@@ -230,7 +230,7 @@ def panes_record(panes: int, first: int, second: int) -> int:
 
 @native("i64(i64)")
 def _room(panes: int) -> int:
-    """1 and the list has room for one more record; 0 without memory."""
+    """Make room in the list for one more record and return 1; 0 without memory."""
     count = ld_i64(panes, PANES_COUNT)
     if count == ld_i64(panes, PANES_CAPACITY):
         items = ld_i64(panes, PANES_LIST)
@@ -246,7 +246,7 @@ def _room(panes: int) -> int:
 
 @native("void(i64, i64, i64)")
 def _insert(panes: int, place: int, record: int) -> None:
-    """The record is the list's at `place`; there is room."""
+    """Insert the record into the list at `place`; there is room."""
     items = ld_i64(panes, PANES_LIST)
     count = ld_i64(panes, PANES_COUNT)
     move(items + (place + 1) * 8, items + place * 8, (count - place) * 8)
@@ -256,7 +256,7 @@ def _insert(panes: int, place: int, record: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def panes_remove(panes: int, place: int) -> int:
-    """The record at `place` is closed: emptied, and kept to be used again."""
+    """Close the record at `place`: empty it, and keep it for reuse."""
     items = ld_i64(panes, PANES_LIST)
     record = ld_i64(items, place)
     _recycle(panes, record)
@@ -268,7 +268,7 @@ def panes_remove(panes: int, place: int) -> int:
 
 @native("void(i64, i64)")
 def _recycle(panes: int, record: int) -> None:
-    """The record is empty and the next to be used again; if it was current, nothing is."""
+    """Empty the record and make it the next one to be reused; if it was current, nothing is."""
     for t in range(ld_i64(panes, PANES_TABLES)):
         table_clear(ld_i64(record, PANE_TABLES + t))
     _leave(panes, record)
@@ -278,7 +278,7 @@ def _recycle(panes: int, record: int) -> None:
 
 @native("void(i64, i64)")
 def _leave(panes: int, record: int) -> None:
-    """The record is not the current one."""
+    """Make sure that the record is not the current one."""
     if record == ld_i64(panes, PANES_RECORD):
         st_i64(panes, PANES_RECORD, 0)
         st_i64(panes, PANES_LO, 0)
@@ -287,12 +287,12 @@ def _leave(panes: int, record: int) -> None:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
-    """Panes that end at or before the watermark are the target's; returns how many groups they hold.
+    """Hand panes that end at or before the watermark over to the target; return how many groups they hold.
 
-    -1 without memory; such a call may be made again.
-    Those of a grid, or the one that never ends, whose time is NEVER. There they order by (pane start, part), part above
-    0, so that what several workers have filled of one pane stands side by side. For each the target gives an empty one
-    back, if it has any.
+    -1 without memory; such a call may be repeated.
+    The panes belong to a grid, or are the one that never ends, whose time is NEVER. In the target they order by (pane
+    start, part), part above 0, so that what several workers have filled of one pane is adjacent. For each the target
+    gives an empty one back, if it has any.
     """
     groups = 0
     while ld_i64(panes, PANES_COUNT) > 0:
@@ -328,7 +328,7 @@ def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
 
 @native("i64(i64, i64)")
 def _due(panes: int, first: int) -> int:
-    """When a pane handed over is due: by its start; NEVER for the one that never ends."""
+    """When a handed-over pane is due: by its start; NEVER for the one that never ends."""
     if ld_i64(panes, PANES_SIZE) == 0:
         return NEVER
     return first_end(panes, first)
@@ -336,7 +336,7 @@ def _due(panes: int, first: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def panes_groups(panes: int, lasting: int) -> int:
-    """How many groups the open panes hold; with `lasting` 1 only those of the pane that never ends."""
+    """How many groups the open panes hold; if `lasting` is 1, only those of the pane that never ends."""
     groups = 0
     for number in range(ld_i64(panes, PANES_COUNT)):
         record = ld_i64(ld_i64(panes, PANES_LIST), number)
@@ -347,7 +347,7 @@ def panes_groups(panes: int, lasting: int) -> int:
 
 @native("i64(i64, i64)")
 def _is_before(record: int, other: int) -> int:
-    """1 when a record comes before another by its order words."""
+    """1 if a record comes before another by its order words."""
     first = ld_i64(record, PANE_FIRST)
     held = ld_i64(other, PANE_FIRST)
     if first == held:
@@ -357,7 +357,7 @@ def _is_before(record: int, other: int) -> int:
 
 @native("i64(i64)")
 def _fresh_record(panes: int) -> int:
-    """An empty record, recycled where there is one; 0 without memory. A new one's tables are as large as the last's."""
+    """An empty record, recycled if there is one; 0 without memory. A new one's tables are as large as the last's."""
     free = ld_i64(panes, PANES_FREE)
     if free != 0:
         st_i64(panes, PANES_FREE, ld_i64(free, PANE_FIRST))
@@ -397,7 +397,7 @@ def panes_scratch(panes: int) -> int:
 
 @native("i64(i64)", export=True)
 def panes_closed(panes: int) -> int:
-    """The window that ends at PANES_NEXT_END has been emitted: recycle the panes no later window needs, move on."""
+    """After the window that ends at PANES_NEXT_END was emitted: recycle panes that no later window needs, advance."""
     end = ld_i64(panes, PANES_NEXT_END)
     size = ld_i64(panes, PANES_SIZE)
     slide = ld_i64(panes, PANES_SLIDE)
@@ -430,7 +430,7 @@ def panes_closed(panes: int) -> int:
 
 @native("i64(i64)", export=True)
 def panes_grows(panes: int) -> int:
-    """The window that ends at PANES_NEXT_END has been emitted, and the next one has its panes too: move on."""
+    """After the window that ends at PANES_NEXT_END was emitted, and if the next one has its panes too: advance."""
     st_i64(panes, PANES_NEXT_END, _later(panes, ld_i64(panes, PANES_NEXT_END), ld_i64(panes, PANES_SLIDE)))
     st_i64(panes, PANES_CURSOR, -1)
     return 0
@@ -458,7 +458,7 @@ def panes_saved_words(panes: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def panes_save(panes: int, target: int) -> int:
-    """The open panes as words at `target`; returns how many. No window is closing."""
+    """Write the open panes as words to `target`; return how many. No window is closing."""
     st_i64(target, SAVED_COUNT, ld_i64(panes, PANES_COUNT))
     st_i64(target, SAVED_NEXT_END, ld_i64(panes, PANES_NEXT_END))
     at = target + SAVED_HEAD * 8
@@ -474,9 +474,9 @@ def panes_save(panes: int, target: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def panes_load(panes: int, source: int) -> int:
-    """The words read, and the panes hold what was saved beside what they held, groups in the order of their births.
+    """Add saved panes to the open ones, groups in order of birth; return the words read.
 
-    0 without memory or when entries differ in size.
+    0 without memory or if entries differ in size.
     """
     at = source + SAVED_HEAD * 8
     for _number in range(ld_i64(source, SAVED_COUNT)):
@@ -497,9 +497,10 @@ def panes_load(panes: int, source: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def panes_take(panes: int, other: int, place: int) -> int:
-    """The open record like the one at `place` of others of the same shape, without its groups; 0 without memory.
+    """The open record like the one at `place` of another container of the same shape, without its groups; 0 without
+    memory.
 
-    What several workers have filled of one pane of a grid, or of the one that never ends, is one.
+    Records that several workers have filled for one pane of a grid, or for the one that never ends, become one.
     """
     record = ld_i64(ld_i64(other, PANES_LIST), place)
     st_i64(panes, PANES_NEXT_END, min(ld_i64(panes, PANES_NEXT_END), ld_i64(other, PANES_NEXT_END)))
@@ -510,7 +511,7 @@ def panes_take(panes: int, other: int, place: int) -> int:
 
 @native("i64(i64)", export=True)
 def panes_taken(panes: int) -> int:
-    """`Container.taken`: the groups of every pane are in the order of their births."""
+    """`Container.taken`: put the groups of every pane in order of birth."""
     for number in range(ld_i64(panes, PANES_COUNT)):
         record = ld_i64(ld_i64(panes, PANES_LIST), number)
         if table_sort_births(ld_i64(record, PANE_TABLES)) == 0:

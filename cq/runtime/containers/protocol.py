@@ -1,8 +1,8 @@
 """Containers: each declares how the engine makes, saves and drops it, in the file that defines it.
 
-A container is a structure behind a word of a stage's state: it is made empty, filled by kernels, weighed while the
-stage runs, saved as flat words and loaded again, and dropped. `register` names its native functions by role; whoever
-builds, weighs, saves or drops states asks for the role. To add one, add a file to this folder.
+A container is a structure behind a word of a stage's state: it is made empty, filled by kernels, measured while the
+stage runs, saved as flat words and loaded again, and freed. `register` names its native functions by role; code that
+builds, measures, saves or frees states looks them up by role. To add one, add a file to this folder.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Place = Callable[[bytes], int]
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How a collector takes over the containers that workers have filled, one each (cq/runtime/engine/ways/parts.py).
+    """How a collector takes over containers filled by workers, one each (cq/runtime/engine/ways/parts.py).
 
-    hand_over(container, target, part, watermark): what closes at or before the watermark is the target's; how many
-    groups that are, or -1 without memory. part: its number, above 0.
+    hand_over(container, target, part, watermark): moves what closes at or before the watermark to the target; returns
+    how many groups that are, or -1 without memory. part: its number, above 0.
     groups(container, lasting): how many groups it holds; lasting: 1: only those that no watermark closes.
-    A group is what merging takes about as long for as filling takes for a few rows.
+    A group is a unit of work: merging it takes about as long as filling it with a few rows.
     """
 
     hand_over: Native
@@ -41,17 +41,17 @@ class Apart:
 class Container:
     """One kind of container, by the name that slots give.
 
-    new(*arguments): the address of an empty one, or 0.  arguments: what `new` takes for a slot; bytes are placed by
-    the second argument, which gives their address.  drop(container): it is freed; 0 is none.
+    new(*arguments): the address of an empty one, or 0.  arguments: what `new` takes for a slot; its second argument
+    places bytes and returns their address.  drop(container): frees it; 0 is none.
     saved_words(container): the most words that save(container, target) writes; that returns how many it wrote.
-    load(container, source): what was saved is there, beside what was; returns the words read, or 0.
-    arrivals(container, target): how many arrival numbers its entries hold; target: 0, or where `put_arrival` puts each.
-    taken(container): what it took of others, entry by entry (cq/codegen/move_functions.py), is in order; 0 without
-    memory.
+    load(container, source): adds what was saved; returns the words read, or 0.
+    arrivals(container, target): how many arrival numbers its entries hold; target: 0, or where `put_arrival` lists
+    them. taken(container): puts in order what it took from others, entry by entry (cq/codegen/move_functions.py); 0
+    without memory.
     held_bytes(container): memory it holds.
-    settle(container): 1 and it may be saved, and any thread may look things up in it while nothing comes; 0 without
+    settle(container): 1, and it may be saved, and any thread may look things up in it while nothing is added; 0 without
     memory. None: it always may.
-    apart: how what workers have filled apart is collected; None: they may not.
+    apart: how to collect what workers have filled separately; None: workers may not do that.
     """
 
     name: str
@@ -70,14 +70,14 @@ class Container:
 
 _arrival = Struct("ARRIVAL")
 ARRIVAL_NUMBER = _arrival.word()
-ARRIVAL_TIE = _arrival.word()  # what orders equal numbers
-ARRIVAL_PLACE = _arrival.word()  # where the number stands
+ARRIVAL_TIE = _arrival.word()  # orders equal numbers
+ARRIVAL_PLACE = _arrival.word()  # where the number is
 ARRIVAL_WORDS = _arrival.size()
 
 
 @native("void(i64, i64, i64, i64)")
 def put_arrival(target: int, n: int, place: int, tie: int) -> None:
-    """The n-th arrival number, which stands at `place`, is in the list at `target`, if there is one."""
+    """Add the n-th arrival number, which is at `place`, to the list at `target`, if there is one."""
     if target != 0:
         st_i64(target, n * ARRIVAL_WORDS + ARRIVAL_NUMBER, ld_i64(place, 0))
         st_i64(target, n * ARRIVAL_WORDS + ARRIVAL_TIE, tie)
@@ -91,7 +91,7 @@ _REGISTERED: dict[str, Container] = {}
 
 
 def register(container: Container) -> None:
-    """Slots may name this container."""
+    """Let slots name this container."""
     problems = [*unfit(container, ROLES if container.settle is None else {**ROLES, "settle": 1})]
     if container.apart is not None:
         problems += unfit(container.apart, {"hand_over": 4, "groups": 2})

@@ -1,19 +1,19 @@
 """Ranks: the rows of each partition, all or the first few by an order, until the partition leaves.
 
 A row is a record in a pool: its order words, which compare as signed words one after the other, and its values. The
-first of them is what most comparisons need: where it differs, it decides, also if the others do not say so alone. Where
-texts are part of the order, their first eight bytes are an order word, and behind it the texts themselves are compared;
-equal records order by arrival. The pool shares the words of a table's header that say where entries and strings are, so
-what reads, stores and compacts strings there does so here: records are its entries, numbered from 1, none by birth.
+first one is enough for most comparisons: if it differs, it decides, even if the other words would not. If texts are
+part of the order, their first eight bytes are an order word, and after it the texts themselves are compared; equal
+records order by arrival. The pool shares the entry and string words of a table's header, so that code that reads,
+stores and compacts strings works on both: records are its entries, numbered from 1, none by birth.
 
-The partitions are the entries of a dense table that end with the words of their rows (RANK_*). Where all rows are kept,
-those of a partition are a chain, the last first. Where only some are, they are a skew heap with the last by order at
-its root, which leaves for a better one: so a row costs O(log kept), amortised, and one that is no better than the root,
+The partitions are the entries of a dense table that end with the words of their rows (RANK_*). If all rows are kept,
+those of a partition are a chain, the last first. If only some are, they are a skew heap with the last by order at its
+root, which is replaced by a better one: so a row costs O(log kept), amortised, and one that is no better than the root,
 one comparison. The links are record numbers; nothing is allocated for them.
 
-Filling one: `ranks_record` gives the address of a fresh record, the kernel writes its words, `ranks_commit` puts it
-into its partition. Leaving: `ranks_due` collects the rows of the partitions whose time has come, in order, partitions
-by birth; then `ranks_first` is the next one, until `ranks_pop` has taken all RANKS_LEFT of them.
+To add a row, `record_new` returns the address of a new record, the kernel writes its words, `ranks_commit` puts it
+into its partition. To emit rows, `ranks_due` collects those of the partitions that are due, in order, partitions by
+birth; then `ranks_first` is the next one, until `ranks_pop` has removed all RANKS_LEFT of them.
 
 The words are in ranks_words.py, sorting in ranks_sorting.py, snapshots in ranks_saving.py.
 Sharing: none, as for tables.
@@ -99,8 +99,8 @@ from cq.runtime.containers.tables import (
 )
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER
 
-# Rows ahead of the one that leaves, whose record is fetched: the records are far apart. CPU of an ORDER BY of 1 M rows,
-# by that of the next: 8 rows ahead 1.12, 20 rows 1.07, 40 rows 1.11, 80 rows 1.03, 200 rows.
+# How many rows ahead of the one that leaves its record is fetched: the records are far apart. CPU of an ORDER BY of 1 M
+# rows, relative to the next distance: 8 rows ahead 1.12, 20 rows 1.07, 40 rows 1.11, 80 rows 1.03, 200 rows.
 PREFETCHED = 100
 
 
@@ -146,7 +146,7 @@ def ranks_drop(ranks: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def ranks_open(ranks: int, entry: int, closes: int) -> int:
-    """The entry of a new partition, its RANK words 0, leaves at this time; NEVER: at the end."""
+    """Initialise the entry of a new partition, its RANK words 0, to leave at this time; NEVER: at the end."""
     st_i64(entry, ld_i64(ranks, RANKS_HEAD) + RANK_WORST, NEVER)
     st_i64(entry, ld_i64(ranks, RANKS_HEAD) + RANK_CLOSES, closes)
     st_i64(ranks, RANKS_NEXT, min_i64(ld_i64(ranks, RANKS_NEXT), closes))
@@ -155,9 +155,9 @@ def ranks_open(ranks: int, entry: int, closes: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def ranks_commit(ranks: int, entry: int, arrival: int) -> int:
-    """The record just filled is one of the partition's, behind equal ones; where too many are there the last leaves.
+    """Add the record just filled to the partition, after equal ones; if there are too many, the last one is dropped.
 
-    arrival: of its row. Rows made at one instant have the same; each is behind the one committed before it.
+    arrival: of its row. Rows made at one instant have the same; each comes after the one committed before it.
     """
     number = ld_i64(ranks, RECORDS_FRESH)
     arrival = max_i64(arrival, ld_i64(ranks, RANKS_LAST) + 1)
@@ -171,7 +171,7 @@ def ranks_commit(ranks: int, entry: int, arrival: int) -> int:
 
 @native("void(i64, i64, i64)")
 def put_record(ranks: int, entry: int, number: int) -> None:
-    """The record is one of the partition's, or the last of them is free."""
+    """Add the record to the partition, or free the last record."""
     rank = entry + ld_i64(ranks, RANKS_HEAD) * 8
     keep = ld_i64(ranks, RANKS_KEEP)
     root = ld_i64(rank, RANK_ROOT)
@@ -196,14 +196,14 @@ def put_record(ranks: int, entry: int, number: int) -> None:
     st_i64(rank, RANK_COUNT, count)
     if count == keep:
         worst = ld_i64(record_at(ranks, root), RANKED_ORDER)
-        if ld_i64(ranks, RANKS_KEY_COUNT) == 1:  # then an equal row, which comes later, is no better
+        if ld_i64(ranks, RANKS_KEY_COUNT) == 1:  # then an equal row that comes later is no better
             worst = max_i64(worst, LEAST + 1) - 1
         st_i64(rank, RANK_WORST, worst)
 
 
 @native("i64(i64, i64, i64)")
 def _merged(ranks: int, a: int, b: int) -> int:
-    """The number of the root of two heaps made one; 0 is none."""
+    """The number of the root of two merged heaps; 0 is none."""
     if a == 0 or b == 0:
         return a + b
     if ranks_before(ranks, record_at(ranks, a), record_at(ranks, b)) == 1:
@@ -229,7 +229,7 @@ def _merged(ranks: int, a: int, b: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def ranks_due(ranks: int, instant: int) -> int:
-    """1 and what leaves at or before this instant is in order, its partitions gone; 0 without memory."""
+    """Put what leaves at or before this instant in order, delete its partitions and return 1; 0 without memory."""
     table = ld_i64(ranks, RANKS_TABLE)
     head = ld_i64(ranks, RANKS_HEAD)
     entries = ld_i64(table, TABLE_ENTRIES)
@@ -273,7 +273,7 @@ def ranks_due(ranks: int, instant: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _collect(ranks: int, entry: int, count: int) -> int:
-    """How many items there are with the rows of this partition, in order, behind the first `count`."""
+    """Add the rows of this partition, in order, after the first `count` items; return how many items there are."""
     rank = entry + ld_i64(ranks, RANKS_HEAD) * 8
     items = ld_i64(ranks, RANKS_ITEMS) + count * ITEM_BYTES
     rows = ld_i64(rank, RANK_COUNT)
@@ -317,10 +317,10 @@ def ranks_first(ranks: int) -> int:
 
 @native("i64(i64)", export=True)
 def ranks_pop(ranks: int) -> int:
-    """The record that leaves next has left."""
+    """Remove the record that leaves next."""
     at = ld_i64(ranks, RANKS_AT)
     left = ld_i64(ranks, RANKS_LEFT) - 1
-    if ld_i64(ld_i64(ranks, RANKS_TABLE), TABLE_COUNT) != 0:  # else all records are forgotten at once (`_settle`)
+    if ld_i64(ld_i64(ranks, RANKS_TABLE), TABLE_COUNT) != 0:  # otherwise all records are freed at once (`_settle`)
         record_free(ranks, ld_i64(ld_i64(ranks, RANKS_ITEMS), at * ITEM_WORDS + ITEM_NUMBER))
     st_i64(ranks, RANKS_AT, at + 1)
     st_i64(ranks, RANKS_LEFT, left)
@@ -331,7 +331,7 @@ def ranks_pop(ranks: int) -> int:
 
 @native("void(i64)")
 def _settle(ranks: int) -> None:
-    """No row is leaving. Where no partition is left, every record is as if it had never been used."""
+    """After all rows have left: if no partition is left, reset the pool as if no record had ever been used."""
     st_i64(ranks, RANKS_NEXT, ld_i64(ranks, RANKS_AFTER))
     if ld_i64(ld_i64(ranks, RANKS_TABLE), TABLE_COUNT) == 0:
         records_clear(ranks)

@@ -1,6 +1,6 @@
-"""Ranks as flat bytes, and back; partitions that come from elsewhere.
+"""Ranks as flat bytes, and back; copying partitions from elsewhere.
 
-`Container` says what the functions that it names do.
+`Container` documents the functions that it names.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def ranks_saved_words(ranks: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def ranks_save(ranks: int, target: int) -> int:
-    """The rows as words at `target`: the last arrival, records, partitions; returns how many. None is leaving."""
+    """Write the rows as words to `target`: the last arrival, records, partitions; return how many. None is leaving."""
     st_i64(target, 0, ld_i64(ranks, RANKS_LAST))
     behind = 1 + records_save(ranks, target + 8)
     return behind + table_save(ld_i64(ranks, RANKS_TABLE), target + behind * 8)
@@ -79,7 +79,7 @@ def ranks_save(ranks: int, target: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def ranks_load(ranks: int, source: int) -> int:
-    """The words read, and the rows are what was saved, none were there; 0 without memory or for other rows."""
+    """Read saved rows into empty ranks; return the words read, or 0 without memory or for other rows."""
     records = records_load(ranks, source + 8)
     if records == 0:
         return 0
@@ -91,7 +91,7 @@ def ranks_load(ranks: int, source: int) -> int:
 
 @native("void(i64)")
 def _see_next(ranks: int) -> None:
-    """RANKS_NEXT is the earliest time of the partitions, none of which is dead."""
+    """Set RANKS_NEXT to the earliest time of the partitions, none of which is dead."""
     table = ld_i64(ranks, RANKS_TABLE)
     closes = ld_i64(ranks, RANKS_HEAD) + RANK_CLOSES
     following = NEVER
@@ -103,13 +103,13 @@ def _see_next(ranks: int) -> None:
 
 @native("i64(i64, i64, i64)", export=True)
 def ranks_take(ranks: int, other: int, entry: int) -> int:
-    """1 and the rows of a partition of others are here too; 0 without memory. The others still have them."""
+    """Copy the rows of a partition of other ranks here and return 1; 0 without memory. The others still have them."""
     return _take(ranks, other, entry, 0)
 
 
 @native("i64(i64, i64, i64, i64)")
 def _take(ranks: int, other: int, entry: int, leave: int) -> int:
-    """`ranks_take`; with `leave` 1 the records of the others are free."""
+    """`ranks_take`; if `leave` is 1, free the records of the others."""
     head = ld_i64(ranks, RANKS_HEAD)
     table = ld_i64(ranks, RANKS_TABLE)
     made = entry_like(table, ld_i64(other, RANKS_TABLE), entry, head)
@@ -137,7 +137,7 @@ def _take(ranks: int, other: int, entry: int, leave: int) -> int:
                 st_i64(numbers, behind, number)
                 behind += 1
     done = 1
-    for n in range(count - 1, -1, -1):  # of a chain the first to arrive first
+    for n in range(count - 1, -1, -1):  # in a chain, the first to arrive first
         if done == 1:
             done = _take_record(ranks, made, other, ld_i64(numbers, n), leave)
     release(numbers)
@@ -146,7 +146,7 @@ def _take(ranks: int, other: int, entry: int, leave: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _take_record(ranks: int, entry: int, other: int, number: int, leave: int) -> int:
-    """1 and a record of other rows is one of this partition's, and free there with `leave` 1; 0 without memory."""
+    """Copy a record of other rows to this partition, free it there if `leave` is 1, and return 1; 0 without memory."""
     made = record_take(ranks, other, record_at(other, number))
     if made == 0:
         return 0
@@ -158,7 +158,7 @@ def _take_record(ranks: int, entry: int, other: int, number: int, leave: int) ->
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def ranks_hand_over(ranks: int, target: int, part: int, watermark: int) -> int:
-    """`Apart.hand_over`: of partitions that leave at or before the watermark; a group is a row."""
+    """`Apart.hand_over`: for partitions that leave at or before the watermark; a group is a row."""
     table = ld_i64(ranks, RANKS_TABLE)
     head = ld_i64(ranks, RANKS_HEAD)
     rows = 0
@@ -183,7 +183,7 @@ def ranks_hand_over(ranks: int, target: int, part: int, watermark: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def ranks_groups(ranks: int, lasting: int) -> int:
-    """`Apart.groups`: about how many rows there are."""
+    """`Apart.groups`: the approximate number of rows."""
     if lasting == 1 and ld_i64(ranks, RANKS_NEXT) != NEVER:
         return 0
     return ld_i64(ranks, TABLE_COUNT)
@@ -198,7 +198,7 @@ def ranks_taken(ranks: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def ranks_arrivals(ranks: int, target: int) -> int:
-    """`Container.arrivals`: those of the partitions and of all records, those too that are free."""
+    """`Container.arrivals`: those of the partitions and of all records, including free ones."""
     count = table_arrivals(ld_i64(ranks, RANKS_TABLE), target)
     for number in range(1, ld_i64(ranks, TABLE_COUNT) + 1):
         put_arrival(target, count, record_at(ranks, number) + RANKED_ARRIVAL * 8, number)

@@ -1,4 +1,4 @@
-"""The rows of ranks that leave, in order: by the digits of their first words, by insertion and by merging."""
+"""Sort the rows of ranks that leave: by the digits of their first words, by insertion and by merging."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from cq.runtime.containers.ranks_words import (
 from cq.runtime.containers.records import record_at
 from cq.runtime.layout.words import name_words
 
-FEW_ITEMS = 8  # they are put in order one by one before runs are merged
-# With 8 bits the lines to which items go are a third of a first-level cache. ORDER BY of 1 M rows, CPU by that of 8: by
-# an integer of 20 bits 1.23 of 9, 1.17 of 10 and 1.33 of 11 bits, by a random DOUBLE 0.98, 1.00 and 1.10.
+FEW_ITEMS = 8  # sorted by insertion before runs are merged
+# With 8 bits the lines that items are moved to are a third of a first-level cache. ORDER BY of 1 M rows, CPU relative
+# to 8 bits: by an integer of 20 bits 1.23 with 9, 1.17 with 10 and 1.33 with 11 bits, by a random DOUBLE 0.98, 1.00 and
+# 1.10.
 DIGIT_BITS = 8
-DIGITS = 256  # with fewer items than digits comparing is faster
+DIGITS = 256  # with fewer items than digits, comparing is faster
 FETCHED_RECORDS = 2048  # two lines of each are a quarter of a second-level cache
 
 name_words(globals())
@@ -39,9 +40,9 @@ name_words(globals())
 
 @native("void(i64, i64, i64, i64, i64)", inline=True)
 def put_ranked(ranks: int, items: int, n: int, number: int, first: int) -> None:
-    """Item n is this record, whose partition arrived at `first`."""
+    """Make this record, whose partition arrived at `first`, item n."""
     record = record_at(ranks, number)
-    if ld_i64(record, RANKED_FIRST) != first:  # what is not written need not be written back
+    if ld_i64(record, RANKED_FIRST) != first:  # unwritten lines need not be written back
         st_i64(record, RANKED_FIRST, first)
     st_i64(items, n * ITEM_WORDS + ITEM_ORDER, ld_i64(record, RANKED_ORDER))
     st_i64(items, n * ITEM_WORDS + ITEM_NUMBER, number)
@@ -59,7 +60,7 @@ def _leaves_before(ranks: int, a: int, b: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _in_order(ranks: int, items: int, count: int) -> int:
-    """Whether the items are in order already."""
+    """Whether the items are already in order."""
     n = 1
     while n < count and _leaves_before(ranks, items + (n - 1) * ITEM_BYTES, items + n * ITEM_BYTES) == 1:
         n += 1
@@ -68,10 +69,10 @@ def _in_order(ranks: int, items: int, count: int) -> int:
 
 @native("void(i64, i64, i64)")
 def ranks_sort(ranks: int, items: int, count: int) -> None:
-    """The items in order: many by the digits of their first words, then those of equal ones among themselves.
+    """Sort the items: many by the digits of their first words, then those of equal ones among themselves.
 
-    Comparing a million rows by a random DOUBLE took 1.1 s, mostly of branches nobody can guess; sorting their digits
-    takes a tenth of that.
+    Comparing a million rows by a random DOUBLE took 1.1 s, mostly of unpredictable branches; sorting their digits takes
+    a tenth of that.
     """
     if count < DIGITS:
         _merge_sort(ranks, items, count)
@@ -93,20 +94,20 @@ def ranks_sort(ranks: int, items: int, count: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _fetch_records(ranks: int, items: int, count: int) -> None:
-    """The records of items that will be compared are fetched: they are far apart. No more than a cache holds."""
+    """Prefetch the records of items that will be compared: they are far apart. No more than a cache holds."""
     for n in range(min_i64(count, FETCHED_RECORDS)):
         prefetch(record_at(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER)))
 
 
 @native("i64(i64)", inline=True)
 def _room(ranks: int) -> int:
-    """Room for as many items as there can be, then for the places of digits."""
+    """Room for as many items as possible, then for the places of digits."""
     return ld_i64(ranks, RANKS_ITEMS) + ld_i64(ranks, RANKS_CAPACITY) * ITEM_BYTES
 
 
 @native("void(i64, i64, i64)")
 def _sort_by_digits(ranks: int, items: int, count: int) -> None:
-    """The items by their first words, equal ones as they were: digit by digit, least first, but those all have."""
+    """Sort the items stably by their first words: digit by digit, least first, without digits that all share."""
     first = ld_i64(items, ITEM_ORDER)
     differ = 0
     for n in range(count):
@@ -126,7 +127,7 @@ def _sort_by_digits(ranks: int, items: int, count: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _place_by_digit(source: int, target: int, places: int, count: int, shift: int) -> None:
-    """The items of `source` by one digit of their first words, those of one digit as they were."""
+    """Sort the items of `source` stably by one digit of their first words."""
     fill(places, 0, DIGITS * 8)
     for n in range(count):
         digit = shr_u(ld_i64(source, n * ITEM_WORDS + ITEM_ORDER) ^ LEAST, shift) & (DIGITS - 1)
@@ -147,7 +148,7 @@ def _place_by_digit(source: int, target: int, places: int, count: int, shift: in
 
 @native("void(i64, i64, i64)")
 def _merge_sort(ranks: int, items: int, count: int) -> None:
-    """The items in order: runs of a few by insertion, then merged run by run."""
+    """Sort the items: runs of a few by insertion, then merged run by run."""
     if _in_order(ranks, items, count) == 1:
         return
     for low in range(0, count, FEW_ITEMS):
@@ -168,7 +169,7 @@ def _merge_sort(ranks: int, items: int, count: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _insert_run(ranks: int, items: int, low: int, high: int) -> None:
-    """Items low..high are in order."""
+    """Sort items low..high."""
     for n in range(low + 1, high):
         word = ld_i64(items, n * ITEM_WORDS + ITEM_ORDER)
         number = ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER)
@@ -189,7 +190,7 @@ def _insert_run(ranks: int, items: int, low: int, high: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64, i64)")
 def _merge_runs(ranks: int, source: int, target: int, low: int, middle: int, high: int) -> None:
-    """Items low..high of the target are those of the source, whose runs low..middle and middle..high are in order."""
+    """Merge the source's runs low..middle and middle..high, each in order, into items low..high of the target."""
     left = low
     right = middle
     at = low

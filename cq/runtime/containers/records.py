@@ -1,7 +1,7 @@
-"""Records: rows of one size in a pool, numbered from 1, with strings; what is free is used again.
+"""Records: rows of one size in a pool, numbered from 1, with strings; free ones are reused.
 
-A container with a pool begins with the words of a table's header, which say where entries and strings are (records are
-the pool's entries, none by birth), and with RECORDS_*. So what reads, stores and compacts strings there does so here.
+A container with a pool begins with the entry and string words of a table's header (records are the pool's entries, none
+by birth), and with RECORDS_*. So code that reads, stores and compacts strings works on both.
 A record begins with two links: numbers of other records, or 0. Nothing is allocated for them.
 
 Sharing: none, as for tables.
@@ -30,8 +30,8 @@ from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.layout.words import Struct, name_words
 
 _records = Struct("RECORDS", after=TABLE_WORDS)
-RECORDS_FREE = _records.word()  # the number of a record to be used again, or 0; its left link leads to the next
-RECORDS_FRESH = _records.word()  # the number of the record that is being filled
+RECORDS_FREE = _records.word()  # the number of a record to reuse, or 0; its left link leads to the next
+RECORDS_FRESH = _records.word()  # the number of the record being filled
 RECORDS_WORDS = _records.size()
 
 _record = Struct("RECORDS")
@@ -60,7 +60,7 @@ def set_record_link(record: int, side: int, number: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def records_open(pool: int, record_words: int, strings: int) -> int:
-    """1 and the pool, its words 0, is an empty one; 0 without memory."""
+    """Initialise an empty pool, whose words are 0, and return 1; 0 without memory."""
     records = block_new((FIRST_RECORDS + 1) * record_words * 8 + STRING_SLACK_BYTES, 1)
     st_i64(pool, TABLE_ENTRIES, records)
     st_i64(pool, TABLE_STRIDE, record_words * 8)
@@ -71,14 +71,14 @@ def records_open(pool: int, record_words: int, strings: int) -> int:
 
 @native("void(i64)")
 def records_close(pool: int) -> None:
-    """The memory of the pool is free."""
+    """Free the memory of the pool."""
     block_drop(ld_i64(pool, TABLE_ENTRIES))
     block_drop(ld_i64(pool, TABLE_ARENA))
 
 
 @native("void(i64)")
 def records_clear(pool: int) -> None:
-    """Every record is as if it had never been used."""
+    """Reset every record as if it had never been used."""
     st_i64(pool, TABLE_COUNT, 0)
     st_i64(pool, TABLE_ARENA_USED, 0)
     st_i64(pool, TABLE_GARBAGE, 0)
@@ -87,7 +87,7 @@ def records_clear(pool: int) -> None:
 
 @native("i64(i64)", export=True)
 def record_new(pool: int) -> int:
-    """The address of a fresh record, its words 0; 0 without memory. Records may have moved."""
+    """The address of a new record, its words 0; 0 without memory. Records may have moved."""
     number = ld_i64(pool, RECORDS_FREE)
     if number != 0:
         st_i64(pool, RECORDS_FREE, record_link(record_at(pool, number), 0))
@@ -110,7 +110,7 @@ def record_new(pool: int) -> int:
 
 @native("void(i64, i64)")
 def record_free(pool: int, number: int) -> None:
-    """The record is to be used again, its strings garbage."""
+    """Make the record reusable, its strings garbage."""
     record = record_at(pool, number)
     strings_forget(pool, record)
     st_i64(record, RECORDS_LINKS, 0)
@@ -120,7 +120,7 @@ def record_free(pool: int, number: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def record_take(pool: int, other: int, record: int) -> int:
-    """The number of a fresh record like this one of another pool, without links; 0 without memory."""
+    """The number of a new copy of this record of another pool, without links; 0 without memory."""
     made = record_new(pool)
     if made == 0:
         return 0
@@ -140,7 +140,7 @@ def records_held_bytes(pool: int) -> int:
 
 _saved = Struct("SAVED")
 SAVED_RECORDS = _saved.word()  # records, free ones too
-SAVED_BYTES = _saved.word()  # of one
+SAVED_BYTES = _saved.word()  # bytes of one record
 SAVED_STRINGS = _saved.word()  # bytes of strings
 SAVED_GARBAGE = _saved.word()
 SAVED_FREE = _saved.word()
@@ -156,7 +156,7 @@ def records_saved_words(pool: int) -> int:
 
 @native("i64(i64, i64)")
 def records_save(pool: int, target: int) -> int:
-    """The records as words at `target`; returns how many."""
+    """Write the records as words to `target`; return how many."""
     count = ld_i64(pool, TABLE_COUNT)
     size = ld_i64(pool, TABLE_STRIDE)
     used = ld_i64(pool, TABLE_ARENA_USED)
@@ -176,7 +176,7 @@ def records_save(pool: int, target: int) -> int:
 
 @native("i64(i64, i64)")
 def records_load(pool: int, source: int) -> int:
-    """The words read, and the records are what was saved, none were there; 0 without memory or for other records."""
+    """Read saved records into an empty pool; return the words read, or 0 without memory or for other records."""
     count = ld_i64(source, SAVED_RECORDS)
     size = ld_i64(source, SAVED_BYTES)
     used = ld_i64(source, SAVED_STRINGS)

@@ -1,16 +1,16 @@
-"""The open windows of a join: the rows of each key and side stand side by side, and a window leaves as a whole.
+"""The open windows of a join: the rows of each key and side are contiguous, and a window leaves as a whole.
 
-A window is a pane (panes.py) that is known by the time at which it is over. Its table has an entry for every key, which
-says where the *runs* of the key are, one of left rows and one of right rows, by arrival. A run is one piece of the
-table's arena; a row that finds it full moves it to a piece of twice the size, and where it was is not used again. Keys
-and long strings of rows lie in that arena too. Nothing in it is ever garbage to the table, so it is never compacted,
-and what lies in it stays where it is until the window is over: then the table is empty at once, whatever it held.
+A window is a pane (panes.py), identified by the time at which it is over. Its table has an entry for every key, which
+leads to the *runs* of the key, one of left rows and one of right rows, by arrival. A run is one piece of the table's
+arena; a row that finds it full moves it to a piece of twice the size, and the old place is not reused. Keys and long
+strings of rows are in that arena too. Nothing in it is ever garbage to the table, so it is never compacted, and its
+contents stay in place until the window is over: then the table is emptied at once, whatever it held.
 
-So a row finds its key's entry, goes through the run of the other side from end to end, and is put at the end of that of
-its own. Of the values of a row those are kept that neither its key nor its window says.
+So a row finds its key's entry, goes through the run of the other side from end to end, and is appended to its own run.
+A row keeps only values that neither its key nor its window provides.
 
-Where rows leave that nothing has matched, a window has a second table, of the rows that wait for that, by arrival: what
-matches a row says so in the row. They leave when their window is over.
+If rows leave that nothing has matched, a window has a second table, of the rows waiting for a match, by arrival: a
+match is noted in the row. They leave when their window is over.
 
 Sharing: none, as for tables. Header words that hold addresses: RUNS_TABLE, RUNS_RECORD, RUNS_PANES and, while a window
 leaves, RUNS_KEYS, RUNS_ENTRY and RUNS_ROW.
@@ -89,7 +89,7 @@ def runs_new(
     entry_words: int, keys: int, left_words: int, left: int, right_words: int, right: int, head: int, wait: int
 ) -> int:
     """No open windows; 0 without memory. keys, left, right: bit w: word w of an entry, or of a row of that side, begins
-    a string.  head: the word of an entry with which its runs begin.  wait: 1 where rows may wait for a match.
+    a string.  head: the word of an entry where its runs begin.  wait: 1 if rows may wait for a match.
     """
     runs = zalloc(RUNS_WORDS * 8)
     shapes = alloc(2 * SHAPE_WORDS * 8)
@@ -109,7 +109,7 @@ def runs_new(
     st_i64(runs, RUNS_STRINGS, left)
     st_i64(runs, RUNS_RIGHT_STRINGS, right)
     st_i64(runs, RUNS_NEXT, NEVER)
-    record = panes_record(ld_i64(runs, RUNS_PANES), 0, 0)  # so that there is a table to read from before a row comes
+    record = panes_record(ld_i64(runs, RUNS_PANES), 0, 0)  # so that there is a table to read before a row comes
     if record == 0:
         runs_drop(runs)
         return 0
@@ -136,13 +136,13 @@ def runs_drop(runs: int) -> int:
 
 @native("i64(i64)", export=True)
 def runs_held_bytes(runs: int) -> int:
-    """Memory the windows hold, with that kept for later ones; 0 is no runs."""
+    """Memory the windows hold, including what is kept for later ones; 0 is no runs."""
     return 0 if runs == 0 else RUNS_WORDS * 8 + panes_held_bytes(ld_i64(runs, RUNS_PANES))
 
 
 @native("void(i64, i64, i64)")
 def _at_hand(runs: int, record: int, due: int) -> None:
-    """The window of a pane is the one at hand; due NEVER: none is, though its table may be read."""
+    """Make the window of a pane the current one; due NEVER: there is none, though its table may be read."""
     st_i64(runs, RUNS_RECORD, record)
     st_i64(runs, RUNS_TABLE, ld_i64(record, PANE_TABLES))
     st_i64(runs, RUNS_DUE, due)
@@ -153,7 +153,7 @@ def _at_hand(runs: int, record: int, due: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def runs_window(runs: int, due: int) -> int:
-    """1 and the window that is over at `due` is at hand, opened if need be; 0 without memory."""
+    """Make the window that is over at `due` current, opening it if need be, and return 1; 0 without memory."""
     panes = ld_i64(runs, RUNS_PANES)
     record = panes_attach(panes, due, 0)
     if record == 0:
@@ -165,16 +165,16 @@ def runs_window(runs: int, due: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def runs_wait(runs: int, key: int, place: int, serial: int) -> int:
-    """1 and the row in the window at hand waits for a match, behind those that do; 0 without memory.
+    """Let the row in the current window wait for a match, after those that do, and return 1; 0 without memory.
 
-    key: the number of its key's entry, and below it its side.  place: in its run.
+    key: the number of its key's entry, and in the lowest bit its side.  place: in its run.
     """
     return _wait(ld_i64(ld_i64(runs, RUNS_RECORD), PANE_WAITS), key, place, serial)
 
 
 @native("i64(i64, i64, i64, i64)")
 def _wait(waits: int, key: int, place: int, serial: int) -> int:
-    """1 and there is one more that waits; 0 without memory. Nobody looks for it: its hash only says where it stands."""
+    """Add one that waits and return 1; 0 without memory. It is never searched for: its hash only gives its place."""
     wait = table_insert(waits, hash_word(ld_i64(waits, TABLE_COUNT)), serial)
     if wait == 0:
         return 0
@@ -194,9 +194,9 @@ def nth_entry(table: int, n: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def runs_over(runs: int, instant: int) -> int:
-    """1 and the next row that leaves alone is at hand; 0: every window that is over at the instant is gone.
+    """Make the next row that leaves alone current and return 1; 0: every window that is over at the instant is gone.
 
-    It is the next one until RUNS_CURSOR is one more. They come by window, then by arrival.
+    It stays the next one until RUNS_CURSOR is incremented. They come by window, then by arrival.
     """
     panes = ld_i64(runs, RUNS_PANES)
     while ld_i64(panes, PANES_COUNT) != 0 and ld_i64(panes, PANES_NEXT_END) <= instant:
@@ -213,7 +213,7 @@ def runs_over(runs: int, instant: int) -> int:
 
 @native("i64(i64, i64)")
 def _next_alone(runs: int, record: int) -> int:
-    """1 and the next row of the window that waits in vain is at hand; 0: there is none."""
+    """Make the next row of the window that waits in vain current and return 1; 0: there is none."""
     waits = ld_i64(record, PANE_WAITS)
     keys = ld_i64(record, PANE_TABLES)
     n = ld_i64(runs, RUNS_CURSOR)
@@ -238,5 +238,5 @@ def _next_alone(runs: int, record: int) -> int:
 
 @native("i64(i64, i64)")
 def run_rows(entry: int, word: int) -> int:
-    """How many rows the run has whose words begin at this one of an entry."""
+    """The number of rows of the run whose words begin at this one of an entry."""
     return ld_i64(entry, word + RUN_ROWS) & ROWS_MASK

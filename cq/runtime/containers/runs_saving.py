@@ -56,13 +56,13 @@ def runs_saved_words(runs: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def runs_save(runs: int, target: int) -> int:
-    """The open windows as words at `target`; returns how many. None is leaving."""
+    """Write the open windows as words to `target`; return how many. None is leaving."""
     return panes_save(ld_i64(runs, RUNS_PANES), target)
 
 
 @native("i64(i64, i64)", export=True)
 def runs_load(runs: int, source: int) -> int:
-    """The words read, and the windows hold what was saved behind what they held; 0 without memory or for other rows.
+    """Append what was saved to the windows; return the words read, or 0 without memory or for other rows.
 
     No key of a window may be there already.
     """
@@ -88,7 +88,7 @@ def runs_load(runs: int, source: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _load_keys(runs: int, keys: int, source: int) -> int:
-    """The words read, and the table has the saved keys behind its own, with their runs; 0 as for `runs_load`."""
+    """Append the saved keys, with their runs, to the table; return the words read, or 0 as for `runs_load`."""
     before = ld_i64(keys, TABLE_COUNT)
     words = table_load(keys, source)
     arena = source + SAVED_HEAD * 8 + ld_i64(source, SAVED_COUNT) * ld_i64(source, SAVED_BYTES)
@@ -101,8 +101,8 @@ def _load_keys(runs: int, keys: int, source: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _load_waits(waits: int, source: int, before: int) -> int:
-    """The words read, and what is saved to wait does so beside what did, by arrival; 0 without memory. before: how many
-    keys the window had already."""
+    """Append saved waiting rows to those that wait, by arrival; return the words read, or 0 without memory. before: how
+    many keys the window had already."""
     first = ld_i64(waits, TABLE_COUNT)
     words = table_load(waits, source)
     if words == 0:
@@ -115,7 +115,7 @@ def _load_waits(waits: int, source: int, before: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _take_runs(runs: int, keys: int, n: int, arena: int) -> int:
-    """1 and the table has the runs of its n-th entry, which says where they are in another arena; 0 without memory."""
+    """Copy the runs of the n-th entry, which has their places in another arena, and return 1; 0 without memory."""
     entry = nth_entry(keys, n)
     for side in range(2):
         run = entry + (ld_i64(runs, RUNS_HEAD) + side * RUN_WORDS) * 8
@@ -158,17 +158,17 @@ def _long_bytes(row: int, strings: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def runs_take_window(runs: int, other: int, place: int) -> int:
-    """The pane of the window like the one at `place` of others, without its keys, at hand; 0 without memory."""
+    """Make the pane like the one at `place` of other windows, without its keys, current; 0 without memory."""
     record = ld_i64(ld_i64(ld_i64(other, RUNS_PANES), PANES_LIST), place)
     return ld_i64(runs, RUNS_RECORD) if runs_window(runs, ld_i64(record, PANE_FIRST)) == 1 else 0
 
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def runs_take(runs: int, other: int, entry: int, numbers: int) -> int:
-    """1 and the window at hand has the key of an entry of another window's table and its rows; 0 without memory.
+    """Copy the key of an entry of another window's table, with its rows, to the current one and return 1; 0 without
+    memory.
 
-    The caller knows that the key is absent. numbers: at the number of the entry it gets 1 + the new one, where rows
-    wait.
+    The caller knows that the key is absent. numbers: if rows wait, gets 1 + the new number at the entry's number.
     """
     keys = ld_i64(ld_i64(runs, RUNS_RECORD), PANE_TABLES)
     n = ld_i64(keys, TABLE_COUNT)
@@ -181,9 +181,9 @@ def runs_take(runs: int, other: int, entry: int, numbers: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def runs_take_waits(runs: int, record: int, numbers: int) -> int:
-    """1 and those that wait in another window do so in the one at hand, if their keys were taken; 0 without memory.
+    """Let those that wait in another window wait in the current one, if their keys were taken; 1, or 0 without memory.
 
-    `runs_taken` is called before the runs are used.
+    `runs_taken` must be called before the runs are used.
     """
     if ld_i64(runs, RUNS_WAIT) == 0:
         return 1
@@ -212,8 +212,8 @@ def runs_taken(runs: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def runs_arrivals(runs: int, target: int) -> int:
-    """`Container.arrivals`: the serials of the rows that wait. Equal ones are as they came, and of two that came first
-    in different lanes, of one event, the left one is before the right one."""
+    """`Container.arrivals`: the serials of waiting rows. Equal ones are in order of arrival; of two that came first in
+    different lanes, from one event, the left one is before the right one."""
     panes = ld_i64(runs, RUNS_PANES)
     count = 0
     for place in range(ld_i64(panes, PANES_COUNT) * ld_i64(runs, RUNS_WAIT)):

@@ -1,6 +1,6 @@
 """The words of the windows of a join, of the runs of rows in them and of the rows that wait; how a row joins a run.
 
-Generated code reads these. What they mean together is said in cq/runtime/containers/runs.py.
+Generated code reads these. cq/runtime/containers/runs.py explains how they work together.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from cq.runtime.layout.words import Struct, beside, name_words
 
 _runs = Struct("RUNS")
 RUNS_NEXT = _runs.word()  # when the first of the windows is over; NEVER: none is open
-RUNS_DUE = _runs.word()  # when the window at hand is over, that of the last row; NEVER: none is at hand
-RUNS_TABLE = _runs.word()  # its keys; where none is at hand, those of some window
+RUNS_DUE = _runs.word()  # when the current window, that of the last row, is over; NEVER: there is none
+RUNS_TABLE = _runs.word()  # its keys; without a current window, those of any window
 RUNS_RECORD = _runs.word()  # its pane
 RUNS_PANES = _runs.word()  # the windows
-RUNS_HEAD = _runs.word()  # the word of a key's entry with which its runs begin
+RUNS_HEAD = _runs.word()  # the word of a key's entry where its runs begin
 RUNS_WAIT = _runs.word()  # 1: a window has a second table, the rows that wait
 RUNS_BYTES = _runs.word()  # of a left row
 RUNS_RIGHT_BYTES = _runs.word()
 RUNS_STRINGS = _runs.word()  # bit w: word w of a left row begins a string
 RUNS_RIGHT_STRINGS = _runs.word()
-RUNS_CURSOR = _runs.word()  # how many of the rows that wait in the first window have left, or need not
+RUNS_CURSOR = _runs.word()  # how many waiting rows of the first window have left, or need not leave
 # the row that leaves alone: its window's time and keys, the entry of its key, where it is, its side and its serial
 RUNS_OVER = _runs.word()
 RUNS_KEYS = _runs.word()
@@ -36,14 +36,14 @@ RUNS_WORDS = _runs.size()
 
 _run = Struct("RUN")
 RUN_PLACE = _run.word()  # where its rows begin in the arena of the table
-RUN_ROWS = _run.word()  # how many rows it has; above them, for how many there is room
+RUN_ROWS = _run.word()  # how many rows it has; above that, how many it has room for
 RUN_WORDS = _run.size()
 
-KEY_NUMBER = 2 * RUN_WORDS  # behind the runs of both sides: the entry's number by birth, where rows wait
+KEY_NUMBER = 2 * RUN_WORDS  # after the runs of both sides: the entry's number by birth, if rows wait
 
-PANE_WAITS = beside(PANE_TABLES, 1, "WAITS")  # of a pane, where rows wait: the table of those
+PANE_WAITS = beside(PANE_TABLES, 1, "WAITS")  # of a pane, if rows wait: their table
 
-_row = Struct("ROW")  # what a row that may wait begins with; its values follow
+_row = Struct("ROW")  # the start of a row that may wait; its values follow
 ROW_MATCHED = _row.word()  # 1 once it has a match
 ROW_WAITING = _row.size()
 
@@ -54,7 +54,7 @@ WAIT_WORDS = _wait.size()
 
 ROWS_MASK = 4294967295
 MOST_ROWS = 1 << 31
-LINE = 64  # bytes: a run begins with a cache line, and its first room is one where that holds a row
+LINE = 64  # bytes: a run begins at a cache line, and has room for one line at first if that holds a row
 
 name_words(globals())
 
@@ -63,7 +63,7 @@ name_words(globals())
 def run_add(table: int, run: int, size: int, texts: int) -> int:
     """The address of a new last row of a run, all its words 0; 0 without memory.
 
-    size: bytes of a row.  texts: bytes of the long strings it will have: storing them in the table moves nothing.
+    size: bytes of a row.  texts: bytes of its future long strings: storing them in the table moves nothing.
     """
     rows = ld_i64(run, RUN_ROWS)
     full = rows & ROWS_MASK == shr_u(rows, 32)
@@ -77,7 +77,7 @@ def run_add(table: int, run: int, size: int, texts: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def run_room(table: int, run: int, size: int, texts: int) -> int:
-    """1 and the run has room for one more row, and the table for so many bytes of its strings; 0 without memory."""
+    """Make room for a row in the run, and for this many bytes of its strings in the table; 1, or 0 without memory."""
     rows = ld_i64(run, RUN_ROWS) & ROWS_MASK
     room = shr_u(ld_i64(run, RUN_ROWS), 32)
     if rows < room:
@@ -88,7 +88,7 @@ def run_room(table: int, run: int, size: int, texts: int) -> int:
     used = ld_i64(table, TABLE_ARENA_USED)
     arena = ld_i64(table, TABLE_ARENA)
     place = (used + LINE - 1) & -LINE
-    fill(arena + used, 0, place - used)  # what is saved of it is the same in every run
+    fill(arena + used, 0, place - used)  # saved bytes are the same in every run
     copy(arena + place, arena + ld_i64(run, RUN_PLACE), rows * size)
     fill(arena + place + rows * size, 0, (wanted - rows) * size)
     st_i64(table, TABLE_ARENA_USED, place + wanted * size)

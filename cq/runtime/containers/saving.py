@@ -1,4 +1,4 @@
-"""What the containers of a state hold, weighed; room for what is saved of them; and moving it to another state.
+"""Measuring the containers of a state; buffers for saving them; and moving them to another state.
 
 Sharing: none, as for the containers. The engine calls these while nothing runs, or from the worker that owns the state.
 """
@@ -21,8 +21,8 @@ def state_held_bytes(state: int, slots: int, count: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def state_settle(state: int, slots: int, count: int) -> int:
-    """1 and the containers of a state are settled; 0 without memory. slots: -> (offset, address of `settle`) of each
-    that has to be."""
+    """Settle the containers of a state and return 1; 0 without memory. slots: -> (offset, address of `settle`) of each
+    container that needs it."""
     whole = 1
     for slot in range(count):
         if whole == 1:
@@ -38,15 +38,15 @@ def room_new(size: int) -> int:
 
 @native("void(i64)", export=True)
 def room_drop(address: int) -> None:
-    """Free what `room_new` gave."""
+    """Free memory from `room_new`."""
     release(address)
 
 
 @native("i64(i64, i64, i64)", export=True)
 def renumber(arrivals: int, order: int, count: int) -> int:
-    """The arrival numbers of a list (`put_arrival`) are -count .. -1 where they stand.
+    """Replace the arrival numbers of a list (`put_arrival`) by -count .. -1, in place.
 
-    order: -> the places of the list in the order the numbers are to have.
+    order: -> the places of the list in the order of the new numbers.
     """
     for rank in range(count):
         listed = arrivals + ld_i64(order, rank) * ARRIVAL_WORDS * 8
@@ -56,5 +56,5 @@ def renumber(arrivals: int, order: int, count: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def call_move(move: int, source: int, target: int, constants: int, routing: int) -> int:
-    """What a function of `Moving` returns. For Python, which has only its address."""
+    """The result of a function of `Moving`. For Python, which has only its address."""
     return call4(move, source, target, constants, routing)

@@ -1,10 +1,10 @@
-"""The values of a list (lists.py) at a place of their order, which are sought without putting all into order.
+"""The values of a list (lists.py) at a place of its order, found without sorting all of it.
 
-A part of the list around the place becomes smaller by parting it at a word of it: what is less goes before the others.
-Which side a word goes to is computed and not branched on. Where that took more turns than words drawn by chance would
-need, the part is sorted: so a list costs O(n log n) whatever stands in it.
+Partitioning at one of its words shrinks the part of the list around the place: smaller words go before the others. The
+side of a word is computed, not branched on. If that takes more rounds than random pivots would need, the part is
+sorted: so a list costs O(n log n) whatever it contains.
 
-A list that is read again is sorted, for it may be read after every row: then only new words need a place.
+A list that is read again is sorted, because it may be read after every row: then only new words need a place.
 
 Sharing: none, as for tables.
 Source: Musser: Introspective Sorting and Selection Algorithms, Software: Practice and Experience 27 (1997).
@@ -43,8 +43,7 @@ from cq.runtime.containers.strings import hash_word
 
 @native("f64(i64, i64, f64)", export=True)
 def list_between(table: int, slot: int, fraction: float) -> float:
-    """`cq.lang.aggregates.collected.between` of a list of doubles that `list_seek_between` has looked for; 0.0 of
-    none."""
+    """`cq.lang.aggregates.collected.between` of a list of doubles, after `list_seek_between`; 0.0 if empty."""
     count = shr_u(ld_i64(slot, LIST_USED), 3)
     if count == 0:
         return 0.0
@@ -60,8 +59,7 @@ def list_between(table: int, slot: int, fraction: float) -> float:
 
 @native("i64(i64, i64, f64)", export=True)
 def list_reaching(table: int, slot: int, fraction: float) -> int:
-    """The first word, in order, up to which there is this fraction of the list, which `list_seek_reaching` has looked
-    for; 0 of none."""
+    """The first word in order where this fraction of the list is reached, after `list_seek_reaching`; 0 if empty."""
     count = shr_u(ld_i64(slot, LIST_USED), 3)
     if count == 0:
         return 0
@@ -70,27 +68,27 @@ def list_reaching(table: int, slot: int, fraction: float) -> int:
 
 @native("i64(i64, i64, f64)", export=True)
 def list_seek_between(table: int, slot: int, fraction: float) -> int:
-    """1 and `list_between` may be asked for this fraction; 0 without memory."""
+    """Prepare `list_between` for this fraction and return 1; 0 without memory."""
     count = shr_u(ld_i64(slot, LIST_USED), 3)
     return _seek(table, slot, count, f64_to_i64(f64_floor(fraction * i64_to_f64(count - 1))))
 
 
 @native("i64(i64, i64, f64)", export=True)
 def list_seek_reaching(table: int, slot: int, fraction: float) -> int:
-    """1 and `list_reaching` may be asked for this fraction; 0 without memory."""
+    """Prepare `list_reaching` for this fraction and return 1; 0 without memory."""
     count = shr_u(ld_i64(slot, LIST_USED), 3)
     return _seek(table, slot, count, _reached(count, fraction))
 
 
 @native("i64(i64, f64)")
 def _reached(count: int, fraction: float) -> int:
-    """The place of the first of so many words that is not before this fraction of them."""
+    """The place of the first of this many words that is not before this fraction of them."""
     return max_i64(f64_to_i64(f64_ceil(fraction * i64_to_f64(count))) - 1, 0)
 
 
 @native("i64(i64, i64, i64, i64)")
 def _seek(table: int, slot: int, count: int, place: int) -> int:
-    """1 and the word at a place of the order stands there, and the next one behind it; 0 without memory."""
+    """Put the word at a place of the order there, and the next one after it, and return 1; 0 without memory."""
     if ld_i64(slot, LIST_ORDERED) != 0 or count <= RUN:
         return list_sort(table, slot)
     st_i64(slot, LIST_ORDERED, READ_ONCE)
@@ -109,10 +107,11 @@ def _seek(table: int, slot: int, count: int, place: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _select(items: int, count: int, place: int) -> int:
-    """1 and none of the words before the place is greater than the one there, none behind it less; 0 without memory."""
+    """Part the words so that none before the place is greater than the one there, none after it less; 1, or 0 without
+    memory."""
     start = 0
     end = count
-    turns = 4 * (64 - clz(count))  # words drawn by chance take half of that, equal ones two for each
+    turns = 4 * (64 - clz(count))  # random words take half of that, equal ones two for each
     while end - start > RUN:
         if turns == 0:
             return sort_words(items + start * 8, end - start)
@@ -123,7 +122,7 @@ def _select(items: int, count: int, place: int) -> int:
             end = at
         elif at > start:
             start = at
-        else:  # the least there is: those that equal it go before the others
+        else:  # the pivot is the least: words equal to it go before the others
             at = _part(items, start, end, pivot + 1) if pivot < 9223372036854775807 else end
             if place < at:
                 return 1
@@ -134,9 +133,9 @@ def _select(items: int, count: int, place: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _pivot(items: int, start: int, count: int, turn: int) -> int:
-    """The second in order of three of these words, from other places in each turn.
+    """The median of three of these words, from other places in each round.
 
-    With the first, the middle and the last of them descending lists came to be sorted: parting turns what it moves.
+    With the first, the middle and the last word, descending lists ended up sorted: partitioning reverses what it moves.
     """
     a = ld_i64(items, start + shr_u(hash_word(3 * turn) * count, 32))
     b = ld_i64(items, start + shr_u(hash_word(3 * turn + 1) * count, 32))
@@ -146,7 +145,7 @@ def _pivot(items: int, start: int, count: int, turn: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _part(items: int, start: int, end: int, pivot: int) -> int:
-    """Words less than the pivot are before all others from `start` to `end`; where the others begin."""
+    """Move words less than the pivot before all others from `start` to `end`; return where the others begin."""
     at = start
     for n in range(start, end):
         word = ld_i64(items, n)

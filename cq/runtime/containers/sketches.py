@@ -1,4 +1,4 @@
-"""Registers of HyperLogLog that entries own: a byte each, in a list. The definition is cq/lang/aggregates/sketches.py.
+"""HyperLogLog registers owned by entries: a byte each, in a list. cq/lang/aggregates/sketches.py defines them.
 
 Sharing: none, as for tables.
 """
@@ -39,7 +39,7 @@ name_words(globals())
 
 @native("i64(i64, i64, i64)", export=True)
 def sketch_add(table: int, slot: int, word: int) -> int:
-    """1 and the registers know this value; 0 without memory."""
+    """Add this value to the registers and return 1; 0 without memory."""
     if ld_i64(slot, LIST_USED) == 0:
         if list_room(table, slot, REGISTERS) == 0:
             return 0
@@ -58,7 +58,7 @@ def sketch_add(table: int, slot: int, word: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def sketch_merge(table: int, slot: int, other_table: int, other: int) -> int:
-    """1 and the registers know what the other ones do; 0 without memory."""
+    """Merge the other registers into these and return 1; 0 without memory."""
     if ld_i64(slot, LIST_USED) == 0:
         return list_merge(table, slot, other_table, other)
     if ld_i64(other, LIST_USED) != 0:
@@ -71,7 +71,7 @@ def sketch_merge(table: int, slot: int, other_table: int, other: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def sketch_count(table: int, slot: int) -> int:
-    """About how many values the registers know."""
+    """The approximate number of values added to the registers."""
     if ld_i64(slot, LIST_USED) == 0:
         return 0
     registers = list_items(table, slot)

@@ -1,7 +1,7 @@
-"""Sums of panes that overlapping windows share: what the two stacks of cq/runtime/containers/sliding.py consist of.
+"""Sums of panes that overlapping windows share: the elements of the two stacks of cq/runtime/containers/sliding.py.
 
-A sum is a table like those of groups, beside the start of the first pane that it is of. Nothing here is state of its
-own: everything can be made again from the panes, so none of it is saved.
+A sum is a table like those of groups, beside the start of its first pane. Nothing here is state of its own: everything
+can be recomputed from the panes, so none of it is saved.
 
 Sharing: none, as for tables. Words that hold addresses: SLIDES_BACK, SLIDES_CHUNK, SLIDES_CHECKS, SLIDES_FREE,
 SLIDES_INTO, SLIDES_SOURCE, SLIDES_MADE, SLIDES_NEXT; in the stacks the table of every sum.
@@ -23,19 +23,19 @@ STACK_CAPACITY = _stack.word()
 STACK_WORDS = _stack.size()
 
 _sum = Struct("SUM")
-SUM_FIRST = _sum.word()  # the start of the first pane it is of
+SUM_FIRST = _sum.word()  # the start of its first pane
 SUM_TABLE = _sum.word()
 SUM_WORDS = _sum.size()
 
 _slides = Struct("SLIDES")
 SLIDES_FROM = _slides.word()  # panes that start before this are in the front, the others in the back
-SLIDES_TO = _slides.word()  # those that start before this are in one of them; BEFORE_ALL: nothing is known
+SLIDES_TO = _slides.word()  # panes that start before this are in one of them; BEFORE_ALL: nothing is known
 SLIDES_BACK = _slides.word()  # the sum of the back
 SLIDES_CHUNK = _slides.words(STACK_WORDS)  # sums from each of the first panes of the front to its end, the first on top
-SLIDES_CHECKS = _slides.words(STACK_WORDS)  # the same from the first of each stretch of the panes behind them
+SLIDES_CHECKS = _slides.words(STACK_WORDS)  # the same from the first of each stretch of the later panes
 SLIDES_FREE = _slides.words(STACK_WORDS)  # empty tables
 SLIDES_GROUPS = _slides.word()  # of the window that closed last
-SLIDES_WAIT = _slides.word()  # windows to close before it is asked again whether sums pay
+SLIDES_WAIT = _slides.word()  # windows to close before checking again whether sums pay
 SLIDES_ENTRY_WORDS = _slides.word()
 SLIDES_STRINGS = _slides.word()
 SLIDES_ARRIVALS = _slides.word()
@@ -43,12 +43,12 @@ SLIDES_ARRIVALS = _slides.word()
 SLIDES_INTO = _slides.word()  # the table to be added to,
 SLIDES_SOURCE = _slides.word()  # and the one to be added
 SLIDES_PHASE = _slides.word()
-SLIDES_PLACE = _slides.word()  # the pane that is next
-SLIDES_LOW = _slides.word()  # the first one of all, which is the last to be added
-SLIDES_END = _slides.word()  # behind the last one that is in no sum yet
-SLIDES_EVERY = _slides.word()  # how many panes a stretch has
-SLIDES_MADE = _slides.word()  # the sum that is being made, which is in no stack, or 0
-SLIDES_NEXT = _slides.word()  # the one from the pane behind it, which is in a stack, or 0
+SLIDES_PLACE = _slides.word()  # the next pane
+SLIDES_LOW = _slides.word()  # the first pane, which is the last to be added
+SLIDES_END = _slides.word()  # after the last pane that is in no sum yet
+SLIDES_EVERY = _slides.word()  # panes of a stretch
+SLIDES_MADE = _slides.word()  # the sum being made, which is in no stack, or 0
+SLIDES_NEXT = _slides.word()  # the sum from the pane after it, which is in a stack, or 0
 SLIDES_WORDS = _slides.size()
 
 FIRST_SUMS = 32
@@ -97,7 +97,7 @@ def _drop_stack(stack: int) -> None:
 
 @native("void(i64, i64)")
 def slides_touch(slides: int, first: int) -> None:
-    """A pane that starts then is to change: if it is in a sum already, all are of no use. 0 is no sums."""
+    """A pane that starts then will change: if a sum contains it, discard all. 0 is no sums."""
     if slides != 0 and first < ld_i64(slides, SLIDES_TO):
         st_i64(slides, SLIDES_TO, BEFORE_ALL)
 
@@ -122,7 +122,7 @@ def _stack_bytes(stack: int) -> int:
 
 @native("i64(i64)")
 def slides_table(slides: int) -> int:
-    """An empty table that is the caller's; 0 without memory."""
+    """An empty table for the caller to own; 0 without memory."""
     free = slides + SLIDES_FREE * 8
     count = ld_i64(free, STACK_COUNT)
     if count > 0:
@@ -136,7 +136,7 @@ def slides_table(slides: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def slides_push(stack: int, first: int, table: int) -> int:
-    """1 and the sum is on top of the stack; 0 without memory."""
+    """Push the sum onto the stack and return 1; 0 without memory."""
     count = ld_i64(stack, STACK_COUNT)
     items = ld_i64(stack, STACK_ITEMS)
     capacity = ld_i64(stack, STACK_CAPACITY)
@@ -159,14 +159,14 @@ def slides_push(stack: int, first: int, table: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def slides_top(stack: int, word: int, none: int) -> int:
-    """A word of the sum on top of the stack; `none` of an empty one."""
+    """A word of the sum on top of the stack; `none` if it is empty."""
     count = ld_i64(stack, STACK_COUNT)
     return none if count == 0 else ld_i64(ld_i64(stack, STACK_ITEMS), (count - 1) * SUM_WORDS + word)
 
 
 @native("i64(i64, i64)")
 def slides_free(slides: int, table: int) -> int:
-    """1 and the table is empty and free; 0 without memory, and it is gone."""
+    """Empty the table, put it on the free list and return 1; 0 without memory, and it is gone."""
     table_clear(table)
     if slides_push(slides + SLIDES_FREE * 8, 0, table) == 0:
         table_drop(table)
@@ -176,7 +176,7 @@ def slides_free(slides: int, table: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def slides_pop(slides: int, stack: int, before: int) -> int:
-    """1 and the sums on top of the stack from panes that start before this are gone; 0 without memory."""
+    """Pop sums from panes that start before this off the stack and return 1; 0 without memory."""
     while ld_i64(stack, STACK_COUNT) > 0 and slides_top(stack, SUM_FIRST, 0) < before:
         table = slides_top(stack, SUM_TABLE, 0)
         st_i64(stack, STACK_COUNT, ld_i64(stack, STACK_COUNT) - 1)

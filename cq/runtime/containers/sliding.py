@@ -1,20 +1,19 @@
-"""How the panes of a closing window are added up: one after the other, or from sums that windows share.
+"""How the panes of a closing window are added: one after the other, or as sums that windows share.
 
-Two stacks make a queue that adds up: of the panes of a window the later ones, which came one by one, are one sum (the
-back), and for each of the earlier ones (the front) there is the sum from it to the end of the front. So a window is two
-sums, whatever its length. When a window begins behind the front, the panes of the back become the front, from the last
-one to the first.
+Two stacks make a queue of sums: among the panes of a window the later ones, which came one by one, are one sum (the
+back), and each of the earlier ones (the front) has the sum from it to the end of the front. So a window is two sums,
+whatever its length. When a window begins after the front, the panes of the back become the front, from the last one to
+the first.
 
-A sum for each pane would hold every group of the window as often as it has panes. So the front keeps such sums for its
-first panes only, the chunk, and one from the first of each stretch of those behind it, from which the next chunk is
-made when the windows come to it: about as many sums as twice the root of the number of panes, and each pane is added
-three times.
+A sum for each pane would hold every group of the window as often as it has panes. So the front keeps such sums only for
+its first panes, the chunk, and one from the first of each stretch of the later ones, from which the next chunk is made
+when the windows reach it: about twice the root of the number of panes in sums, and each pane is added three times.
 
-Where panes have few of the groups, all these sums would hold far more than the panes, and a window few more groups than
-its panes have: then they are added one after the other.
+If each pane has few of the groups, all these sums would hold far more than the panes, and a window about as many groups
+as its panes together: then panes are added one after the other.
 
-What is to be added comes step by step (`panes_step`), as only generated code can add groups: each time SLIDES_SOURCE to
-SLIDES_INTO. Sums are put together from left to right in another grouping, so the aggregates have to merge exactly.
+Additions come step by step (`panes_step`), as only generated code can add groups: each time SLIDES_SOURCE to
+SLIDES_INTO. Sums are combined from left to right in another grouping, so the aggregates must merge exactly.
 
 Source: as for cq/runtime/containers/frames.py; the sums at distances are ours.
 """
@@ -65,18 +64,18 @@ from cq.runtime.containers.table_words import TABLE_COUNT
 from cq.runtime.containers.tables import table_clear
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER
 
-FEWEST = 16  # panes of which sums pay
-MOST_TIMES = 4  # as many groups in sums as in panes
+FEWEST = 16  # the fewest panes for which sums pay
+MOST_TIMES = 4  # the most groups in sums, as a multiple of those in panes
 
 # phases
 BEGIN, DIRECT, FORWARD, BACKWARD, ENTER, FRONT, BACK, END = 0, 1, 2, 3, 4, 5, 6, 7
 
-ADD, READY, NO_MEMORY = 1, 0, -1  # what a step says
+ADD, READY, NO_MEMORY = 1, 0, -1  # results of a step
 
 
 @native("i64(i64)", export=True)
 def panes_begin(panes: int) -> int:
-    """1 and the steps of a closing window begin; 0 without memory. To be called before PANES_SCRATCH is emptied."""
+    """Begin the steps of a closing window and return 1; 0 without memory. Call it before PANES_SCRATCH is emptied."""
     slides = ld_i64(panes, PANES_SLIDES)
     if slides == 0:
         shape = ld_i64(panes, PANES_SHAPES)
@@ -95,7 +94,7 @@ def panes_begin(panes: int) -> int:
 def panes_step(panes: int, start: int, instant: int, exact: int) -> int:
     """ADD: one table is to be added to another; READY: PANES_SCRATCH has the panes of [start, instant); NO_MEMORY.
 
-    exact: 1 where sums may be put together in any grouping.
+    exact: 1 if sums may be combined in any grouping.
     """
     slides = ld_i64(panes, PANES_SLIDES)
     while True:
@@ -124,7 +123,7 @@ def panes_step(panes: int, start: int, instant: int, exact: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _add(slides: int, into: int, source: int) -> int:
-    """The source is to be added next."""
+    """Set the tables of the next addition."""
     st_i64(slides, SLIDES_INTO, into)
     st_i64(slides, SLIDES_SOURCE, source)
     return ADD
@@ -132,7 +131,7 @@ def _add(slides: int, into: int, source: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _first(panes: int, place: int) -> int:
-    """When a pane starts."""
+    """The start of a pane."""
     return ld_i64(ld_i64(ld_i64(panes, PANES_LIST), place), PANE_FIRST)
 
 
@@ -156,12 +155,12 @@ def _place_of(panes: int, time: int) -> int:
     return low
 
 
-# -- what is to be done ----------------------------------------------------------------------------------------------
+# -- what to do ------------------------------------------------------------------------------------------------------
 
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _begin(panes: int, slides: int, start: int, instant: int, exact: int) -> int:
-    """The next phase is set; 0 without memory."""
+    """Set the next phase; 0 without memory."""
     low = _place_of(panes, start)
     high = _place_of(panes, instant)
     chunk = slides + SLIDES_CHUNK * 8
@@ -199,7 +198,7 @@ def _begin(panes: int, slides: int, start: int, instant: int, exact: int) -> int
 
 @native("i64(i64, i64, i64, i64)")
 def _distance(panes: int, slides: int, low: int, high: int) -> int:
-    """How many of these panes a stretch has: about the root of their number; 0 where sums do not pay."""
+    """The number of these panes in a stretch: about the root of all; 0 if sums do not pay."""
     count = high - low
     groups = ld_i64(slides, SLIDES_GROUPS)
     if count < FEWEST or groups == 0:
@@ -215,7 +214,7 @@ def _distance(panes: int, slides: int, low: int, high: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _next_chunk(panes: int, slides: int, low: int) -> int:
-    """The panes of the front from this one to the next sum, or the end, are to become the chunk; 0 without memory."""
+    """Make the panes of the front from this one to the next sum, or the end, the next chunk; 0 without memory."""
     checks = slides + SLIDES_CHECKS * 8
     own = 0
     if slides_top(checks, SUM_FIRST, NEVER) == _first(panes, low):
@@ -234,7 +233,7 @@ def _next_chunk(panes: int, slides: int, low: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _next_pane(panes: int, slides: int, instant: int, phase: int) -> int:
-    """1 where a pane is to be added, to the window or to the back; 0 after the last one."""
+    """1 if a pane is to be added, to the window or to the back; 0 after the last one."""
     place = ld_i64(slides, SLIDES_PLACE)
     if place < ld_i64(panes, PANES_COUNT) and _first(panes, place) < instant:
         st_i64(slides, SLIDES_PLACE, place + 1)
@@ -253,9 +252,9 @@ def _next_pane(panes: int, slides: int, instant: int, phase: int) -> int:
 
 @native("i64(i64, i64)")
 def _forward(panes: int, slides: int) -> int:
-    """ADD: the next pane of a stretch, or what is behind the stretch, to its sum; READY after the first stretch.
+    """ADD: the next pane of a stretch, or the sum after the stretch, to its sum; READY after the first stretch.
 
-    The last stretch is the first to be made. NO_MEMORY.
+    The last stretch is made first. NO_MEMORY.
     """
     low = ld_i64(slides, SLIDES_LOW)
     end = ld_i64(slides, SLIDES_END)
@@ -285,7 +284,7 @@ def _forward(panes: int, slides: int) -> int:
 
 @native("i64(i64, i64)")
 def _backward(panes: int, slides: int) -> int:
-    """ADD: the next pane to a new sum of the chunk, or what is behind it; READY after the first one; NO_MEMORY."""
+    """ADD: the next pane, or the sum after it, to a new sum of the chunk; READY after the first one; NO_MEMORY."""
     place = ld_i64(slides, SLIDES_PLACE)
     made = ld_i64(slides, SLIDES_MADE)
     behind = ld_i64(slides, SLIDES_NEXT)
@@ -307,7 +306,7 @@ def _backward(panes: int, slides: int) -> int:
 
 @native("i64(i64, i64)")
 def _chunk_is_made(panes: int, slides: int) -> int:
-    """READY: what came since the last window is next; NO_MEMORY."""
+    """READY: panes since the last window are next; NO_MEMORY."""
     checks = slides + SLIDES_CHECKS * 8
     low = ld_i64(slides, SLIDES_LOW)
     if low > 0 and slides_top(checks, SUM_FIRST, NEVER) == _first(panes, low - 1):

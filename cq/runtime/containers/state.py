@@ -1,6 +1,6 @@
 """The state of a stage: words, and the containers that its slots describe.
 
-A state is a block of words. `new_state` makes what the slots say, `drop_state` frees it. Only described words are
+A state is a block of words. `new_state` makes what its slots describe, `drop_state` frees it. Only described words are
 state: a snapshot walks the slots and nothing else.
 """
 
@@ -24,7 +24,7 @@ class OutOfMemory(Exception):
 
 
 def made(address: int, what: str) -> int:
-    """The address, which is not 0."""
+    """Check that the address is not 0, and return it."""
     if address == 0:
         raise OutOfMemory(what)
     return address
@@ -37,12 +37,12 @@ def words(values: Iterable[int]) -> bytes:
 
 
 def native_name(function: Callable[..., Any]) -> str:
-    """The name under which a host has a native function."""
+    """The name of a native function in a host."""
     return str(function.__name__)
 
 
 def new_state(host: Host, stage: StageSpec) -> int:
-    """The address of a state in which nothing has happened."""
+    """The address of a new state."""
     state = host.place(bytes(8 * stage.state_words))
     for slot in stage.slots:
         if slot.container:
@@ -51,7 +51,7 @@ def new_state(host: Host, stage: StageSpec) -> int:
 
 
 def drop_state(host: Host, stage: StageSpec, state: int) -> None:
-    """The containers and the step memory of a state are freed."""
+    """Free the containers and the step memory of a state."""
     for slot in stage.slots:
         if (container := container_of(slot)) is not None:
             host.function(native_name(container.drop))(host.word(state, slot.offset))
@@ -60,7 +60,7 @@ def drop_state(host: Host, stage: StageSpec, state: int) -> None:
 
 
 def weighed_slots(host: Host, stage: StageSpec) -> list[int]:
-    """What `state_held_bytes` takes: of each container its offset, and the address of what weighs it."""
+    """The argument of `state_held_bytes`: for each container its offset, and the address of what measures it."""
     found: list[int] = []
     for slot in stage.slots:
         if (container := container_of(slot)) is not None:
@@ -69,7 +69,7 @@ def weighed_slots(host: Host, stage: StageSpec) -> list[int]:
 
 
 def settled_slots(host: Host, stage: StageSpec) -> list[int]:
-    """What `state_settle` takes: of each container that has to be settled its offset, and the address of what does."""
+    """The argument of `state_settle`: for each container to settle its offset, and the address of what settles it."""
     found: list[int] = []
     for slot in stage.slots:
         if (container := container_of(slot)) is not None and container.settle is not None:
@@ -89,7 +89,7 @@ def held_by_operator(host: Host, stage: StageSpec, states: Sequence[int]) -> dic
 
 
 def save_slot(host: Host, slot: Slot, word: int) -> bytes:
-    """What a slot of a state holds, as bytes of no address."""
+    """The contents of a slot of a state, as bytes without addresses."""
     container = container_of(slot)
     if container is None:
         return struct.pack("<q", word)
@@ -105,7 +105,7 @@ def save_slot(host: Host, slot: Slot, word: int) -> bytes:
 
 
 def load_slot(host: Host, slot: Slot, state: int, content: bytes) -> bool:
-    """Whether what was saved of such a slot is in the state, beside what was."""
+    """Load the saved contents of such a slot into the state, beside its own; return whether that succeeded."""
     if container_of(slot) is None:
         host.set_word(state, slot.offset, struct.unpack("<q", content)[0])
         return True
@@ -113,14 +113,14 @@ def load_slot(host: Host, slot: Slot, state: int, content: bytes) -> bool:
 
 
 def new_container(host: Host, slot: Slot) -> int:
-    """An empty container such as the slot has."""
+    """An empty container of the slot's kind."""
     container = container_of(slot)
     assert container is not None, "a plain word"
     return made(host.function(native_name(container.new))(*container.arguments(slot, host.place)), slot.name)
 
 
 def load_container(host: Host, slot: Slot, address: int, content: bytes) -> bool:
-    """Whether what was saved of such a slot is in the container, beside what was."""
+    """Load the saved contents of such a slot into the container, beside its own; return whether that succeeded."""
     container = container_of(slot)
     assert container is not None, "a plain word"
     load = host.function(native_name(container.load))
@@ -130,7 +130,7 @@ def load_container(host: Host, slot: Slot, address: int, content: bytes) -> bool
 
 @contextmanager
 def lent(host: Host, content: bytes, what: str) -> Iterator[int]:
-    """The address of a copy of the bytes, for the time being; some bytes behind it may be read."""
+    """The address of a temporary copy of the bytes; some bytes after it may be read."""
     room = made(host.function("room_new")(len(content) + STRING_SLACK_BYTES), what)
     try:
         host.write(room, content)

@@ -43,7 +43,7 @@ from cq.runtime.layout.words import name_words
 ARENA_FIRST_BYTES = 1024
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio: Fibonacci hashing (Knuth 6.4)
 MIX_FACTOR = -4658895280553007687  # 0xBF58476D1CE4E5B9, of SplitMix64 (Steele et al., 2014)
-INLINE_STRING_BYTES = 12  # what two words have beside the length
+INLINE_STRING_BYTES = 12  # room of two words beside the length
 COMPACT_FROM_BYTES = 65536  # below this an arena's garbage is not worth moving
 
 name_words(globals())
@@ -63,7 +63,7 @@ def hash_mix(state: int, word: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def hash_bytes(address: int, length: int) -> int:
-    """A 64-bit hash of bytes: what stands for a long string in a key's hash. It depends on nothing but the bytes."""
+    """A 64-bit hash of bytes, which represents a long string in a key's hash. It depends only on the bytes."""
     state = wmul(length, HASH_FACTOR)
     at = 0
     while at + 8 <= length:
@@ -91,7 +91,7 @@ def string_head(address: int, length: int) -> int:
 def string_tail(address: int, length: int) -> int:
     """Second word of a string of at most 12 bytes: bytes 4 to 11. Up to 12 bytes past the end are read.
 
-    Without a branch: the lengths of words are nothing a processor can guess.
+    Without a branch: lengths of words are unpredictable for a processor.
     """
     kept = max_i64(length - 4, 0)
     mask = pick(kept < 8, shl(1, (kept & 7) * 8) - 1, -1)
@@ -115,7 +115,7 @@ def string_address(table: int, entry: int, word: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", inline=True)
 def string_is(table: int, entry: int, word: int, address: int) -> int:
-    """1 when the long string in the slot has the bytes at `address`; its length and head are known to be equal."""
+    """1 if the long string in the slot has the bytes at `address`; its length and head are known to be equal."""
     held = ld_i64(table, TABLE_ARENA) + ld_i64(entry, word + 1)
     return 1 if mem_eq(held, address, ld_i64(entry, word) & 4294967295) else 0
 
@@ -140,7 +140,7 @@ def table_arena(table: int, extra: int) -> int:
 
 @native("void(i64, i64)", inline=True)
 def strings_forget(table: int, entry: int) -> None:
-    """The strings of an entry are garbage, their words 0."""
+    """Make the strings of an entry garbage, their words 0."""
     strings = ld_i64(table, TABLE_STRINGS)
     garbage = ld_i64(table, TABLE_GARBAGE)
     word = 0
@@ -156,9 +156,9 @@ def strings_forget(table: int, entry: int) -> None:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def string_store(table: int, entry: int, word: int, address: int, length: int) -> int:
-    """Write a string into a slot, its old value forgotten; 1, or 0 without memory. The entry does not move.
+    """Write a string into a slot, forgetting its old value; 1, or 0 without memory. The entry does not move.
 
-    Reads nothing past the string's end. The bytes must not lie in this table's arena.
+    Reads nothing beyond the string's end. The bytes must not be in this table's arena.
     """
     held = ld_i64(entry, word) & 4294967295
     if held > INLINE_STRING_BYTES:
@@ -220,13 +220,13 @@ def table_compact(table: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def strings_move(table: int, entry: int, texts: int) -> int:
-    """1 and the table has the strings of a fresh entry, which says where they are from `texts` on; 0 without memory."""
+    """Copy the strings of a new entry, which has their places after `texts`, into the table; 1, or 0 without memory."""
     return words_move(table, entry, ld_i64(table, TABLE_STRINGS), texts)
 
 
 @native("i64(i64, i64, i64, i64)")
 def words_move(table: int, words: int, strings: int, texts: int) -> int:
-    """`strings_move` for words that are no entry. strings: bit w: word w begins a string."""
+    """`strings_move` for words that are not an entry. strings: bit w: word w begins a string."""
     word = 0
     left = strings
     while left != 0:

@@ -29,7 +29,7 @@ from cq.runtime.layout.words import Struct
 
 _saved = Struct("SAVED")
 SAVED_COUNT = _saved.word()  # live entries
-SAVED_BYTES = _saved.word()  # of one
+SAVED_BYTES = _saved.word()  # bytes of one entry
 SAVED_STRINGS = _saved.word()  # bytes of strings
 SAVED_HEAD = _saved.rest()  # the entries by birth, then the strings
 
@@ -43,13 +43,13 @@ def table_saved_words(table: int) -> int:
 
 @native("i64(i64)")
 def words_for(size: int) -> int:
-    """Words that so many bytes take."""
+    """Words that this many bytes take."""
     return (size + 7) >> 3
 
 
 @native("i64(i64, i64)", export=True)
 def table_save(table: int, target: int) -> int:
-    """The table as words at `target`; returns how many. No entry is dead from here on."""
+    """Write the table as words to `target`; return how many. No entry is dead afterwards."""
     table_settle(table)
     count = ld_i64(table, TABLE_COUNT)
     size = ld_i64(table, TABLE_ENTRY_BYTES)
@@ -72,7 +72,7 @@ def table_save(table: int, target: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def table_load(table: int, source: int) -> int:
-    """The words read, and the table holds what was saved behind what it held; 0 without memory or for other entries."""
+    """Append saved entries to the table; return the words read, or 0 without memory or for other entries."""
     count = ld_i64(source, SAVED_COUNT)
     size = ld_i64(source, SAVED_BYTES)
     if size != ld_i64(table, TABLE_ENTRY_BYTES):
@@ -88,7 +88,7 @@ def table_load(table: int, source: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _copy_in(table: int, entry: int, texts: int) -> int:
-    """Address of a new entry like this one, whose long strings lie from `texts` on; 0 without memory."""
+    """Address of a new copy of this entry, whose long strings begin at `texts`; 0 without memory."""
     made = table_insert(table, ld_i64(entry, ENTRY_TAG) & HASH_MASK, ld_i64(entry, ENTRY_FIRST))
     if made == 0:
         return 0
@@ -98,7 +98,7 @@ def _copy_in(table: int, entry: int, texts: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def table_take(table: int, other: int, entry: int) -> int:
-    """Address of a new entry like this one of the other table, which is of the same shape; 0 without memory.
+    """Address of a new copy of this entry of another table of the same shape; 0 without memory.
 
     The caller knows that its key is absent.
     """
@@ -129,13 +129,13 @@ def table_arrivals(table: int, target: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def no_arrivals(container: int, target: int) -> int:
-    """`Container.arrivals` where nothing has an order."""
+    """`Container.arrivals` for containers without an order."""
     return 0
 
 
 @native("i64(i64)", export=True)
 def all_taken(container: int) -> int:
-    """`Container.taken` where nothing is left to do."""
+    """`Container.taken` if nothing is left to do."""
     return 1
 
 

@@ -4,28 +4,27 @@ A table is a block of header words (table_words.py) that points to its entries a
 words: word 0 the tag (epoch in the high half, hash in the low), then the first-arrival serial, then keys, then values.
 Two forms; both probe linearly from slot = the hash's top bits:
 
-Spread  while slots take no more than SPREAD_BYTES, twice that where a slot is less than a cache line: an entry takes
-        2^n words and stands in its slot, at most half of which are used. It lives while its epoch is the table's, so
-        clearing a table is adding one to a word. BIRTHS says their numbers (slots) in order of birth. One cache line a
-        look-up: nothing is faster where tables are small.
-Dense   from then on, and where entries are deleted. Entries stand one after the other, numbered from 1, in the order of
-        their births; a slot of the index (three quarters of which are used) is a word: hash above, number below, so
-        that an entry is touched only if its hash is the one looked for, and growing reads no entry. The pages of large
-        blocks are moved, not copied, and those that nobody has touched are no memory: 20 M groups of 48 bytes take
-        1.2 GB, as spread ones 4.4 GB and half of that again while growing (measured). BIRTHS is 0, unless births were
-        sorted: then it says the order.
+Spread  while slots take no more than SPREAD_BYTES, twice that if a slot is less than a cache line: an entry takes 2^n
+        words and is in its slot; at most half of the slots are used. It lives while its epoch is the table's, so that
+        incrementing a word clears the table. BIRTHS has their numbers (slots) in order of birth. One cache line per
+        look-up: nothing is faster for small tables.
+Dense   from then on, and if entries are deleted. Entries are contiguous, numbered from 1, in order of birth; a slot of
+        the index (three quarters of which are used) is a word: hash above, number below, so that an entry is touched
+        only if it has the right hash, and growing reads no entry. The pages of large blocks are moved, not copied, and
+        untouched pages take no memory: 20 M groups of 48 bytes take 1.2 GB, as spread ones 4.4 GB and half of that
+        again while growing (measured). BIRTHS is 0, unless births were sorted: then it has the order.
 
-A deleted entry is dead: gone from the index, its tag 0. Its place is used again when the table is settled, which
-happens when it would grow else; those that live stay in order.
+A deleted entry is dead: gone from the index, its tag 0. Its place is reused when the table is settled, which happens
+when it would grow otherwise; live entries stay in order.
 
-Where TABLE_UNTIL is set an entry is over when the time in that word of it has passed: nobody asks for it again. It
-stays until the table is full. Then those that are over go, if they are a quarter of it; else the table grows.
+If TABLE_UNTIL is set, an entry ends when the time in that word of it has passed: it is not requested any more. It stays
+until the table is full. Then ended entries are removed, if they are a quarter of it; else the table grows.
 
-Where TABLE_ORDER is set, what the index points to is not decided here: making, deleting and settling entries leave it
-as it is, and growing keeps what it says.
+If TABLE_ORDER is set, what the index points to is not decided here: making, deleting and settling entries leave it
+unchanged, and growing keeps its contents.
 
 Entries do not point at addresses: header words that hold addresses are exactly TABLE_ENTRIES, TABLE_BIRTHS,
-TABLE_INDEX, TABLE_ARENA and TABLE_KNOWN. What is known by address is forgotten when entries move or go
+TABLE_INDEX, TABLE_ARENA and TABLE_KNOWN. Addresses remembered elsewhere are forgotten when entries move or are deleted
 (known_codes.py).
 
 Sharing: none. A table has one owner at a time; handing it over is the engine's business.
@@ -86,14 +85,14 @@ from cq.runtime.containers.table_words import (
 )
 
 FIRST_LOG_SLOTS = 6  # 64 slots: a table of few groups stays in one page; growth doubles
-# Beyond it a table is dense: that touches two lines a look-up where a spread one touches one. With 300 K groups of 64
+# Beyond it a table is dense: that touches two lines per look-up where a spread one touches one. With 300 K groups of 64
 # bytes it takes as long, with 500 K 0.75 times, a join by 1 M keys of 32 bytes 1.4 times: small slots may take twice.
 SPREAD_BYTES = 32 << 20
 EPOCH_ONE = 1 << 32
 EPOCH_LAST = (2**31 - 2) << 32
 MOST_LOG_SLOTS = 30  # slots are numbered in 32 bits
 HASH_MASK = 4294967295
-FEW = 8  # of so many slots one is used: emptying an index slot by slot is less than all of it at once
+FEW = 8  # slots per used one: from here on emptying single slots is cheaper than the whole index
 
 
 @native("i64(i64, i64, i64)", export=True)
@@ -117,13 +116,13 @@ def table_new(entry_words: int, strings: int, log_slots: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def may_be_spread(stride: int, log_slots: int) -> int:
-    """1 when so many slots of `stride` bytes are not too large for a spread table."""
+    """1 if this many slots of `stride` bytes are not too large for a spread table."""
     return 1 if shl(stride, log_slots) <= pick(stride < LINE_BYTES, 2 * SPREAD_BYTES, SPREAD_BYTES) else 0
 
 
 @native("i64(i64, i64)")
 def _spread(table: int, log_slots: int) -> int:
-    """Give the table fresh empty slots and birth log; 1, or 0 without memory (then nothing has changed)."""
+    """Give the table new empty slots and a birth log; 1, or 0 without memory (then nothing has changed)."""
     stride = spread_stride(ld_i64(table, TABLE_ENTRY_BYTES))
     slots = shl(1, log_slots)
     entries = block_new(slots * stride, 1)
@@ -145,7 +144,7 @@ def _dense(table: int, log_slots: int) -> int:
     stride = ld_i64(table, TABLE_ENTRY_BYTES)
     slots = shl(1, log_slots)
     index = block_new(slots * 8, 1)
-    entries = block_new((_limit(slots) + 1) * stride, 0)  # number 0 is nobody's: `_reorder` works in it
+    entries = block_new((_limit(slots) + 1) * stride, 0)  # number 0 is unused: `_reorder` works in it
     if entries == 0 or index == 0:
         block_drop(entries)
         block_drop(index)
@@ -160,13 +159,13 @@ def _dense(table: int, log_slots: int) -> int:
 
 @native("i64(i64)")
 def _limit(slots: int) -> int:
-    """The entries for which an index of so many slots is large enough: three quarters."""
+    """The most entries for an index of this many slots: three quarters."""
     return slots - shr_u(slots, 2)
 
 
 @native("void(i64, i64, i64)")
 def _slots(table: int, log_slots: int, limit: int) -> None:
-    """The words of a table that has so many slots."""
+    """Set the words of a table that has this many slots."""
     st_i64(table, TABLE_SHIFT, 32 - log_slots)
     st_i64(table, TABLE_MASK, shl(1, log_slots) - 1)
     st_i64(table, TABLE_LIMIT, limit)
@@ -187,7 +186,7 @@ def table_drop(table: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def table_size_for(table: int, entries: int) -> int:
-    """1 and the table, which has no strings, is empty with slots for so many; 0 and as it was without memory."""
+    """Empty the table, which has no strings, with slots for this many; 1, or 0 without memory, unchanged."""
     old_entries, old_births = ld_i64(table, TABLE_ENTRIES), ld_i64(table, TABLE_BIRTHS)
     old_index = ld_i64(table, TABLE_INDEX)
     log_slots = FIRST_LOG_SLOTS
@@ -216,7 +215,8 @@ def table_size_for(table: int, entries: int) -> int:
 def table_clear(table: int) -> int:
     """Forget every entry and string; capacity stays.
 
-    A spread table: O(1) but once in 2^31 times. A dense one: what few entries there were, or the index.
+    A spread table: O(1) except once in 2^31 times. A dense one: clears single slots if it had few entries, else the
+    index.
     """
     epoch = ld_i64(table, TABLE_EPOCH)
     table_forget(table)
@@ -236,10 +236,10 @@ def table_clear(table: int) -> int:
 
 @native("void(i64)")
 def _empty_index(table: int) -> None:
-    """No slot of the index is used, and no order but that of the entries is known.
+    """Clear all slots of the index, and every order but that of the entries.
 
-    Of few entries each empties its own run of slots, from where its hash points to the next free one. What is emptied
-    of a run is its end at any time, so every entry's slot is.
+    With few entries, each clears its own run of slots, from where its hash points to the next free one. A cleared part
+    of a run is always its end, so every entry's slot is cleared.
     """
     index = ld_i64(table, TABLE_INDEX)
     mask = ld_i64(table, TABLE_MASK)
@@ -287,10 +287,10 @@ def table_insert(table: int, hash32: int, serial: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", inline=True)
 def table_insert_at(table: int, hash32: int, serial: int, slot: int, size: int) -> int:
-    """As `table_insert`, for entries of `size` bytes, where the search for the key has just ended at the free `slot`.
+    """As `table_insert`, for entries of `size` bytes, after a search for the key that ended at the free `slot`.
 
-    A kernel that makes an entry for every other row is a tenth faster with this copied into it: the size is a constant
-    there, and nothing is sought again.
+    A kernel that makes an entry for every other row is a tenth faster with this inlined: the size is a constant there,
+    and nothing is searched for twice.
     """
     count = ld_i64(table, TABLE_COUNT)
     if ld_i64(table, TABLE_INDEX) != 0 or count >= ld_i64(table, TABLE_LIMIT):
@@ -301,7 +301,7 @@ def table_insert_at(table: int, hash32: int, serial: int, slot: int, size: int) 
 
 @native("i64(i64, i64, i64, i64, i64)", inline=True)
 def _enter(table: int, hash32: int, serial: int, number: int, size: int) -> int:
-    """Address of the entry of this number, of `size` bytes, which lives from here on."""
+    """Address of the entry with this number, of `size` bytes, which is live from now on."""
     entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
     fill(entry, 0, size)
     st_i64(entry, ENTRY_TAG, ld_i64(table, TABLE_EPOCH) | hash32)
@@ -312,7 +312,7 @@ def _enter(table: int, hash32: int, serial: int, number: int, size: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _free_slot(table: int, hash32: int) -> int:
-    """The slot of a spread table that an entry of this hash would take."""
+    """The slot of a spread table that an entry with this hash would take."""
     entries = ld_i64(table, TABLE_ENTRIES)
     stride = ld_i64(table, TABLE_STRIDE)
     mask = ld_i64(table, TABLE_MASK)
@@ -325,7 +325,7 @@ def _free_slot(table: int, hash32: int) -> int:
 
 @native("void(i64, i64, i64)", inline=True)
 def _point(table: int, hash32: int, number: int) -> None:
-    """The index says that an entry of this hash has this number."""
+    """Make the index point to the entry with this hash and number."""
     index = ld_i64(table, TABLE_INDEX)
     mask = ld_i64(table, TABLE_MASK)
     slot = shr_u(hash32, ld_i64(table, TABLE_SHIFT))
@@ -336,7 +336,7 @@ def _point(table: int, hash32: int, number: int) -> None:
 
 @native("i64(i64)")
 def _make_room(table: int) -> int:
-    """1 and there is room for one more entry; 0 without memory (then nothing has changed)."""
+    """Make room for one more entry and return 1; 0 without memory (then nothing has changed)."""
     table_forget(table)
     if table_settles(table) == 1:
         table_settle(table)
@@ -356,7 +356,7 @@ def _make_room(table: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _is_over(table: int, entry: int) -> int:
-    """1 when event time has passed the entry's."""
+    """1 if event time has passed the entry's."""
     word = ld_i64(table, TABLE_UNTIL)
     if word == 0:
         return 0
@@ -367,7 +367,7 @@ def _is_over(table: int, entry: int) -> int:
 
 @native("i64(i64)")
 def _over_entries(table: int) -> int:
-    """How many entries are over."""
+    """How many entries have ended."""
     if ld_i64(table, TABLE_UNTIL) == 0:
         return 0
     entries = ld_i64(table, TABLE_ENTRIES)
@@ -382,7 +382,7 @@ def _over_entries(table: int) -> int:
 
 @native("i64(i64, i64)")
 def _forget_over(table: int, log_slots: int) -> int:
-    """1 and the table has no entry that is over, in as many slots as before; 0 without memory (nothing has changed)."""
+    """Remove entries that have ended, in as many slots; 1, or 0 without memory (then nothing has changed)."""
     if ld_i64(table, TABLE_INDEX) == 0:
         return _grow_spread(table, log_slots)
     entry = ld_i64(table, TABLE_ENTRIES)
@@ -401,7 +401,7 @@ def _forget_over(table: int, log_slots: int) -> int:
 
 @native("i64(i64)")
 def table_settles(table: int) -> int:
-    """1 when the next entry makes the table settle: it is full, a quarter of it with dead entries."""
+    """1 if the next entry makes the table settle: it is full, a quarter of it with dead entries."""
     dead = ld_i64(table, TABLE_DEAD)
     limit = ld_i64(table, TABLE_LIMIT)
     return 1 if ld_i64(table, TABLE_COUNT) + dead >= limit and dead * 4 >= limit else 0
@@ -409,8 +409,8 @@ def table_settles(table: int) -> int:
 
 @native("i64(i64, i64)")
 def _grow_spread(table: int, log_slots: int) -> int:
-    """The entries that are not over stand in so many slots, births in the same order; 1, or 0 without memory (nothing
-    has changed)."""
+    """Move the entries that have not ended to this many slots, births in the same order; 1, or 0 without memory
+    (nothing has changed)."""
     old_entries = ld_i64(table, TABLE_ENTRIES)
     old_births = ld_i64(table, TABLE_BIRTHS)
     if _spread(table, log_slots) == 0:
@@ -440,7 +440,7 @@ def _grow_spread(table: int, log_slots: int) -> int:
 
 @native("i64(i64, i64)")
 def _make_dense(table: int, log_slots: int) -> int:
-    """The spread table is dense, with so many slots; 1, or 0 without memory (then nothing has changed)."""
+    """Make the spread table dense, with this many slots; 1, or 0 without memory (then nothing has changed)."""
     old_entries = ld_i64(table, TABLE_ENTRIES)
     old_births = ld_i64(table, TABLE_BIRTHS)
     old_stride = ld_i64(table, TABLE_STRIDE)
@@ -459,7 +459,7 @@ def _make_dense(table: int, log_slots: int) -> int:
 
 @native("i64(i64, i64)")
 def _grow_dense(table: int, log_slots: int) -> int:
-    """The dense table has so many slots; 1, or 0 without memory (then nothing has changed but room)."""
+    """Give the dense table this many slots; 1, or 0 without memory (then nothing has changed but room)."""
     limit = _limit(shl(1, log_slots))
     entries = block_resize(ld_i64(table, TABLE_ENTRIES), (limit + 1) * ld_i64(table, TABLE_STRIDE))
     if entries == 0:
@@ -490,7 +490,7 @@ def _grow_dense(table: int, log_slots: int) -> int:
 
 @native("i64(i64)", export=True)
 def table_make_dense(table: int) -> int:
-    """1 and entries may be deleted, for the table is dense from here on; 0 without memory. May move all entries."""
+    """Make the table dense, so that entries may be deleted, and return 1; 0 without memory. May move all entries."""
     if ld_i64(table, TABLE_INDEX) != 0:
         return 1
     table_forget(table)
@@ -499,7 +499,7 @@ def table_make_dense(table: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def table_delete(table: int, entry: int) -> int:
-    """The live entry of a dense table is dead, its strings garbage; no other has moved."""
+    """Mark the live entry of a dense table as dead, its strings garbage; no other entry moves."""
     if ld_i64(table, TABLE_ORDER) == 0:
         index = ld_i64(table, TABLE_INDEX)
         mask = ld_i64(table, TABLE_MASK)
@@ -518,13 +518,13 @@ def table_delete(table: int, entry: int) -> int:
 
 @native("void(i64, i64)")
 def table_unpoint(table: int, hole: int) -> None:
-    """The slot of the index, which is used, points to nothing; every other entry is found as before."""
+    """Clear the slot of the index, which is used; every other entry is found as before."""
     index = ld_i64(table, TABLE_INDEX)
     mask = ld_i64(table, TABLE_MASK)
     shift = ld_i64(table, TABLE_SHIFT)
     at = (hole + 1) & mask
     item = ld_i64(index, at)
-    while item != 0:  # what would not be found beyond the hole goes into it, and leaves another
+    while item != 0:  # an item that would not be found beyond the hole moves into it, and leaves another
         home = shr_u(shr_u(item, 32), shift)
         if (at - home) & mask >= (at - hole) & mask:
             st_i64(index, hole, item)
@@ -536,7 +536,7 @@ def table_unpoint(table: int, hole: int) -> None:
 
 @native("i64(i64)", export=True)
 def table_settle(table: int) -> int:
-    """No entry is dead: those that live have moved together, in their order. Allocates nothing."""
+    """Remove dead entries: live ones move together, in their order. Allocates nothing."""
     dead = ld_i64(table, TABLE_DEAD)
     if dead == 0:
         return 0
@@ -565,7 +565,7 @@ def table_settle(table: int) -> int:
 
 @native("void(i64)")
 def _reorder(table: int) -> None:
-    """Entries stand in the order that BIRTHS said, cycle by cycle of that permutation; the index is stale."""
+    """Move entries into the order of BIRTHS, cycle by cycle of that permutation; the index is stale."""
     births = ld_i64(table, TABLE_BIRTHS)
     stride = ld_i64(table, TABLE_STRIDE)
     spare = ld_i64(table, TABLE_ENTRIES)
@@ -587,7 +587,7 @@ def _reorder(table: int) -> None:
 
 @native("i64(i64)", export=True)
 def table_held_bytes(table: int) -> int:
-    """Memory the table holds; 0 is no table. Of a dense one's room for entries, what has ever been used."""
+    """Memory the table holds; 0 is no table. Of a dense table's room for entries, only what was ever used counts."""
     if table == 0:
         return 0
     slots = ld_i64(table, TABLE_MASK) + 1

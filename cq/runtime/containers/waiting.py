@@ -1,13 +1,13 @@
 """Rows that wait for the watermark: records that leave by (time, arrival).
 
-Those that come in the order of their times stand in a queue, the others in a binary heap; the first record is the
-earlier one of both heads. The queue begins again at its place when it is empty, so that a few rows that come and go
-stay in the cache.
+Rows that come in the order of their times are in a queue, the others in a binary heap; the first record is the earlier
+one of both heads. The queue restarts at its beginning when it is empty, so that a few rows that come and go stay in the
+cache.
 
-The header shares the words of a table's where the meaning is the same (strings lie in its arena), so that
-`string_address` serves both. A record: its time, its arrival, its serial, then the row's words.
-Filling one: `buffer_record` gives the address of the next record, the kernel writes its words (`buffer_text` for
-strings), `buffer_commit` puts it in its place. Taking one: read the record at BUFFER_FIRST, then `buffer_pop`.
+The header shares the words of a table's if they mean the same (strings are in its arena), so that `string_address`
+serves both. A record: its time, its arrival, its serial, then the row's words.
+To add a row, `buffer_record` returns the address of the next record, the kernel writes its words (`buffer_text` for
+strings), `buffer_commit` puts it in its place. To take one, read the record at BUFFER_FIRST, then `buffer_pop`.
 
 Sharing: none, as for tables.
 """
@@ -55,16 +55,16 @@ BUFFER_STRINGS = _buffer.at(TABLE_STRINGS)
 # these mean something else in a table
 BUFFER_FIRST = _buffer.at(TABLE_ENTRIES)  # -> the first record, if there is one
 BUFFER_RECORD_BYTES = _buffer.at(TABLE_STRIDE)
-BUFFER_NEXT = _buffer.at(TABLE_EPOCH)  # time of the first record; NEVER when empty
-BUFFER_LIVE = _buffer.at(TABLE_GARBAGE)  # arena bytes records refer to
+BUFFER_NEXT = _buffer.at(TABLE_EPOCH)  # time of the first record; NEVER if empty
+BUFFER_LIVE = _buffer.at(TABLE_GARBAGE)  # arena bytes that records refer to
 BUFFER_ARRIVALS = _buffer.at(TABLE_INDEX)  # records ever committed: the arrival of the next one
 BUFFER_HEAD = _buffer.at(TABLE_SHIFT)  # -> the first record of the queue
-BUFFER_TAIL = _buffer.at(TABLE_MASK)  # -> behind the last one
-BUFFER_END = _buffer.at(TABLE_LIMIT)  # -> behind the room for them
+BUFFER_TAIL = _buffer.at(TABLE_MASK)  # -> after the last one
+BUFFER_END = _buffer.at(TABLE_LIMIT)  # -> after the room for them
 BUFFER_QUEUE = _buffer.at(TABLE_BIRTHS)  # -> where that room begins
 BUFFER_HEAP = _buffer.at(TABLE_DEAD)  # -> the records of the heap; 0: none was needed yet
 BUFFER_HEAPED = _buffer.at(TABLE_ENTRY_BYTES)  # how many there are
-BUFFER_HEAP_ROOM = _buffer.at(TABLE_MOST)  # and may be, without the one to spare
+BUFFER_HEAP_ROOM = _buffer.at(TABLE_MOST)  # the most there may be, without the spare one
 
 _record = Struct("RECORD")
 RECORD_TIME = _record.word()
@@ -114,7 +114,7 @@ def buffer_drop(buffer: int) -> int:
 
 @native("i64(i64)", inline=True)
 def buffer_record(buffer: int) -> int:
-    """Address of the next record, whose words are anything; 0 without memory. Other records may have moved."""
+    """Address of the next record, uninitialised; 0 without memory. Other records may have moved."""
     record = ld_i64(buffer, BUFFER_TAIL)
     if record == ld_i64(buffer, BUFFER_END) or ld_i64(buffer, TABLE_ARENA_USED) > COMPACT_FROM_BYTES:
         record = buffer_room(buffer)
@@ -123,7 +123,7 @@ def buffer_record(buffer: int) -> int:
 
 @native("i64(i64)", export=True)
 def buffer_room(buffer: int) -> int:
-    """Make room for a record in the queue, and throw strings away that none refers to; its address, or 0."""
+    """Make room for a record in the queue, and discard unused strings; return its address, or 0."""
     used = ld_i64(buffer, TABLE_ARENA_USED)
     if used > COMPACT_FROM_BYTES and used > ld_i64(buffer, BUFFER_LIVE) * 2 and _compact(buffer) == 0:
         return 0
@@ -134,7 +134,7 @@ def buffer_room(buffer: int) -> int:
 
 @native("i64(i64)")
 def _widen(buffer: int) -> int:
-    """The queue has room behind its last record: half of it before the first one, else twice as much; 1 or 0."""
+    """Make room after the last record of the queue: half of it before the first one, else twice as much; 1 or 0."""
     queue = ld_i64(buffer, BUFFER_QUEUE)
     head = ld_i64(buffer, BUFFER_HEAD)
     size = ld_i64(buffer, BUFFER_END) - queue
@@ -179,7 +179,7 @@ def buffer_text(buffer: int, record: int, word: int, address: int, length: int) 
 
 @native("i64(i64, i64)", inline=True)
 def buffer_commit(buffer: int, time_us: int) -> int:
-    """1 and the record just filled waits for `time_us`, behind those of the same time; 0 without memory."""
+    """Let the record just filled wait for `time_us`, after those with the same time, and return 1; 0 without memory."""
     record = ld_i64(buffer, BUFFER_TAIL)
     size = ld_i64(buffer, BUFFER_RECORD_BYTES)
     arrival = ld_i64(buffer, BUFFER_ARRIVALS)
@@ -199,9 +199,10 @@ def buffer_commit(buffer: int, time_us: int) -> int:
 
 @native("i64(i64)", export=True)
 def buffer_place(buffer: int) -> int:
-    """1 and the record behind the queue is in its place: there, or in the heap if it leaves before the one ahead of it.
+    """Put the record after the queue in its place: there, or in the heap if it leaves before the one ahead of it.
 
-    0 without memory.
+
+    1, or 0 without memory.
     """
     record = ld_i64(buffer, BUFFER_TAIL)
     size = ld_i64(buffer, BUFFER_RECORD_BYTES)
@@ -217,7 +218,7 @@ def buffer_place(buffer: int) -> int:
 
 @native("void(i64)")
 def _find_first(buffer: int) -> None:
-    """The first record is the earlier one of the heads of queue and heap."""
+    """Set the first record to the earlier one of the heads of queue and heap."""
     first = ld_i64(buffer, BUFFER_HEAD)
     waiting = ld_i64(buffer, BUFFER_TAIL) != first
     if ld_i64(buffer, BUFFER_HEAPED) > 0:
@@ -242,7 +243,7 @@ def _before(a: int, b: int) -> int:
 
 @native("i64(i64, i64)")
 def _rise(buffer: int, record: int) -> int:
-    """1 and the heap has a copy of this record, which none above it leaves after; 0 without memory."""
+    """Insert a copy of this record, which none above it leaves after, into the heap; 1, or 0 without memory."""
     size = ld_i64(buffer, BUFFER_RECORD_BYTES)
     place = ld_i64(buffer, BUFFER_HEAPED)
     if place == ld_i64(buffer, BUFFER_HEAP_ROOM) and _grow_heap(buffer) == 0:
@@ -261,7 +262,7 @@ def _rise(buffer: int, record: int) -> int:
 
 @native("i64(i64)")
 def _grow_heap(buffer: int) -> int:
-    """1 and the heap has room for twice as many records; 0 without memory."""
+    """Make room in the heap for twice as many records and return 1; 0 without memory."""
     size = ld_i64(buffer, BUFFER_RECORD_BYTES)
     old = ld_i64(buffer, BUFFER_HEAP)
     room = max(ld_i64(buffer, BUFFER_HEAP_ROOM) * 2, FIRST_RECORDS)
@@ -277,7 +278,7 @@ def _grow_heap(buffer: int) -> int:
 
 @native("void(i64)")
 def _sink(buffer: int) -> None:
-    """The first record of the heap is out of it."""
+    """Remove the first record of the heap."""
     size = ld_i64(buffer, BUFFER_RECORD_BYTES)
     heap = ld_i64(buffer, BUFFER_HEAP)
     count = ld_i64(buffer, BUFFER_HEAPED) - 1
@@ -307,7 +308,7 @@ def buffer_pop(buffer: int) -> int:
         return buffer_remove(buffer)
     head = ld_i64(buffer, BUFFER_HEAD) + ld_i64(buffer, BUFFER_RECORD_BYTES)
     count = ld_i64(buffer, BUFFER_COUNT) - 1
-    next_us = ld_i64(head, RECORD_TIME)  # behind the last record there is slack
+    next_us = ld_i64(head, RECORD_TIME)  # there is slack after the last record
     if count == 0:
         next_us = NEVER
         head = ld_i64(buffer, BUFFER_QUEUE)
@@ -346,7 +347,7 @@ def buffer_remove(buffer: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def buffer_nth(buffer: int, n: int) -> int:
-    """The n-th record in no order that means anything."""
+    """The n-th record in an arbitrary order."""
     size = ld_i64(buffer, BUFFER_RECORD_BYTES)
     head = ld_i64(buffer, BUFFER_HEAD)
     queued = ld_i64(buffer, BUFFER_COUNT) - ld_i64(buffer, BUFFER_HEAPED)
@@ -355,7 +356,7 @@ def buffer_nth(buffer: int, n: int) -> int:
 
 @native("i64(i64)")
 def _compact(buffer: int) -> int:
-    """Copy the strings records still refer to into a new arena; 1, or 0 without memory."""
+    """Copy the strings that records still refer to into a new arena; 1, or 0 without memory."""
     capacity = ld_i64(buffer, TABLE_ARENA_CAPACITY)
     arena = block_new(capacity + STRING_SLACK_BYTES, 0)
     if arena == 0:
@@ -384,7 +385,7 @@ def _compact(buffer: int) -> int:
 
 _saved = Struct("SAVED")
 SAVED_COUNT = _saved.word()  # records
-SAVED_WORDS = _saved.word()  # of one
+SAVED_WORDS = _saved.word()  # words of one record
 SAVED_STRINGS = _saved.word()  # bytes of strings
 SAVED_LIVE = _saved.word()  # those that records refer to
 SAVED_ARRIVALS = _saved.word()
@@ -401,7 +402,7 @@ def buffer_saved_words(buffer: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def buffer_save(buffer: int, target: int) -> int:
-    """The waiting rows as words at `target`; returns how many."""
+    """Write the waiting rows as words to `target`; return how many."""
     count = ld_i64(buffer, BUFFER_COUNT)
     size = ld_i64(buffer, BUFFER_RECORD_BYTES)
     used = ld_i64(buffer, TABLE_ARENA_USED)
@@ -423,9 +424,9 @@ def buffer_save(buffer: int, target: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def buffer_load(buffer: int, source: int) -> int:
-    """The words read, and the empty buffer holds what was saved; 0 without memory or when records differ in size.
+    """Read saved rows into an empty buffer; return the words read, or 0 without memory or if records differ in size.
 
-    0 also when it holds rows.
+    0 also if the buffer holds rows.
     """
     count = ld_i64(source, SAVED_COUNT)
     size = ld_i64(source, SAVED_WORDS) * 8
@@ -454,9 +455,9 @@ def buffer_load(buffer: int, source: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def buffer_take(buffer: int, other: int, record: int) -> int:
-    """1 and a record of another buffer waits here too, its serial for its arrival; 0 without memory.
+    """Add a record of another buffer, with its serial as its arrival, and return 1; 0 without memory.
 
-    Serials are distinct and below 0 (cq/runtime/engine/state_moves.py): it comes before all that arrives from now on.
+    Serials are distinct and below 0 (cq/runtime/engine/state_moves.py): it comes before everything that arrives later.
     """
     made = buffer_record(buffer)
     if made == 0:
@@ -477,7 +478,7 @@ def buffer_take(buffer: int, other: int, record: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def buffer_arrivals(buffer: int, target: int) -> int:
-    """`Container.arrivals`: the serials of the rows, equal ones as they arrived."""
+    """`Container.arrivals`: the serials of the rows, equal ones in order of arrival."""
     for n in range(ld_i64(buffer, BUFFER_COUNT)):
         record = buffer_nth(buffer, n)
         put_arrival(target, n, record + RECORD_SERIAL * 8, ld_i64(record, RECORD_ARRIVAL))

@@ -1,4 +1,4 @@
-"""From a Pipeline to the structures the workers run on: admission, stages, tasks, sinks, all in native memory.
+"""Turn a Pipeline into the structures the workers run on: admission, stages, tasks, sinks, all in native memory.
 
 Everything is allocated here, before the first row, except what grows with the data; all of it is freed by `close`.
 """
@@ -19,17 +19,17 @@ from cq.runtime.layout.abi import BEFORE_ALL, COLUMN_WORDS, NEVER
 from cq.runtime.layout.pipeline import Pipeline, SourceSpec
 from cq.ways import Way
 
-EVENTS_WAITING = 4  # items before a stage that collects panes: workers that run ahead of it fill fresh ones
+EVENTS_WAITING = 4  # items before a stage that collects panes: workers that run ahead of it fill new ones
 PENDING_BATCHES = (
     4  # record batches of one source that wait for admission: one in use, one ready, decoding ahead of that
 )
-TICKETS_A_WORKER = 8  # waiting at each stage: enough to ride over a slow ticket, few enough to stay in the cache
+TICKETS_A_WORKER = 8  # waiting at each stage: enough to bridge a slow ticket, few enough to stay in the cache
 WAITING_RESULTS = 16  # parcels in each sink, then the last stage waits for the feeder; at 64 they leave the cache
 NO_LIMIT = 2**63 - 1
-# Where the length of punctuations adapts, results leave in parcels of so many rows, as with the fixed length. By 10,000
-# rows at a time an event takes 6 to 10 % less, and results of 16 punctuations would wait for one another.
+# If the length of punctuations adapts, results leave in parcels of this many rows, as with the fixed length. With
+# 10,000 rows at a time an event takes 6 to 10 % less, and results of 16 punctuations would wait for one another.
 PARCEL_ROWS = 500
-MOST_SEGMENTS = 1024  # in a ticket; one that has more crossings and turns of sources is cut earlier
+MOST_SEGMENTS = 1024  # in a ticket; one with more crossings and source changes is cut earlier
 
 
 def build(
@@ -42,9 +42,9 @@ def build(
     saved: tuple[int, ...] = (),
     sharing: SettledSharing = DEFAULT_SHARING,
 ) -> Plant:
-    """All structures of a pipeline. workers: 0 runs inline, as one.  saved: as of a plant.
+    """All structures of a pipeline. workers: 0 runs inline, as one.  saved: as in a plant.
 
-    sharing: how workers share transactions that are run together; adaptive up to `batch_rows`.
+    sharing: how workers share transactions that run together; adaptive up to `batch_rows`.
     """
     plant = Plant(host, pipeline, max(workers, 1), saved, sharing)
     plant.engine = plant.block(s.ENGINE_WORDS)
@@ -55,7 +55,7 @@ def build(
         _build_sinks(plant)
         _build_admission(plant, batch_rows)
         last = max((n for n, spec in enumerate(pipeline.stages) if spec.way.traits.together), default=None)
-        if sharing.adaptive and last is not None:  # one decides: two would measure each other's
+        if sharing.adaptive and last is not None:  # only one decides: two would measure each other
             adapt(plant, plant.stages[last], batch_rows, behind=len(plant.tickets) * (last + 1))
     except BaseException:
         close(plant)
@@ -79,7 +79,7 @@ def build(
 
 
 def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
-    """What all stages have, then what the stage's runner adds."""
+    """Build what all stages have, then what the stage's runner adds."""
     host, spec = plant.host, plant.pipeline.stages[number]
     runner, entries = runners()[spec.way], host.entries(spec)
     making = Making(plant, number, plant.block(s.STAGE_WORDS), batch_rows, entries)
@@ -117,8 +117,8 @@ def _new_depots(making: Making, runner: Runner) -> list[int]:
     """A depot for each port of the stage's tasks."""
     spec, batch_rows = making.spec, making.batch_rows
     lanes = 1 if spec.lanes is None else spec.lanes.count
-    limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
-    # a full ticket fits on top of a port that is not full; where ports are emptied after every item, a ticket fits
+    limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane is full at four times its share
+    # a full ticket fits on top of a port that is not full; if ports are emptied after every item, a ticket fits
     capacity = limit if runner.emptied else 2 * limit
     sends_on = not making.is_last
     # the rows of lanes get their segments when they are merged
@@ -192,7 +192,7 @@ def _fill_source(plant: Plant, source: int, spec: SourceSpec) -> None:
 
 
 def close(plant: Plant) -> None:
-    """Everything is freed, except parcels that are with Arrow. No thread uses the plant any more."""
+    """Free everything except parcels that Arrow holds. No thread uses the plant any more."""
     host = plant.host
     call = host.function
     for ring in [host.word(stage, s.STAGE_INPUT) for stage in plant.stages[1:]]:
@@ -225,7 +225,7 @@ def close(plant: Plant) -> None:
 
 
 def _return_parcels(host: Host, ring: int) -> None:
-    """The ring holds no parcels; failures, which are part of their stage, are left out."""
+    """Empty the ring of parcels; failures, which are part of their stage, are left out."""
     while (item := host.function("ring_pop")(ring)) != 0:
         if host.word(item, ITEM_KIND) == PARCEL:
             host.function("parcel_return")(item)

@@ -1,8 +1,8 @@
-"""Computes the event times of a source's rows where no column has them: a function of the first stage, called by the
-feeder on every record batch before it is pushed.
+"""Computes the event times of a source's rows if no column has them: a function of the first stage, which the feeder
+calls on every record batch before it is pushed.
 
-Not by admission: a row without an event time must not become part of a loan, whose rows have consecutive numbers and
-serials, and only the reader of the source can count it, or write it down, as a bad row.
+Admission cannot do it: a row without an event time must not become part of a loan, whose rows have consecutive numbers
+and serials, and only the reader of the source can count it, or log it, as a bad row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TimeFault:
 
 @dataclass(frozen=True, slots=True)
 class ComputedTimes:
-    """Microseconds, int64, one a row, NULL for rows that have none; `faults` say of which the computation failed."""
+    """Microseconds, int64, one per row, NULL for rows that have none; `faults` lists rows that failed."""
 
     values: pa.Array
     faults: tuple[TimeFault, ...]

@@ -1,23 +1,23 @@
-"""The engine: runs a Pipeline over record batches and gives back record batches, in the one order the query defines.
+"""The engine: runs a Pipeline over record batches and returns record batches, in the one order the query defines.
 
     engine = Engine(pipeline, threads=2)
     failure = engine.run([batches_of_source_0, batches_of_source_1], on_batch)
 
 or step by step: `push`, `end`, then `drain` or `results`. With `threads=0` everything happens inside these calls, on
 the calling thread; otherwise that many daemon threads stay inside one native loop each and these calls only feed and
-drain. They wait in slices, so Ctrl-C is seen within SLICE_NS; closing waits for
-the tickets that workers have in hand.
+drain. They wait in slices, so Ctrl-C is seen within SLICE_NS; closing waits for the tickets that workers are
+processing.
 
 Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/runtime/engine/worker.py).  With
           threads=0, after `interrupt`, a thread that stores STATE_STOPPING as the feeder does, before `close` or never.
-Shared    what the native functions say that the feeder calls, and the two words below.
-Progress  the feeder waits for results or room, in slices of SLICE_NS, and in `close` for the tickets in hand.
-Order     the feeder calls native functions for all that it shares with workers but two words: it stores
-          ADMISSION_PAUSED and STATE_STOPPING plainly, whole and aligned, which workers load at every ticket, and where
-          they test many pairs for one row. What it does next (`engine_idle`) takes ADMISSION_BUSY by CAS, so that a
-          ticket cut after that has seen the pause. A stage's rings are drained, and states read, when `engine_idle` has
-          found everything at rest: its loads of BUSY locks and pools come after the stores with which workers gave
-          those back.
+Shared    what the native functions name that the feeder calls, and the two words below.
+Progress  the feeder waits for results or room, in slices of SLICE_NS, and in `close` for the tickets in progress.
+Order     the feeder calls native functions for everything it shares with workers except two words: it stores
+          ADMISSION_PAUSED and STATE_STOPPING plainly, whole and aligned, and workers load them at every ticket, and
+          wherever they test many pairs for one row. What it does next (`engine_idle`) takes ADMISSION_BUSY by CAS, so
+          that a ticket cut after that has seen the pause. A stage's rings are drained, and states read, after
+          `engine_idle` has found everything at rest: its loads of BUSY locks and pools come after the stores with which
+          workers gave those back.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ from cq.runtime.layout.pipeline import Pipeline, Slot
 from cq.ways import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
-YIELDS = 100  # of a core that no worker needs, before it sleeps: about 25 us
+YIELDS = 100  # of a core that no worker needs, before sleeping: about 25 us
 INLINE_STEPS = 64  # threads=0: visits between two looks at the results
-GRACE_NS = 1_000_000_000  # how long an interrupted run may take for the rows in hand
+GRACE_NS = 1_000_000_000  # how long an interrupted run may take for the current rows
 TICKET_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
 
 OnBatch = Callable[[int, pa.RecordBatch], None]
 
 
 class Silence:
-    """Stands among the batches of a source where it has had nothing for so long that the others go on without it."""
+    """Marks a place among the batches of a source where it was silent for so long that the others go on without it."""
 
 
 SILENCE = Silence()
@@ -87,7 +87,7 @@ class _Feed:
         self.broken: dict[int, Exception] = {}
 
     def peek(self, number: int) -> pa.RecordBatch | Silence | None:
-        """The next batch of a source; None at its end, or when it broke: then it gives no more and does not end."""
+        """The next batch of a source; None at its end, or after an error: then it has no more and does not end."""
         if self.waiting[number] is None and number not in self.broken:
             try:
                 self.waiting[number] = next(self.sources[number], None)
@@ -96,7 +96,7 @@ class _Feed:
         return self.waiting[number]
 
     def taken(self, number: int) -> None:
-        """The batch is in the engine."""
+        """Note that the engine has taken the batch."""
         self.waiting[number] = None
 
     def speaks(self, number: int) -> bool:
@@ -121,11 +121,11 @@ class Engine:
         snapshot: Snapshot | None = None,
         sharing: SettledSharing = DEFAULT_SHARING,
     ) -> None:
-        """A run that has not begun, or goes on from a snapshot.
+        """A run that has not begun, or continues from a snapshot.
 
         memory_limit: bytes that the states of all stages may hold; beyond them the run fails with LIMIT.
-        schemas: of each sink's batches, of the layouts of its columns.
-        sharing: as of `build`.
+        schemas: of each sink's batches, with the layouts of its columns.
+        sharing: as in `build`.
         """
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
         self.pipeline = pipeline
@@ -150,16 +150,16 @@ class Engine:
         self._loans: list[deque[int]] = [deque() for _ in pipeline.sources]
         self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(pipeline.sources)
         self._ended = [self._has_ended(source) for source in self._plant.sources]
-        self._over = list(self._ended)  # also where the end is still held
+        self._over = list(self._ended)  # including sources whose end is still held
         self._held: list[deque[Callable[[], bool]]] = [deque() for _ in pipeline.sources]
         self._silent = [False] * len(pipeline.sources)
-        self._interrupted_ns = 0  # when somebody asked the run to stop, until the kernels are told
-        self._ending = threading.Lock()  # between a thread that tells the kernels and one that frees their states
-        self._settles = False  # a source has just spoken: admission has to know before anything else is given
+        self._interrupted_ns = 0  # when the run was asked to stop, until the kernels are stopped
+        self._ending = threading.Lock()  # between a thread that stops the kernels and one that frees their states
+        self._settles = False  # a source has just ended its silence: admission must know before anything else is given
         self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in pipeline.sinks]
         self._threads: list[threading.Thread] = []
         self._clocks: dict[int, SourceClock] = {}
-        # workers do not keep the engine alive: one that nobody closed must stop them before its memory goes
+        # workers do not keep the engine alive: one that was not closed must stop them before its memory is freed
         self._end = weakref.finalize(self, _end, self._host, self._plant, self._loans, self._threads, self._clocks)
         self._yields = YIELDS if threads < usable_cpus() else 0
         for number in range(threads):
@@ -192,10 +192,10 @@ class Engine:
     # -- feeding -----------------------------------------------------------------------------------------------------
 
     def push(self, source: int, batch: pa.RecordBatch) -> None:
-        """The batch is behind all earlier ones of its source. Waits for room; results meanwhile wait for `drain`.
+        """Append the batch to its source. Waits for room; results meanwhile wait for `drain`.
 
-        Where there is none until another source has rows, the batch is held until then. batch: the columns of the
-        source's spec. It is lent until every row of it is processed. After the run has failed it is not looked at.
+        If there is none until another source has rows, the batch is held until then. batch: the columns of the source's
+        spec. It is lent until every row of it is processed. After the run has failed it is ignored.
         """
         self._give(source, lambda: self._offer(source, batch))
 
@@ -204,11 +204,11 @@ class Engine:
         self._give(source, lambda: self._offer_end(source), last=True)
 
     def silence(self, source: int) -> None:
-        """Nobody waits for the source until it gives something, which comes behind all that was given before it."""
+        """Others stop waiting for the source until it gives something, which comes after everything given before."""
         self._give(source, lambda: self._offer_silence(source))
 
     def _give(self, source: int, offer: Callable[[], bool], last: bool = False) -> None:
-        """Wait until what the source gives is taken, or nothing moves before another one gives something."""
+        """Wait until what the source gives is taken, or nothing moves until another source gives something."""
         assert not self._over[source], "something after the end of its source"
         self._over[source] = last
         self._held[source].append(offer)
@@ -232,8 +232,8 @@ class Engine:
         return moved
 
     def _settled(self, source: int) -> bool:
-        """Whether the source may give something now. Before and after one that was silent speaks, all that was given is
-        done: so what is admitted with it and what without does not depend on who was faster."""
+        """Whether the source may give something now. Before and after a silent source speaks, everything given is
+        processed: so what is admitted with it and without it does not depend on timing."""
         if not (self._settles or self._silent[source]):
             return True
         if self._outcome() == s.RUNNING and not self._all_done():
@@ -249,7 +249,7 @@ class Engine:
             return self._clocks[source].times(batch)
 
     def _offer(self, source: int, batch: pa.RecordBatch) -> bool:
-        """Whether the source has room for the batch, or needs no more; it is then taken."""
+        """Whether the source took the batch: it has room, or needs no more."""
         if self._outcome() != s.RUNNING or batch.num_rows == 0:
             return True
         ring = self._host.word(self._plant.sources[source], SOURCE_RING)
@@ -268,7 +268,7 @@ class Engine:
         return True
 
     def _offer_end(self, source: int, mark: int = END_OF_SOURCE) -> bool:
-        """Whether there was room for the mark behind which the source gives no more."""
+        """Whether there was room for the mark after which the source gives no more."""
         if not self._mark(source, mark):
             return False
         self._settles, self._silent[source] = self._silent[source], False
@@ -276,7 +276,7 @@ class Engine:
         return True
 
     def _offer_silence(self, source: int) -> bool:
-        """Whether there was room for the mark behind which nobody waits for the source; one that is there is enough."""
+        """Whether there was room for the mark after which others do not wait for the source; one mark is enough."""
         if not self._silent[source]:
             self._silent[source] = self._mark(source, SILENCE_OF_SOURCE)
         return self._silent[source]
@@ -295,10 +295,10 @@ class Engine:
             self._host.function("wake_workers")(self._plant.engine, len(self._threads))
 
     def _advance(self) -> bool:
-        """Whether something moved: what was held given, work done inline, results taken, batches given back."""
+        """Whether something moved: held batches given, work done inline, results taken, batches given back."""
         moved = self._give_held()
         moved = (self._inline and self._host.function("run_inline")(self._plant.engine, INLINE_STEPS) > 0) or moved
-        if self._host.interrupts:  # what the function that was interrupted stood for is no result
+        if self._host.interrupts:  # the interrupted function has no result
             raise self._host.interrupts[0]
         moved = self._take_results() or moved
         self._return_loans()
@@ -313,7 +313,7 @@ class Engine:
     # -- draining ----------------------------------------------------------------------------------------------------
 
     def _take_results(self) -> bool:
-        """Whether there were results; they are stashed in the order of each sink."""
+        """Whether there were results; they are queued in the order of each sink."""
         pop, found = self._host.function("ring_pop"), False
         for number, sink in enumerate(self._plant.sinks):
             ring = self._host.word(sink, s.SINK_RING)
@@ -340,7 +340,7 @@ class Engine:
         return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
 
     def ready(self) -> list[tuple[int, pa.RecordBatch]]:
-        """(sink, batch) of the results there are now; waits for nothing."""
+        """(sink, batch) of the results available now; does not wait."""
         with self._host.active():
             self._advance()
         return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
@@ -360,9 +360,9 @@ class Engine:
                 self._rest(seen)
 
     def run(self, sources: Sequence[Batches], on_batch: OnBatch) -> EngineFailure | None:
-        """All results of the sources went to `on_batch(sink, batch)`; the failure that ended the run, if one did.
+        """Pass all results of the sources to `on_batch(sink, batch)`; return the failure that ended the run, if any.
 
-        An exception of an iterator is raised when all that the rows before it cause is delivered, unless that fails.
+        An exception of an iterator is raised after all results of earlier rows are delivered, unless that fails.
         """
         feed = _Feed(sources)
         while True:
@@ -387,10 +387,10 @@ class Engine:
                 self._rest(seen)
 
     def interrupt(self) -> None:
-        """Somebody has asked the run to stop. Sources are expected to end; after GRACE_NS, rows that test many pairs
-        or ask Python stop where they are, and the run fails with STOPPED. Safe in a signal handler and in any thread.
+        """Ask the run to stop. Sources are expected to end; after GRACE_NS, rows that test many pairs or call Python
+        stop where they are, and the run fails with STOPPED. Safe in a signal handler and in any thread.
 
-        With threads=0 a kernel may keep the calling thread from looking at the time: then a thread of its own does.
+        With threads=0 a kernel may keep the calling thread from checking the time: then a separate thread does.
         """
         if self._interrupted_ns:
             return
@@ -401,7 +401,7 @@ class Engine:
             timer.start()
 
     def _hasten(self) -> None:
-        """The time for the rows in hand is over; once a request, and not after the end: the states are gone then."""
+        """Stop the kernels after the grace period; once per request, not after the end: the states are gone."""
         with self._ending:
             if self._interrupted_ns and self._end.alive:
                 self._interrupted_ns = 0
@@ -440,9 +440,9 @@ class Engine:
     # -- pausing -----------------------------------------------------------------------------------------------------
 
     def pause(self) -> Snapshot:
-        """The run stands still at a serial: all below it is processed, its results wait for `drain`; nothing else is.
+        """Stop the run at a serial: all rows below it are processed, their results wait for `drain`; no others are.
 
-        What was pushed beyond it is for the run that goes on with the snapshot.
+        What was pushed beyond it is left to the run that continues from the snapshot.
         """
         assert not self.finished, "a run that is over cannot pause"
         with self._host.active():
@@ -470,12 +470,12 @@ class Engine:
         return self._host.word(self._plant.engine, s.ENGINE_SIGNAL)
 
     def _rest(self, seen: int) -> None:
-        """A slice of waiting for the workers; the inline engine has nobody to wait for."""
+        """Wait for the workers for a slice; the inline engine has none."""
         assert not self._inline, "the inline engine stands still: its feeder waits for something it must do itself"
         self._host.function("feeder_wait")(self._plant.engine, seen, self._yields, SLICE_NS)
 
     def _idle(self) -> bool:
-        """Whether all that was pushed is processed and sent."""
+        """Whether everything pushed is processed and sent."""
         return bool(self._host.function("engine_idle")(self._plant.engine))
 
     def _all_done(self) -> bool:
@@ -490,7 +490,7 @@ class Engine:
 
     @property
     def failure(self) -> EngineFailure | None:
-        """What ended the run, unless it is not over or all went well."""
+        """The failure that ended the run, if it is over and failed."""
         with self._host.active():
             outcome = self._outcome()
             if outcome in {s.RUNNING, s.FINISHED}:
@@ -498,16 +498,16 @@ class Engine:
             return read_failure(self._host, self._plant.pipeline, self._host.word(outcome, ITEM_STAGE))
 
     def ended(self, source: int) -> bool:
-        """Whether the source has been told to have no more rows."""
+        """Whether the source was told that it has no more rows."""
         return self._ended[source]
 
     def state_sum(self, word: int) -> int:
-        """A counting word of the state, over all states of all stages. Nothing may run meanwhile but idle workers."""
+        """A counter of the state, over all states of all stages. Only idle workers may run meanwhile."""
         with self._host.active():
             return sum(self._sum(states, word) for states in (*self._plant.states, *self._plant.views))
 
     def counted(self) -> list[list[tuple[int, int]]]:
-        """By stage, by operator that its pipeline counts, in that order: the rows it gave, and its late rows."""
+        """By stage, by operator that its pipeline counts, in that order: the rows it emitted, and its late rows."""
         with self._host.active():
             return [
                 [(self._sum([*states, *views], c.rows), self._sum([*states, *views], c.late)) for c in stage.counters]
@@ -520,14 +520,15 @@ class Engine:
         return sum(self._host.word(state, word) for state in states)
 
     def held_bytes(self) -> list[dict[str, int]]:
-        """Of each stage, of each operator that keeps something, by identity: how many bytes. The run is over."""
+        """For each stage, for each operator that keeps something, by identity: its bytes. The run is over."""
         with self._host.active():
             return [
                 held_by_operator(self._host, *of) for of in zip(self.pipeline.stages, self._plant.states, strict=True)
             ]
 
     def saved(self, stage: int, slot: Slot) -> bytes:
-        """What a slot of a stage that has one state holds, as in a snapshot. All that was pushed is done (`drain`)."""
+        """The contents of a slot of a stage that has one state, as in a snapshot. Everything pushed is processed
+        (`drain`)."""
         (state,) = self._plant.states[stage]
         with self._host.active():
             return save_slot(self._host, slot, self._host.word(state, slot.offset))
@@ -538,7 +539,7 @@ class Engine:
             return graph(self._host, self._plant)
 
     def metrics(self) -> Metrics:
-        """What was done so far; nothing stops for it."""
+        """The progress so far; nothing stops for it."""
         with self._host.active():
             return read_metrics(self._host, self._plant)
 
@@ -555,13 +556,13 @@ class Engine:
             return self._host.word(self._plant.admission, ADMISSION_SERIAL)
 
     def close(self) -> None:
-        """Workers have stopped and everything is freed; results handed out stay good. May be called again."""
+        """Stop the workers and free everything; results handed out stay valid. May be called again."""
         with self._ending:
             self._end()
 
 
 def _stop_kernels(host: Host, plant: Plant) -> None:
-    """Rows that test many pairs stop between two of them, and rows that ask Python before they do."""
+    """Stop rows that test many pairs between two of them, and rows that call Python before they do."""
     with host.active():
         for state in (state for states in (*plant.states, *plant.views) for state in states):
             host.set_word(state, STATE_STOPPING, 1)
@@ -574,7 +575,7 @@ def _end(
     threads: Sequence[threading.Thread],
     clocks: Mapping[int, SourceClock],
 ) -> None:
-    """What `close` does; also when an engine that was not closed is collected, or lives to the end of the process."""
+    """The work of `close`; also for an engine that was not closed when it is collected, or when the process ends."""
     _stop_kernels(host, plant)
     with host.active():
         host.set_word(plant.engine, s.ENGINE_STOP, 1)

@@ -1,4 +1,4 @@
-"""Why a run stopped, read from the words the native code left behind."""
+"""Why a run stopped, read from words left by the native code."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from cq.runtime.layout.pipeline import GroupKey, Groups, Met, Pipeline
 class EngineFailure:
     """Why a run stopped: an error at a place of the query and at a position; all rows before it were delivered.
 
-    site: index into the stage's sites; -1 when no place of the query has caused it.
-    source, row: the row of that source (from 0) that was under way; -1 when unknown or when a window was closing.
-    held_bytes, limit_bytes: of LIMIT: what all states hold, and may hold.  holders: what holds most of it.
-    serial, instant: the position.  group: whose value failed, where an aggregate's, or one computed of it, did.
-    met: the row of the other side, where the condition of a join failed.
-    said: what a function of the user said when the state that failed had last asked one; it is the cause if SITE asks.
+    site: index into the stage's sites; -1 if no place of the query has caused it.
+    source, row: the current row of that source (from 0); -1 if unknown or if a window was closing.
+    held_bytes, limit_bytes: for LIMIT: what all states hold, and may hold.  holders: what holds most of it.
+    serial, instant: the position.  group: whose value failed, if an aggregate's, or one computed from it, did.
+    met: the row of the other side, if the condition of a join failed.
+    said: the message of the last user function that the failed state called; it is the cause if SITE is a call.
     """
 
     code: ErrorCode
@@ -49,9 +49,9 @@ class EngineFailure:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """An operator that keeps rows or groups, in the stage that holds most memory, and where it is written.
+    """An operator that keeps rows or groups, in the stage that holds most memory, and its place in the query.
 
-    way: how to have it keep less; "" where windows and groups decide.
+    way: how to make it keep less; "" if windows and groups decide.
     """
 
     operator: str
@@ -62,9 +62,9 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class FailedGroup:
-    """A group: the columns rows are grouped by, and what they hold.
+    """A group: the columns rows are grouped by, and their values.
 
-    window: from when to when it is; None where the aggregate has no window.
+    window: its start and end; None if the aggregate has no window.
     """
 
     window: tuple[int, int] | None
@@ -97,9 +97,9 @@ def read_failure(host: Host, pipeline: Pipeline, stage: int) -> EngineFailure:
 
 
 def _weighed(host: Host, pipeline: Pipeline, stage: int, failure: EngineFailure) -> EngineFailure:
-    """The failure of a run that outgrew its limit, with the operators of the stage that holds most of the memory.
+    """The failure of a run that exceeded its limit, with the operators of the stage that holds most of the memory.
 
-    Only weights that workers have noted are read: other states may still change.
+    Only sizes that workers have noted are read: other states may still change.
     """
     engine = host.word(stage, s.STAGE_ENGINE)
     table = host.word(engine, s.ENGINE_STAGE_TABLE)
@@ -115,7 +115,7 @@ def _weighed(host: Host, pipeline: Pipeline, stage: int, failure: EngineFailure)
 
 
 def _held_together(host: Host, stage: int) -> int:
-    """What the transactions of two punctuations hold, beside the containers of the stage."""
+    """Memory of the transactions of two punctuations, besides the containers of the stage."""
     chains = host.word(stage, s.STAGE_OWN)
     return sum(host.word(c, CHAINS_HELD_BYTES) for c in (chains, host.word(chains, CHAINS_OTHER)))
 

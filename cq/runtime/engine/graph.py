@@ -11,7 +11,7 @@ from cq.ways import Way
 
 
 def graph(host: Host, plant: Plant) -> str:
-    """How many workers there are, and of each stage how it runs and where its rows go."""
+    """The number of workers, and for each stage how it runs and where its rows go."""
     workers = host.word(plant.engine, s.ENGINE_WORKERS)
     lines = [f"{workers} worker{'s' if workers > 1 else ''}"]
     numbers = {stage: n for n, stage in enumerate(plant.stages)}

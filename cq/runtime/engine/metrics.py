@@ -1,6 +1,6 @@
-"""What a run has done so far, read from shared memory while it goes on: nothing is stopped or locked.
+"""The progress of a run, read from shared memory while it goes on: nothing is stopped or locked.
 
-Numbers of different stages are not of the same instant; each never falls.
+Numbers of different stages are not from the same instant; none ever decreases.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cq.runtime.layout.requests import ORDER_LOCK_NS, ORDER_SYNC_NS
 class StageMetrics:
     """One stage. busy_ns: worker time in its kernel.  queued: items waiting.  workers: inside now.
 
-    state_bytes: held by its containers, when last weighed.
-    turn_wait_ns, row_wait_ns: of busy_ns, what transactions have waited for their turn and for rows, if their scheme
-    has them wait.  punctuations: where their length adapts, (events at most, how many of these there were), ascending.
+    state_bytes: held by its containers, when last measured.
+    turn_wait_ns, row_wait_ns: the part of busy_ns that transactions waited for their turn and for rows, if their scheme
+    makes them wait.  punctuations: if their length adapts, (events at most, how many of these there were), ascending.
     """
 
     name: str
@@ -42,9 +42,9 @@ class StageMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The run. rows: admitted of each source.  watermark: the minimum over the sources.  sinks: rows delivered.
+    """The run. rows: admitted from each source.  watermark: the minimum over the sources.  sinks: rows delivered.
 
-    rejected_events: of each trigger that a stage runs.
+    rejected_events: by each trigger that a stage runs.
     """
 
     rows: tuple[int, ...]
@@ -62,7 +62,7 @@ def _waited(host: Host, chains: int) -> tuple[int, int]:
 
 
 def read_metrics(host: Host, plant: Plant) -> Metrics:
-    """The numbers as they are now."""
+    """The current numbers."""
     stages = []
     for spec, stage in zip(plant.pipeline.stages, plant.stages, strict=True):
         rows_in, rows_out, busy_ns, items, calls, workers = (

@@ -1,4 +1,4 @@
-"""What a pipeline is built into: the addresses of its structures in native memory; and how all ways make theirs."""
+"""The addresses of a pipeline's structures in native memory, and how all ways make theirs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it m
 
 
 def power_of_two(least: int) -> int:
-    """The smallest power of two, from 2 on, that is not below `least`."""
+    """The smallest power of two, at least 2, that is not below `least`."""
     return 1 << max(1, (least - 1).bit_length())
 
 
 class SettledSharing(NamedTuple):
-    """How the workers of a run share transactions that are run together: `cq.ways.Sharing`, on this machine.
+    """How the workers of a run share transactions that run together: `cq.ways.Sharing`, on this machine.
 
-    adaptive: whether the engine finds out of how many at a time.  placement: one of PLACEMENTS.
-    sockets: the processors of each; where there are several, workers stay on theirs.
+    adaptive: whether the engine chooses how many events at a time.  placement: one of PLACEMENTS.
+    sockets: the processors of each; if there are several, workers stay on theirs.
     """
 
     adaptive: bool = False
@@ -42,8 +42,8 @@ DEFAULT_SHARING = SettledSharing()  # unless the query sets anything
 class Plant:
     """The addresses of everything that was built. stages, sinks, sources: in the order of the pipeline.
 
-    views: by stage, states beside its own that have the same containers.
-    saved: how many states each stage had in the run that this one goes on from; none: it begins.
+    views: by stage, states besides its own that have the same containers.
+    saved: how many states each stage had in the run that this one continues; none for a new run.
     """
 
     host: Host
@@ -83,7 +83,7 @@ class Plant:
         return self.buffers[-1]
 
     def when_closed(self, drop: Callable[[], object]) -> None:
-        """What a way has made beside what all stages have is dropped so: after tasks and states, the last one first."""
+        """Register what frees a way's own structures at the close: after tasks and states, the last one first."""
         self.closing.append(drop)
 
     def block(self, size_words: int) -> int:
@@ -93,7 +93,7 @@ class Plant:
 
 
 class Carried(NamedTuple):
-    """What parcels carry for each row beside its columns, or for all of them."""
+    """What parcels carry besides columns, for each row or for all of them."""
 
     segments: bool
     positions: bool
@@ -102,7 +102,7 @@ class Carried(NamedTuple):
 
 
 def new_depot(host: Host, port: PortSpec, limit: int, capacity: int, carried: Carried) -> int:
-    """Parcels of a port. capacity: for stages that make no more rows than they take; beyond it they grow."""
+    """Parcels of a port. capacity: for stages that make no more rows than they take; they grow beyond it."""
     specs = words(w for c in port.columns for w in (int(c.storage), int(c.nullable)))
     depot = made(
         host.function("depot_new")(len(port.columns), host.place(specs), limit, capacity + SPARE_ROWS), port.name
@@ -125,7 +125,7 @@ def new_states(plant: Plant, spec: StageSpec, count: int) -> list[int]:
 
 
 def new_views(plant: Plant, spec: StageSpec, state: int, count: int) -> list[int]:
-    """States beside the last stage's one: cursors, errors and texts of their own, and its containers."""
+    """States besides the last stage's one, with their own cursors, errors and texts, and with its containers."""
     assert all(slot.container for slot in spec.slots), "a plain word of the state would not be shared"
     views = plant.views[-1]
     for _ in range(count):
@@ -138,7 +138,7 @@ def new_views(plant: Plant, spec: StageSpec, state: int, count: int) -> list[int
 
 
 def new_tasks(plant: Plant, spec: StageSpec, stage: int, states: Sequence[int]) -> list[int]:
-    """A task for each of these states; 0: it gets one when it runs."""
+    """A task for each of these states; state 0: it gets one when it runs."""
     tasks: list[int] = []
     plant.tasks.append(tasks)
     for state in states:

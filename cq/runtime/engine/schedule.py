@@ -1,8 +1,8 @@
 """Which stage a worker serves next: four heuristics, each a pure function of measured numbers.
 
-For each stage: queue (items waiting), cost_ns (mean for an item), workers (inside now), most (that may be inside),
-spent_ns (worker time in the current window), reach (items of this stage made of one item of the first: the cumulative
-selectivity before it). A stage can be chosen when items wait and it has a place for one more worker. The highest score
+For each stage: queue (items waiting), cost_ns (mean per item), workers (inside now), most (workers allowed inside),
+spent_ns (worker time in the current window), reach (items of this stage made from one item of the first: the cumulative
+selectivity before it). A stage can be chosen if items wait and it has a place for one more worker. The highest score
 wins; ties go to the stage nearer the sink.
 
     ct   the stage with the lowest normalised throughput in this window: it is the bottleneck
@@ -11,10 +11,10 @@ wins; ties go to the stage nearer the sink.
     qst  the first stage whose output queue is below its share of what may wait
 
 Roles     any worker chooses, when it looks for work.
-Shared    what stages measure of themselves (stage.py), and the number of items in their rings.
+Shared    what stages measure about themselves (stage.py), and the number of items in their rings.
 Progress  no call waits.
-Order     what is measured is loaded as it happens to be (seq_cst, one word at a time): no word is read because of
-          another, and a choice by numbers of different moments costs time, never rows.
+Order     measurements are loaded at any time (seq_cst, one word at a time): no word is read because of another, and a
+          choice by numbers from different moments costs time, never rows.
 Source    Prasaad et al. (2018), section 6. They saw CT give the best throughput and LP the best latency.
 """
 
@@ -40,20 +40,20 @@ from cq.ways import HEURISTICS
 
 CT, LP, ET, QST = 0, 1, 2, 3  # their places in cq.ways.HEURISTICS
 
-SLICE_NS = 1_000_000.0  # what a visit takes, about: eight items of 16k rows at some ns a row
+SLICE_NS = 1_000_000.0  # about the time of a visit: eight items of 16k rows at some ns a row
 WINDOW_NS = 50_000_000  # long enough for every stage of a chain to get several visits
-QUEUED_ITEMS = 32.0  # QST: items that may wait in all queues together
+QUEUED_ITEMS = 32.0  # QST: the most items waiting in all queues together
 
 
 @native("f64(i64, f64, i64)", export=True)
 def score_et(queue: int, cost_ns: float, workers: int) -> float:
-    """Time the queue would take with one more worker."""
+    """The time the queue would take with one more worker."""
     return f64_div(i64_to_f64(queue) * cost_ns, i64_to_f64(workers + 1))
 
 
 @native("f64(i64, i64, f64, f64)", export=True)
 def score_ct(spent_ns: int, workers: int, cost_ns: float, reach: float) -> float:
-    """Minus the items of the first stage that this stage has kept up with in the window, workers inside included."""
+    """Minus the items of the first stage that this stage has kept up with in the window, including workers inside."""
     return -f64_div(i64_to_f64(spent_ns) + i64_to_f64(workers) * SLICE_NS, cost_ns * reach)
 
 
@@ -65,7 +65,7 @@ def score_lp(number: int) -> float:
 
 @native("f64(i64, i64, f64, f64)", export=True)
 def score_qst(number: int, waiting: int, reach: float, total_reach: float) -> float:
-    """Earlier is better while fewer items wait behind the stage than its share; else below every other."""
+    """Earlier is better while fewer items wait after the stage than its share; else below every other."""
     share = f64_div(QUEUED_ITEMS * reach, total_reach)
     return -i64_to_f64(number) if i64_to_f64(waiting) < share else -1.0e9 - i64_to_f64(number)
 
@@ -88,7 +88,7 @@ def _reach(engine: int, stage: int) -> float:
 
 @native("i64(i64)")
 def _new_window(engine: int) -> int:
-    """1 when the window is over; the caller then starts the next one for every stage."""
+    """1 if the window is over; the caller then starts the next one for every stage."""
     now = clock_ns()
     if now - at_load(engine + ENGINE_WINDOW * 8) < WINDOW_NS:
         return 0
@@ -98,7 +98,7 @@ def _new_window(engine: int) -> int:
 
 @native("f64(i64, i64, i64, i64, i64, f64)")
 def _score(engine: int, heuristic: int, number: int, queue: int, workers: int, total: float) -> float:
-    """What the heuristic thinks of a stage that can be chosen. total: the reach of all stages, for QST."""
+    """The heuristic's score of a stage that can be chosen. total: the reach of all stages, for QST."""
     stage = ld_i64(ld_i64(engine, ENGINE_STAGE_TABLE), number)
     if heuristic == CT:
         spent = at_load(stage + STAGE_BUSY_NS * 8) - at_load(stage + STAGE_WINDOW_NS * 8)
@@ -116,7 +116,7 @@ def _score(engine: int, heuristic: int, number: int, queue: int, workers: int, t
 
 @native("i64(i64, i64)")
 def choose_stage(engine: int, heuristic: int) -> int:
-    """The number of the stage to serve, or -1 when none can be chosen."""
+    """The number of the stage to serve, or -1 if none can be chosen."""
     count = ld_i64(engine, ENGINE_STAGES)
     table = ld_i64(engine, ENGINE_STAGE_TABLE)
     fresh = 0
@@ -146,7 +146,7 @@ def choose_stage(engine: int, heuristic: int) -> int:
 
 
 def _unscored() -> list[str]:
-    """The heuristics that have no number or no score here."""
+    """The heuristics without a number or a score here."""
     return [
         n for place, n in enumerate(HEURISTICS) if globals().get(n.upper()) != place or f"score_{n}" not in globals()
     ]

@@ -1,10 +1,10 @@
-"""A paused run as a value: where it stands in its sources, and what the operators of the query hold.
+"""A paused run as a value: its positions in its sources, and what the operators of the query hold.
 
-A snapshot is taken when nothing is under way, so a few words of admission and the described state of each stage are all
-there is. It goes into a fresh engine of any plan of the same query, with any number of workers; the rows from `rows` on
+A snapshot is taken when nothing is in progress, so a few words of admission and the described state of each stage are
+enough. It goes into a new engine of any plan of the same query, with any number of workers; the rows from `rows` on
 are then pushed again. In a pipeline with the same stages, lanes stay as they were, parts that workers have filled go to
-as many parts at least, and of states in which only rows were counted the counts go to the first. In another pipeline
-what the operators hold is moved (cq/runtime/engine/state_moves.py).
+at least as many parts, and counts of rows go to the first of several states. In another pipeline the operators'
+contents are moved (cq/runtime/engine/state_moves.py).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Snapshot:
 
 
 class SnapshotMismatch(Exception):
-    """The snapshot is of another query."""
+    """The snapshot belongs to another query."""
 
 
 def pipeline_shape(pipeline: Pipeline) -> tuple[StageShape, ...]:
-    """Pipelines of one shape have states that are divided alike."""
+    """Pipelines of one shape have states that are divided in the same way."""
     return tuple(
         (stage.way.value, stage.lanes, tuple((slot.key, slot.contents) for slot in stage.slots))
         for stage in pipeline.stages
@@ -66,7 +66,7 @@ def saved_states(pipeline: Pipeline, snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def take_snapshot(host: Host, plant: Plant) -> Snapshot:
-    """The run as it stands. Nothing is under way, and nothing comes in meanwhile."""
+    """The current run. Nothing is in progress, and nothing comes in meanwhile."""
 
     def picked(address: int, indices: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(host.word(address, index) for index in indices)
@@ -84,7 +84,7 @@ def take_snapshot(host: Host, plant: Plant) -> Snapshot:
 
 
 def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
-    """A fresh plant, which no worker runs yet, stands where the snapshot was taken.
+    """Put a new plant, which no worker runs yet, where the snapshot was taken.
 
     Raises SnapshotMismatch for one of another query.
     """
@@ -105,7 +105,7 @@ def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
 
 
 def _put_states(host: Host, plant: Plant, snapshot: Snapshot) -> None:
-    """The states of a pipeline of the same shape."""
+    """Load the states of a pipeline of the same shape."""
     for stage, sent in zip(plant.stages, snapshot.sent, strict=True):
         host.set_word(stage, s.STAGE_SENT, sent)
     for spec, states, saved in zip(plant.pipeline.stages, plant.states, snapshot.states, strict=True):

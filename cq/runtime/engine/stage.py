@@ -1,30 +1,30 @@
-"""Stages at run time: what they are made of, running their kernel, and sending on what it emitted.
+"""Stages at run time: their structure, running their kernel, and sending what it emitted.
 
-Task      one kernel call under way: a state, output ports with their parcels, the item it works on. A stage has one
-          task when one worker at a time runs it, several when it is stateless, one for each lane when partitioned;
-          with partial panes a task has no state of its own and borrows one for each call.
-Sending   only the one who is in turn sends: the holder of STAGE_BUSY, or the reader of the reorder buffer. A failure
-          travels as an item behind the rows before it; the first to pass the last stage is the one with the smallest
+Task      one kernel call in progress: a state, output ports with their parcels, the item it works on. A stage has one
+          task if one worker at a time runs it, several if it is stateless, one for each lane if partitioned; with
+          partial panes a task has no state of its own and borrows one for each call.
+Sending   only the worker in turn sends: the holder of STAGE_BUSY, or the reader of the reorder buffer. A failure
+          travels as an item after the rows before it; the first to pass the last stage is the one with the smallest
           position, so failing runs are identical too.
 Roles     any number of workers run the kernel, each with a task of its own; the one in turn sends.
-Shared    STAGE_BUSY (try-lock); the metrics, added to and never read by the stage; ENGINE_OUTCOME; rings.
+Shared    STAGE_BUSY (try-lock); the metrics, which the stage adds to and never reads; ENGINE_OUTCOME; rings.
 I1        can_send == 1, found by the one in turn, holds until it sends.      tests: test_a_sink_that_is_not_drained_*
 I2        after a failure or the last row nothing is sent.                          tests: test_rows_before_a_failure_*
 I3        an item is in the ring of the next stage before workers are woken for it.
                                                                           tests: test_a_worker_that_falls_asleep_*
-I4        ENGINE_OUTCOME is stored after the last row is in its ring, and before the signal that tells of it moves: no
+I4        ENGINE_OUTCOME is stored after the last row is in its ring, and before the signal that announces it moves: no
           other signal need follow.
                         tests: test_who_knows_that_the_run_is_over_*, test_a_feeder_that_waits_is_told_*
-Progress  no call waits. Who may not send, because it is not in turn or the next ring is full, keeps its rows in the
-          task and goes on with other work; whoever makes room wakes workers.
+Progress  no call waits. A worker that may not send, because it is not in turn or the next ring is full, keeps its rows
+          in the task and goes on with other work; whoever makes room wakes workers.
 Order     send: the parcel, then the ring's cell (ring.py); then a fence, then ENGINE_WAITERS: a worker that is not in
           WAITERS yet looks at the rings again after it is. Moving EPOCH by an atomic add before the futex wake makes a
-          sleeper that read it earlier return.  Results: into the ring, then UNHEARD is loaded; who signals stores
-          UNHEARD = 0, then adds to SIGNAL, then loads LISTENERS (all seq_cst): a result that counts on an UNHEARD
+          sleeper that read it earlier return.  Results: into the ring, then UNHEARD is loaded; the signaller stores
+          UNHEARD = 0, then adds to SIGNAL, then loads LISTENERS (all seq_cst): a result that relies on an UNHEARD
           already set is in the ring before SIGNAL moves.       tests: test_a_feeder_that_waits_is_told_of_every_result
           STAGE_FAILED: stored by the one in turn before the failure is sent; others load it only to save work.
           ENGINE_OUTCOME: changed once, by CAS: the first outcome counts, whoever has another.
-          Metrics: added to (seq_cst, whole); nothing is concluded from one about another.
+          Metrics: added to (seq_cst, whole); no metric implies anything about another.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ ENGINE_EPOCH = _engine.line()  # futex of the workers: moves when there may be w
 ENGINE_WAITERS = _engine.line()  # workers about to sleep or asleep
 ENGINE_SIGNAL = _engine.line()  # futex of the feeder: moves when there may be results, room, or an outcome
 ENGINE_LISTENERS = _engine.line()
-ENGINE_RESTS_HEARD = _engine.word()  # 1: the feeder waits until nothing is left to do
-ENGINE_OUTCOME = _engine.line()  # RUNNING, FINISHED, or the failure item that came through
+ENGINE_RESTS_HEARD = _engine.word()  # 1: the feeder waits until no work is left
+ENGINE_OUTCOME = _engine.line()  # RUNNING, FINISHED, or the failure item that passed the last stage
 ENGINE_STAGES = _engine.word()
 ENGINE_STAGE_TABLE = _engine.word()  # -> addresses
 ENGINE_ADMISSION = _engine.word()
@@ -108,12 +108,12 @@ ENGINE_SINK_TABLE = _engine.word()  # -> addresses
 ENGINE_HEURISTIC = _engine.word()
 ENGINE_WORKERS = _engine.word()
 ENGINE_WINDOW = _engine.line()  # when the scheduling window began
-ENGINE_UNHEARD = _engine.word()  # when the first result the feeder was not told of was sent; 0: it was told of all
+ENGINE_UNHEARD = _engine.word()  # when the first unannounced result was sent; 0: all were announced
 ENGINE_STATE_LIMIT = _engine.word()  # bytes that the states of all stages may hold
-ENGINE_STATE_BYTES = _engine.line()  # held by the containers of all states, when last weighed
+ENGINE_STATE_BYTES = _engine.line()  # held by the containers of all states, when last measured
 ENGINE_WORDS = _engine.size()
 
-MANY_RESULTS = 8  # that wait: whoever takes them is woken at once, and not for each of them
+MANY_RESULTS = 8  # waiting results: their reader is woken at once, and not for each of them
 UNHEARD_NS = 200_000  # four wake-ups' worth: a result waits no longer than this and a kernel call
 
 RUNNING, FINISHED = 0, 1
@@ -122,10 +122,10 @@ _error = Struct("ERROR")
 ERROR_CODE = _error.word()
 ERROR_SITE = _error.word()
 ERROR_SOURCE = _error.word()  # source the row is from, where ROW is known
-ERROR_ROW = _error.word()  # number of the row in its source; -1 when a window failed or the stage is not the first
+ERROR_ROW = _error.word()  # number of the row in its source; -1 if a window failed or the stage is not the first
 ERROR_SERIAL = _error.word()
 ERROR_INSTANT = _error.word()
-ERROR_GROUP = _error.word()  # as in STATE_ERROR_GROUP, and the three words that say which group
+ERROR_GROUP = _error.word()  # as in STATE_ERROR_GROUP, and the three words that identify the group
 ERROR_ENTRY = _error.word()
 ERROR_TABLE = _error.word()
 ERROR_START = _error.word()
@@ -147,9 +147,9 @@ STAGE_DEPOTS = _stage.word()  # -> one a port
 STAGE_TASK = _stage.word()  # the one task; or a pool of idle tasks, of idle splits
 STAGE_NUMBER = _stage.word()
 STAGE_SOURCES = _stage.word()  # ports of a ticket, for the first stage
-STAGE_FAILED = _stage.word()  # 1: nothing is sent any more; written by the one in turn
+STAGE_FAILED = _stage.word()  # 1: nothing more is sent; written by the one in turn
 STAGE_TASKS = _stage.word()
-# 0, or -> what only stages of its way have (ways/*.py); of a loop that collects parts: what those have who fill them
+# 0, or -> what only stages of its way have (ways/*.py); in a loop that collects parts: what their fillers have
 STAGE_OWN = _stage.word()
 _stage.align()  # metrics: every worker adds to them
 STAGE_ROWS_IN = _stage.word()
@@ -159,12 +159,12 @@ STAGE_ITEMS = _stage.word()
 STAGE_CALLS = _stage.word()
 STAGE_ACTIVE = _stage.word()  # workers inside
 STAGE_WINDOW_NS = _stage.word()  # STAGE_BUSY_NS when the scheduling window began
-STAGE_STATE_BYTES = _stage.word()  # held by the containers of its states, when last weighed
+STAGE_STATE_BYTES = _stage.word()  # held by the containers of its states, when last measured
 STAGE_FAILURE = _stage.words(ITEM_WORDS)  # the failure item
 STAGE_ERROR = _stage.words(ERROR_WORDS)  # ERROR_* words
 STAGE_SLOTS = _stage.word()  # -> (offset, container) of each slot of a state
 STAGE_SLOT_COUNT = _stage.word()
-# rows sent to the next stage, which are numbered; an item without rows takes a number too
+# rows sent to the next stage, which are numbered; an item without rows also takes a number
 STAGE_SENT = _stage.word()
 STAGE_IDLE = _stage.word()  # -> as STAGE_SERVE
 STAGE_FLUSH = _stage.word()  # -> as STAGE_SERVE, or 0
@@ -194,7 +194,7 @@ SINK_WORDS = _sink.lines()
 
 NO_MEMORY = int(ErrorCode.NO_MEMORY)
 LIMIT = int(ErrorCode.LIMIT)
-CALLS_A_WEIGHING = 16  # a state is weighed once in so many calls: it walks the open panes
+CALLS_A_WEIGHING = 16  # calls between measurements of a state, which walk the open panes
 
 
 # -- signals ---------------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ CALLS_A_WEIGHING = 16  # a state is weighed once in so many calls: it walks the 
 
 @native("void(i64, i64)", export=True)
 def wake_workers(engine: int, count: int) -> None:
-    """Up to `count` sleeping workers look for work. What they are to find was published before."""
+    """Wake up to `count` sleeping workers to look for work. What they are to find was published before."""
     fence()
     if at_load(engine + ENGINE_WAITERS * 8) > 0:
         at_add(engine + ENGINE_EPOCH * 8, 1)
@@ -211,8 +211,8 @@ def wake_workers(engine: int, count: int) -> None:
 
 @native("void(i64)")
 def signal_feeder(engine: int) -> None:
-    """The feeder looks again at results, room and outcome."""
-    at_store(engine + ENGINE_UNHEARD * 8, 0)  # first: who still finds it set has sent before the signal moves
+    """Make the feeder look again at results, room and outcome."""
+    at_store(engine + ENGINE_UNHEARD * 8, 0)  # first: a sender that still finds it set has sent before the signal moves
     at_add(engine + ENGINE_SIGNAL * 8, 1)
     if at_load(engine + ENGINE_LISTENERS * 8) > 0:
         futex_wake(engine + ENGINE_SIGNAL * 8, 1)
@@ -220,16 +220,16 @@ def signal_feeder(engine: int) -> None:
 
 @native("void(i64)")
 def tell_of_rest(engine: int) -> None:
-    """The feeder, if it waits until nothing is left to do, asks again."""
+    """If the feeder waits until no work is left, make it check again."""
     if at_load(engine + ENGINE_RESTS_HEARD * 8) == 1:
         signal_feeder(engine)
 
 
 @native("void(i64, i64)")
 def announce_results(engine: int, waiting: int) -> None:
-    """The feeder knows of the results, at once or soon: a wake-up for each would cost more than many kernels.
+    """Tell the feeder of the results, at once or soon: a wake-up for each would cost more than many kernels.
 
-    At once when many wait or the last announcement is a while ago; else when a worker finds nothing more to do.
+    At once if many wait or the last announcement is a while ago; else when a worker finds nothing more to do.
     """
     if at_load(engine + ENGINE_UNHEARD * 8) == 0:
         at_store(engine + ENGINE_UNHEARD * 8, clock_ns())
@@ -239,14 +239,14 @@ def announce_results(engine: int, waiting: int) -> None:
 
 @native("void(i64)")
 def call_feeder(engine: int) -> None:
-    """The feeder knows of all results."""
+    """Tell the feeder of all results."""
     if at_load(engine + ENGINE_UNHEARD * 8) != 0:
         signal_feeder(engine)
 
 
 @native("void(i64, i64)")
 def conclude(engine: int, outcome: int) -> None:
-    """The run is over with this outcome, unless it was over before."""
+    """End the run with this outcome, unless it was over before."""
     at_cas(engine + ENGINE_OUTCOME * 8, RUNNING, outcome)
     signal_feeder(engine)
 
@@ -279,7 +279,7 @@ def task_new(stage: int, state: int) -> int:
 
 @native("void(i64, i64)", export=True)
 def task_drop(task: int, ports: int) -> None:
-    """The task is gone, and the parcels it held are back in their depots."""
+    """Free the task, and return its parcels to their depots."""
     for port in range(ports):
         parcel = ld_i64(ld_i64(task, TASK_PARCELS), port)
         copy(parcel + PARCEL_PORT * 8, ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8, PORT_WORDS * 8)
@@ -297,9 +297,9 @@ def task_drop(task: int, ports: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def take_parcel(stage: int, task: int, port: int) -> int:
-    """The parcel behind a port with the rows emitted so far; a fresh one is behind the port. 0 without memory.
+    """The parcel behind a port with the rows emitted so far, replaced by a new one. 0 without memory.
 
-    Where it carries segments, rows that the kernel has put into none yet are a segment of rows on time.
+    If it carries segments, rows that the kernel has not put into one yet are a segment of rows on time.
     """
     words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
     if ld_i64(words, PORT_SEGMENTS) != 0 and port_segment(ld_i64(task, TASK_OUT), port, SEGMENT_ROWS, 0) == 0:
@@ -318,9 +318,9 @@ def take_parcel(stage: int, task: int, port: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def run_kernel(stage: int, task: int, item: int) -> int:
-    """The kernel's answer for the item, and its time on the stage's account.
+    """Run the kernel on the item, charge its time to the stage, and return its result.
 
-    A state that has outgrown the limit is an error, told after the call that found it.
+    A state that has exceeded the limit is an error, reported after the call that found it.
     """
     begun = clock_ns()
     state = ld_i64(task, TASK_STATE)
@@ -343,7 +343,7 @@ def run_kernel(stage: int, task: int, item: int) -> int:
 
 @native("i64(i64, i64)")
 def weigh(stage: int, state: int) -> int:
-    """1 and the numbers of bytes are right for this state; 0 when all states together hold more than the limit."""
+    """Measure this state and return 1; 0 if all states together hold more than the limit."""
     held = state_held_bytes(state, ld_i64(stage, STAGE_SLOTS), ld_i64(stage, STAGE_SLOT_COUNT))
     more = held - ld_i64(state, STATE_HELD_BYTES)
     st_i64(state, STATE_HELD_BYTES, held)
@@ -352,7 +352,7 @@ def weigh(stage: int, state: int) -> int:
 
 @native("i64(i64, i64)")
 def count_bytes(stage: int, more: int) -> int:
-    """1 and the stage holds so many bytes more; 0 when all stages together hold more than the limit."""
+    """Add this many bytes to the stage's count and return 1; 0 if all stages together hold more than the limit."""
     engine = ld_i64(stage, STAGE_ENGINE)
     at_add(stage + STAGE_STATE_BYTES * 8, more)
     total = at_add(engine + ENGINE_STATE_BYTES * 8, more) + more
@@ -361,7 +361,7 @@ def count_bytes(stage: int, more: int) -> int:
 
 @native("void(i64, i64)")
 def use_up(stage: int, item: int) -> None:
-    """The stage needs the item no more."""
+    """Release the item, which the stage needs no more."""
     kind = ld_i64(item, ITEM_KIND)
     if kind == PARCEL:
         parcel_return(item)
@@ -371,7 +371,7 @@ def use_up(stage: int, item: int) -> None:
 
 @native("void(i64, i64)")
 def count_item(stage: int, item: int) -> None:
-    """The item a worker took is in the stage's numbers: now, for when its last row is sent the run may be over."""
+    """Count the item that a worker took, now: when its last row is sent the run may be over."""
     if ld_i64(item, ITEM_KIND) != FAILURE:
         at_add(stage + STAGE_ROWS_IN * 8, ld_i64(item, BATCH_ROWS))
         at_add(stage + STAGE_ITEMS * 8, 1)
@@ -379,7 +379,7 @@ def count_item(stage: int, item: int) -> None:
 
 @native("void(i64, i64)")
 def fail(state: int, code: int) -> None:
-    """The state's error words name an error that no place of the query has caused."""
+    """Set the state's error words to an error that no place of the query has caused."""
     st_i64(state, STATE_ERROR_CODE, code)
     st_i64(state, STATE_ERROR_SITE, -1)
     st_i64(state, STATE_ERROR_PORT, -1)
@@ -388,9 +388,9 @@ def fail(state: int, code: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def note_failure(stage: int, state: int, item: int) -> int:
-    """The failure item of the stage, showing the error words of a state. By the one in turn, once.
+    """The failure item of the stage, with the error words of a state. Called by the worker in turn, once.
 
-    item: what the kernel worked on, not used up yet.
+    item: what the kernel worked on, not released yet.
     """
     error = stage + STAGE_ERROR * 8
     port = ld_i64(state, STATE_ERROR_PORT)
@@ -428,7 +428,7 @@ def note_failure(stage: int, state: int, item: int) -> int:
 
 @native("i64(i64)")
 def can_send(stage: int) -> int:
-    """1 when one item, or one parcel to each sink, can be sent on."""
+    """1 if one item, or one parcel to each sink, can be sent."""
     following = ld_i64(stage, STAGE_NEXT)
     if following != 0:
         return ring_has_room(ld_i64(following, STAGE_INPUT))
@@ -441,14 +441,14 @@ def can_send(stage: int) -> int:
 
 @native("void(i64, i64)")
 def _push(ring: int, thing: int) -> None:
-    """The thing is in a ring, in which whoever sends has found room."""
+    """Put the thing into a ring in which the sender has found room."""
     pushed = ring_push(ring, thing)
     assert pushed == 1, "room that was found is taken by the one in turn alone"
 
 
 @native("void(i64, i64, i64)")
 def send(stage: int, port: int, parcel: int) -> None:
-    """The parcel is with the next stage or its sink, or dropped where nobody needs it. After can_send."""
+    """Give the parcel to the next stage or its sink, or drop it if nothing needs it. After can_send."""
     engine = ld_i64(stage, STAGE_ENGINE)
     following = ld_i64(stage, STAGE_NEXT)
     if ld_i64(stage, STAGE_FAILED) == 1:
@@ -465,7 +465,7 @@ def send(stage: int, port: int, parcel: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _send_to_sink(engine: int, sink: int, parcel: int) -> None:
-    """Rows within the sink's limit wait for the feeder. When no sink takes any more, the run is over."""
+    """Queue rows within the sink's limit for the feeder. When no sink takes any more, the run is over."""
     rows = ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS)
     left = ld_i64(sink, SINK_LEFT)
     if left >= 0:
@@ -484,7 +484,7 @@ def _send_to_sink(engine: int, sink: int, parcel: int) -> None:
 
 @native("void(i64)", export=True)
 def conclude_if_satisfied(engine: int) -> None:
-    """The run is over if every sink has all rows it takes."""
+    """End the run if every sink has all rows it takes."""
     for number in range(ld_i64(engine, ENGINE_SINKS)):
         if ld_i64(ld_i64(ld_i64(engine, ENGINE_SINK_TABLE), number), SINK_LEFT) != 0:
             return
@@ -493,7 +493,7 @@ def conclude_if_satisfied(engine: int) -> None:
 
 @native("void(i64, i64)")
 def send_failure(stage: int, item: int) -> None:
-    """The failure is with the next stage, or is the outcome; the stage sends nothing after it. After can_send."""
+    """Pass the failure to the next stage, or make it the outcome; the stage sends nothing after it. After can_send."""
     following = ld_i64(stage, STAGE_NEXT)
     if ld_i64(stage, STAGE_FAILED) == 1:
         return
@@ -507,7 +507,7 @@ def send_failure(stage: int, item: int) -> None:
 
 @native("i64(i64, i64)")
 def holds_rows(stage: int, task: int) -> int:
-    """1 when something emitted is still behind the task's ports."""
+    """1 if emitted rows are still behind the task's ports."""
     for port in range(ld_i64(stage, STAGE_PORTS)):
         words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
         if ld_i64(words, PORT_ROWS) > 0 or ld_i64(words, PORT_SEGMENT_COUNT) > 0:
@@ -517,7 +517,7 @@ def holds_rows(stage: int, task: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def send_emitted(stage: int, task: int, last: int) -> int:
-    """1 and all the task emitted is sent; 0 without memory for fresh parcels. last: nothing comes after."""
+    """Send everything the task emitted and return 1; 0 without memory for new parcels. last: nothing comes after."""
     following = ld_i64(stage, STAGE_NEXT)
     for port in range(ld_i64(stage, STAGE_PORTS)):
         words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
@@ -535,14 +535,14 @@ def send_emitted(stage: int, task: int, last: int) -> int:
 
 @native("void(i64)")
 def finish(stage: int) -> None:
-    """The last stage has sent its last row: the run is over."""
+    """End the run: the last stage has sent its last row."""
     at_store(stage + STAGE_FAILED * 8, 1)
     conclude(ld_i64(stage, STAGE_ENGINE), FINISHED)
 
 
 @native("i64(i64, i64)")
 def collect_emitted(stage: int, task: int) -> int:
-    """1 and the rows the task emitted are at the end of its list; 0 without memory. For tasks not in turn."""
+    """Move the rows the task emitted to the end of its list and return 1; 0 without memory. For tasks not in turn."""
     for port in range(ld_i64(stage, STAGE_PORTS)):
         words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
         if ld_i64(words, PORT_ROWS) > 0 or ld_i64(words, PORT_SEGMENT_COUNT) > 0:
@@ -555,7 +555,7 @@ def collect_emitted(stage: int, task: int) -> int:
 
 @native("void(i64, i64, i64)")
 def append_parcel(task: int, port: int, parcel: int) -> None:
-    """The parcel is the last of the task's list."""
+    """Append the parcel to the task's list."""
     st_i64(parcel, ITEM_PORT, port)
     st_i64(parcel, ITEM_LINK, 0)
     if ld_i64(task, TASK_FIRST) == 0:

@@ -1,13 +1,13 @@
 """From the states of one plan to those of another of the same query: what each operator holds, wherever it was held.
 
 Plans divide state in different ways: one loop, lanes by one key or another, stages in a chain, panes that workers have
-filled apart. What is the same in all is the operator and the name of the slot (`Slot.key`). So the containers of the
-old plan are filled as they were, and what they hold is moved from there into those of the new one, by functions that
-the new plan's stages bring along (`StageSpec.moving`), each entry to its lane.
+filled separately. All share the operator and the name of the slot (`Slot.key`). So the containers of the old plan are
+filled as they were, and their contents are moved into those of the new one, by functions that the new plan's stages
+provide (`StageSpec.moving`), each entry to its lane.
 
-Arrivals  A plan numbers rows in its own way, and only the order of the numbers means anything. So the numbers of each
+Arrivals  Each plan numbers rows in its own way, and only the order of the numbers matters. So the numbers of each
           operator become -n .. -1, in the same order: below all that come. Equal ones, which one loop gives to the rows
-          of an instant, are told apart by the order in which they were kept.
+          of an instant, are ordered as they were kept.
 Words     Plain words count what is emitted at the end: in a run that goes on, those of all states are equal.
 """
 
@@ -32,16 +32,16 @@ StateBytes = dict[str, bytes]  # by slot key; "" holds the counters every state 
 
 
 def saved_slots(stage: StageSpec) -> tuple[Slot, ...]:
-    """The slots that a snapshot has."""
+    """The slots that a snapshot contains."""
     return tuple(slot for slot in stage.slots if not slot.transient)
 
 
 def move_states(
     host: Host, plant: Plant, saved: Sequence[Sequence[StateBytes]], slots: Collection[tuple[str, str]]
 ) -> str:
-    """What the operators of a plan held, which was saved by stage and state, is in the states of the plant.
+    """Move what the operators of a plan held, saved by stage and state, into the states of the plant.
 
-    slots: key and contents of the plan's.  Returns what does not fit; then the plant is of no use.
+    slots: key and contents of the plan's.  Returns what does not fit; then the plant is unusable.
     """
     states = [state for stage in saved for state in stage]
     held = {key for state in states for key in state if key}
@@ -58,7 +58,7 @@ def move_states(
 
 
 def _move_stage(host: Host, plant: Plant, number: int, states: Sequence[StateBytes]) -> str:
-    """What the operators of one stage held is in its states; or what does not fit."""
+    """Move what the operators of one stage held into its states; return what does not fit."""
     slots = saved_slots(plant.pipeline.stages[number])
     for slot in slots:
         if not slot.container:
@@ -80,7 +80,7 @@ def _word(content: bytes) -> int:
 
 
 def _put_word(host: Host, targets: Sequence[int], slot: Slot, states: Sequence[StateBytes]) -> None:
-    """The word that all states have under this key is that of all targets."""
+    """Set the word of all targets to the word that all states have under this key."""
     (word,) = {_word(state[slot.key]) for state in states if slot.key in state}
     for target in targets:
         host.set_word(target, slot.offset, word)
@@ -88,7 +88,7 @@ def _put_word(host: Host, targets: Sequence[int], slot: Slot, states: Sequence[S
 
 @contextmanager
 def _filled(host: Host, slots: Sequence[Slot], states: Sequence[StateBytes]) -> Iterator[dict[str, list[int]]]:
-    """Containers of these slots that hold what was saved, by slot key, for the time being; 0 for what does not fit."""
+    """Temporary containers of these slots with their saved contents, by slot key; 0 for what does not fit."""
     made_so_far: list[tuple[Slot, int]] = []
     found: dict[str, list[int]] = {slot.key: [] for slot in slots}
     try:
@@ -111,7 +111,7 @@ def _role(slot: Slot, role: str) -> str:
 
 
 def _number_arrivals(host: Host, slots: Sequence[Slot], found: dict[str, list[int]]) -> None:
-    """The arrival numbers in all containers of an operator are -n .. -1, in their order."""
+    """Replace the arrival numbers in all containers of an operator by -n .. -1, in their order."""
     lists = [(host.function(_role(slot, "arrivals")), address) for slot in slots for address in found[slot.key]]
     counts = [arrivals(address, 0) for arrivals, address in lists]
     total = sum(counts)
@@ -133,7 +133,7 @@ def _number_arrivals(host: Host, slots: Sequence[Slot], found: dict[str, list[in
 
 
 def _move_slot(host: Host, plant: Plant, number: int, slot: Slot, sources: Sequence[int]) -> None:
-    """What these containers hold is in the slot of the states of a stage, each entry in that of its lane."""
+    """Move the contents of these containers into the slot of a stage's states, each entry to the state of its lane."""
     stage = plant.pipeline.stages[number]
     assert stage.moving is not None, "a stage with containers"
     moving = stage.moving()

@@ -1,6 +1,6 @@
-"""Functions of the user behind addresses that kernels call: their records read and written, Python asked.
+"""User functions behind addresses that kernels call: read and write their records, call Python.
 
-A kernel's thread takes the GIL for as long as Python runs; nothing it holds meanwhile is wanted by others.
+A kernel's thread takes the GIL while Python runs; others need nothing that it holds meanwhile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CODES = {text: code for code, text in ERROR_CODES.items()}
 
 
 def place_constants(host: Host, stage: StageSpec) -> int:
-    """The address of a stage's constants, with the addresses of the user's functions in them."""
+    """The address of a stage's constants, with the addresses of the user functions in them."""
     content = bytearray(stage.constants)
     for call in stage.user_calls:
         _WORD.pack_into(content, 8 * call.word, host.callback(_asking(host, call)))
@@ -28,7 +28,7 @@ def place_constants(host: Host, stage: StageSpec) -> int:
 
 
 def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
-    """What a kernel calls: the function's result for the values of a record, put there."""
+    """What a kernel calls: it puts the function's result for the values of a record into the record."""
     function = call.function
     words = struct.Struct(f"<{call.result_null}q")
     readers = [_reader(host, p.type) for p in function.parameters]
@@ -57,7 +57,7 @@ def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
 
 
 def _reader(host: Host, type_: DataType) -> Callable[[int, int], Any]:
-    """What makes the physical value of two words of a record; those of a NULL are harmless."""
+    """Makes the physical value from two words of a record; those of a NULL are harmless."""
     match type_.physical:
         case Physical.F64:
             return lambda low, _: _DOUBLE.unpack(_WORD.pack(low))[0]

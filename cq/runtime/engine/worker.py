@@ -1,7 +1,7 @@
 """Workers: choose a stage, serve it, repeat; sleep when there is nothing.
 
-The whole engine runs by `work_once`: `threads=0` calls it until nothing moves, a worker thread until it has to stop.
-How a stage is served is the affair of its way (cq/runtime/engine/ways/).
+`work_once` runs the whole engine: `threads=0` calls it until nothing moves, a worker thread until it has to stop. How a
+stage is served is up to its way (cq/runtime/engine/ways/).
 
 Roles     any number of workers; one at a time in admission.
 Shared    EPOCH  moved by whoever has made work.  WAITERS  workers that sleep or are about to.  SIGNAL, LISTENERS  the
@@ -10,8 +10,8 @@ I1        a worker goes to sleep only when a look at everything after it had ann
                                                                        tests: test_no_wakeup_is_lost
 I2        a feeder that waits for the end of all work is signalled after the last of it.
                                                   tests: test_a_feeder_that_waits_for_the_end_of_all_work_is_told_of_it
-Progress  a worker waits only in the futex, when nothing is left to do, and for whoever makes work; the feeder only for
-          results or room.
+Progress  a worker waits only in the futex, when no work is left, until work is made; the feeder only for results or
+          room.
 Order     sleep: EPOCH is loaded, WAITERS raised (seq_cst), then everything is looked at again, then the futex compares
           EPOCH. Wake (stage.py): the work, a fence, WAITERS. Raising and looking, publishing and asking are a store
           and a load of two words: one of the two sides sees the other.
@@ -80,10 +80,10 @@ from cq.runtime.flow.admission_words import (
 )
 from cq.runtime.queues.ring import ring_size
 
-FEW_BATCHES = 1  # of PENDING_BATCHES that wait: the feeder is then just in time for record batches of usual size
-TICKETS_AHEAD = 4  # a worker, when there are several: with fewer they run dry while one of them admits
+FEW_BATCHES = 1  # of waiting PENDING_BATCHES: the feeder is then just in time for record batches of usual size
+TICKETS_AHEAD = 4  # per worker, if there are several: with fewer they run dry while one of them admits
 SPINS = 100  # about 5 us of `pause`, less than a sleep and a wake-up cost
-YIELDS = 400  # about 100 us, what a wake-up costs in a virtual machine: others that are ready have the processor
+YIELDS = 400  # about 100 us, what a wake-up costs in a virtual machine: other ready threads have the processor
 SLEEP_NS = 100_000_000  # a safety net: every wake-up is sent
 
 
@@ -92,7 +92,7 @@ SLEEP_NS = 100_000_000  # a safety net: every wake-up is sent
 
 @native("i64(i64)")
 def _runs_short(admission: int) -> int:
-    """1 when a source that has not ended has few batches left. The caller is at admission."""
+    """1 if a source that has not ended has few batches left. The caller holds admission."""
     for number in range(ld_i64(admission, ADMISSION_SOURCES)):
         source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
         if ld_i64(source, SOURCE_ENDED) == 0 and ring_size(ld_i64(source, SOURCE_RING)) <= FEW_BATCHES:
@@ -102,7 +102,7 @@ def _runs_short(admission: int) -> int:
 
 @native("void(i64, i64)")
 def _tell_of_room(engine: int, short: int) -> None:
-    """The feeder knows, at once where a source runs short, else with the next news: a wake-up costs 30 us."""
+    """Tell the feeder of room, at once if a source runs short, else with the next news: a wake-up costs 30 us."""
     if short == 1:
         signal_feeder(engine)
     elif at_load(engine + ENGINE_UNHEARD * 8) == 0:
@@ -111,7 +111,7 @@ def _tell_of_room(engine: int, short: int) -> None:
 
 @native("i64(i64)")
 def serve_admission(engine: int) -> int:
-    """How many tickets were cut; none when another worker is at it."""
+    """How many tickets were cut; 0 if another worker holds admission."""
     admission = ld_i64(engine, ENGINE_ADMISSION)
     if at_load(admission + ADMISSION_ENDED * 8) == 1 or not at_cas(admission + ADMISSION_BUSY * 8, 0, 1):
         return 0
@@ -132,7 +132,7 @@ def serve_admission(engine: int) -> int:
 
 @native("i64(i64, i64)")
 def serve(stage: int, worker: int) -> int:
-    """What one worker could do for the stage now; 0 when nothing."""
+    """How much one worker could do for the stage now; 0 if nothing."""
     at_add(stage + STAGE_ACTIVE * 8, 1)
     done = call2(ld_i64(stage, STAGE_SERVE), stage, worker)
     at_add(stage + STAGE_ACTIVE * 8, -1)
@@ -141,7 +141,7 @@ def serve(stage: int, worker: int) -> int:
 
 @native("i64(i64, i64)")
 def work_once(engine: int, worker: int) -> int:
-    """1 when something was done: a visit to the stage the heuristic chose, else to any, else to admission."""
+    """1 if something was done: a visit to the stage the heuristic chose, else to any, else to admission."""
     if at_load(engine + ENGINE_OUTCOME * 8) != RUNNING:
         return 0
     count = ld_i64(engine, ENGINE_STAGES)
@@ -165,7 +165,7 @@ def work_once(engine: int, worker: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def run_inline(engine: int, steps: int) -> int:
-    """How often something was done, at most `steps` times, on this thread, until nothing moves any more."""
+    """Work on this thread, at most `steps` times, until nothing moves any more; return how often something was done."""
     done = 0
     while done < steps and work_once(engine, 0) == 1:
         done += 1
@@ -174,7 +174,7 @@ def run_inline(engine: int, steps: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def rest(word: int, seen: int, yields: int, timeout_ns: int) -> int:
-    """1 after a sleep, 0 when the word, a futex, differed from `seen` before so many yields were over."""
+    """1 after a sleep, 0 if the word, a futex, differed from `seen` within this many yields."""
     for _ in range(yields):
         if at_load(word) != seen:
             return 0
@@ -201,13 +201,13 @@ def worker_loop(engine: int, worker: int) -> int:
                 tell_of_rest(engine)
                 slept += rest(engine + ENGINE_EPOCH * 8, epoch, YIELDS, SLEEP_NS)
             at_add(engine + ENGINE_WAITERS * 8, -1)
-            idle = 0  # as patient as before: what is left to others (parts.py) is this worker's only after some visits
+            idle = 0  # as patient as before: this worker takes what is left to others (parts.py) only after some visits
     return slept
 
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def feeder_wait(engine: int, seen: int, yields: int, timeout_ns: int) -> int:
-    """The signal's value, after it differs from `seen` or the time is over. For the feeder, in slices."""
+    """The signal's value, once it differs from `seen` or the time is over. For the feeder, in slices."""
     at_add(engine + ENGINE_LISTENERS * 8, 1)
     rest(engine + ENGINE_SIGNAL * 8, seen, yields, timeout_ns)
     at_add(engine + ENGINE_LISTENERS * 8, -1)
@@ -216,7 +216,7 @@ def feeder_wait(engine: int, seen: int, yields: int, timeout_ns: int) -> int:
 
 @native("i64(i64)", export=True)
 def engine_idle(engine: int) -> int:
-    """1 when all that can be admitted is admitted, processed and sent to the sinks."""
+    """1 if everything that can be admitted is admitted, processed and sent to the sinks."""
     if serve_admission(engine) > 0 or at_load(ld_i64(engine, ENGINE_ADMISSION) + ADMISSION_BUSY * 8) == 1:
         return 0
     for number in range(ld_i64(engine, ENGINE_STAGES)):
@@ -228,7 +228,7 @@ def engine_idle(engine: int) -> int:
 
 @native("i64(i64)", export=True)
 def engine_settled(engine: int) -> int:
-    """As `engine_idle`; while it is not, the feeder is signalled as often as a worker runs out of work."""
+    """As `engine_idle`; until then, the feeder is signalled whenever a worker runs out of work."""
     at_store(engine + ENGINE_RESTS_HEARD * 8, 1)
     if engine_idle(engine) == 0:
         return 0

@@ -1,31 +1,32 @@
 """Admission: the rows of all sources become one sequence of tickets, with serials, lateness and closing times.
 
-The order is (running maximum of the source's event time, source, row): each source keeps its own order. To go on, the
-next row or the end of every source must be known, so nothing depends on who was faster. A row is (1) tested for
-lateness against its source's watermark, (2) moves that watermark; when the minimum over all sources passes a closing
-time of some grid a CLOSE goes first; (3) then the row itself. A source's end stands right behind its last row. Where
-closing times depend on data tickets carry the minimum in force at each row, and CLOSE stands only where no row does:
-at the end of a source that moves the minimum. While two sources take turns their rows are merged by mixed.py.
+The order is (running maximum of the source's event time, source, row): each source keeps its own order. To proceed, the
+next row or the end of every source must be known, so nothing depends on timing. A row is (1) tested for lateness
+against its source's watermark, (2) moves that watermark; when the minimum over all sources passes a closing time of
+some grid a CLOSE goes first; (3) then the row itself. A source's end comes right after its last row. If closing times
+depend on data, tickets carry the minimum in force at each row, and a CLOSE appears only without a row: at the end of a
+source that moves the minimum. While two sources take turns, mixed.py merges their rows.
 
-A source may be said to be silent: right behind its last row, as an end. Then nothing waits for it. When it speaks again
-its maximum is at least what lets its watermark be MINIMUM: rows below are late. Whoever feeds it sees to it that all
-sources have been admitted as far as they can be before it speaks, so that again nothing depends on who was faster.
+A source may be declared silent: right after its last row, like an end. Then nothing waits for it. When it speaks again
+its maximum is at least what lets its watermark be MINIMUM: rows below are late. Its feeder ensures that all sources
+have been admitted as far as they can be before it speaks, so that again nothing depends on timing.
 
-Roles     one at a time, whoever gets ADMISSION_BUSY. The feeder pushes loans and, last, END_OF_SOURCE into SOURCE_RING.
-Shared    ADMISSION_BUSY  try-lock.  ADMISSION_PAUSED  no further ticket is cut while it is 1.  ADMISSION_INTERVAL  who
-          adapts the length of tickets stores it; it is loaded before every ticket, and any that is seen will do.
+Roles     one worker at a time, with ADMISSION_BUSY. The feeder pushes loans and, last, END_OF_SOURCE into SOURCE_RING.
+Shared    ADMISSION_BUSY  try-lock.  ADMISSION_PAUSED  no further ticket is cut while it is 1.  ADMISSION_INTERVAL
+          stored by the worker that adapts the length of tickets; loaded before every ticket, and any value seen will
+          do.
 I1        serials are given once, in merge order, whatever the record batches and tickets. tests: test_merge_order_is_*
 I2        MINIMUM never falls, and no closing time is passed without a CLOSE.            tests: test_every_passed_*
           The watermarks of a ticket's rows are the minimum at each.                     tests: test_watermarks_*
-I3        a ticket has at most ADMISSION_BATCH_ROWS rows and of one loan a source.       tests: test_a_ticket_*
-Progress  no call waits: where the next row of a source is not known yet, nothing is cut, and who pushes the next loan
-          wakes workers.
+I3        a ticket has at most ADMISSION_BATCH_ROWS rows and one loan per source.       tests: test_a_ticket_*
+Progress  no call waits: if the next row of a source is not known yet, nothing is cut, and pushing the next loan wakes
+          workers.
 Order     all words but five are plain, and belong to the holder of ADMISSION_BUSY (worker.py). ADMISSION_ENDED is
-          stored (seq_cst) before BUSY is given back; who reads 1 without the lock finds nothing to admit, and that
-          stays so. ADMISSION_PAUSED is loaded before every ticket. LOAN_USERS: raised while admission still uses the
-          loan itself, so it is never 0 in between. Tickets pass by the ring of the first stage, and come back by their
-          pool.
-Source    Viper/ScaleGate: the merge is done in the channel by the threads that are there; we merge rows, not tuples.
+          stored (seq_cst) before BUSY is given back; a worker that reads 1 without the lock finds nothing to admit, and
+          that stays so. ADMISSION_PAUSED is loaded before every ticket. LOAN_USERS: raised while admission still uses
+          the loan itself, so it is never 0 in between. Tickets pass by the ring of the first stage, and come back by
+          their pool.
+Source    Viper/ScaleGate: the threads that are there merge in the channel; we merge rows, not tuples.
 """
 
 from __future__ import annotations
@@ -140,13 +141,13 @@ from cq.runtime.layout.abi import (
 from cq.runtime.queues.pool import pool_put, pool_take
 from cq.runtime.queues.ring import ring_has_room, ring_pop, ring_push
 
-MOST_ENDED = 63  # sources of which BATCH_ENDED says whether they have ended
+MOST_ENDED = 63  # the most sources that BATCH_ENDED has bits for
 WAIT = -1  # some source's next row is not known yet
 ALL_ENDED = -2
 
-BLOCK_ROWS = 64  # times looked at together: long enough to vectorise, short enough that a late row costs little
+BLOCK_ROWS = 64  # times tested together: long enough to vectorise, short enough that a late row costs little
 LINES_A_BLOCK = 8  # of 64 bytes
-AHEAD_BYTES = 4096  # the processor's own prefetching begins anew in every page and for every ticket
+AHEAD_BYTES = 4096  # the processor's own prefetching restarts in every page and for every ticket
 SEGMENTS_A_STEP = 4  # room one step needs: CLOSE of a source's end, CLOSE of a row, the row, the next kind
 
 
@@ -194,7 +195,7 @@ def watermark_at(maximum: int, delay: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _add_rows(admission: int, ticket: int, kind: int, number: int, count: int) -> None:
-    """The next `count` rows of a source are in the ticket, with the next serials."""
+    """Add the next `count` rows of a source to the ticket, with the next serials."""
     source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
     row = ld_i64(source, SOURCE_ROW)
     serial = ld_i64(admission, ADMISSION_SERIAL)
@@ -217,15 +218,15 @@ def _add_rows(admission: int, ticket: int, kind: int, number: int, count: int) -
 
 @native("i64(i64, i64)")
 def _boundary(admission: int, instant: int) -> int:
-    """The first closing time after `instant`; NEVER when no grid has one."""
+    """The first closing time after `instant`; NEVER if no grid has one."""
     return next_on_grids(ld_i64(admission, ADMISSION_GRID_TABLE), ld_i64(admission, ADMISSION_GRIDS), instant)
 
 
 @native("void(i64, i64, i64, i64)")
 def _advance(admission: int, ticket: int, minimum: int, unmarked: int) -> None:
-    """MINIMUM is at least `minimum`; a CLOSE stands in the ticket if that passed a closing time.
+    """Raise MINIMUM to at least `minimum`; add a CLOSE to the ticket if that passed a closing time.
 
-    unmarked: 1 and a CLOSE stands there anyway if MINIMUM moved, for no row tells of it.
+    unmarked: 1: add a CLOSE anyway if MINIMUM moved, because no row reports it.
     """
     if minimum <= ld_i64(admission, ADMISSION_MINIMUM):
         return
@@ -238,7 +239,7 @@ def _advance(admission: int, ticket: int, minimum: int, unmarked: int) -> None:
 
 @native("i64(i64, i64)")
 def _minimum_without(admission: int, excluded: int) -> int:
-    """The lowest watermark of the timed sources that may have rows, but for one; NEVER when there are none."""
+    """The lowest watermark of the timed sources that may have rows, except one; NEVER if there are none."""
     found = NEVER
     table = ld_i64(admission, ADMISSION_SOURCE_TABLE)
     for number in range(ld_i64(admission, ADMISSION_SOURCES)):
@@ -256,7 +257,7 @@ def has_rows(source: int) -> int:
 
 @native("void(i64, i64)")
 def _speak(admission: int, source: int) -> None:
-    """A silent source is silent no longer, and its watermark is at least MINIMUM."""
+    """End the silence of a source; its watermark is at least MINIMUM."""
     if ld_i64(source, SOURCE_ENDED) != SILENT:
         return
     st_i64(source, SOURCE_ENDED, 0)
@@ -273,7 +274,7 @@ def _speak(admission: int, source: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def _refill(admission: int, ticket: int, source: int) -> int:
-    """1 when the source has a next row, has ended or is silent, 0 when that is not known yet.
+    """1 if the source has a next row, has ended or is silent, 0 if that is not known yet.
 
     An end and a silence may close windows.
     """
@@ -309,9 +310,9 @@ def _refill(admission: int, ticket: int, source: int) -> int:
 
 @native("(i64, i64)(i64, i64)")
 def _next_source(admission: int, ticket: int) -> tuple[int, int]:
-    """The source whose row is next, and the event time below which it stays so; WAIT or ALL_ENDED instead of it.
+    """The source whose row is next, and the event time below which it stays next; or WAIT or ALL_ENDED.
 
-    Silent sources are left out; where there are no others, one of them has to speak.
+    Silent sources are left out; if there are no others, one of them has to speak.
     """
     best = ALL_ENDED
     best_key = NEVER
@@ -327,7 +328,7 @@ def _next_source(admission: int, ticket: int) -> tuple[int, int]:
             silent = 1
         elif ld_i64(source, SOURCE_ENDED) != 1:
             key = BEFORE_ALL
-            if ld_i64(source, SOURCE_ENDED) == BROKEN:  # the row that cannot be read has its place in the order
+            if ld_i64(source, SOURCE_ENDED) == BROKEN:  # an unreadable row has its place in the order
                 key = max_i64(ld_i64(source, SOURCE_MAX), BEFORE_ALL + ld_i64(source, SOURCE_TIMED))
             elif ld_i64(source, SOURCE_TIMED) == 1:
                 key = max_i64(ld_i64(source, SOURCE_MAX), event_time(source, ld_i64(source, SOURCE_ROW)))
@@ -352,7 +353,7 @@ def _next_source(admission: int, ticket: int) -> tuple[int, int]:
 
 @native("i64(i64, i64)", inline=True)
 def marks_of_next(admission: int, ticket: int) -> int:
-    """Where the watermark of the next row goes; 0 when the ticket carries none."""
+    """Where the watermark of the next row goes; 0 if the ticket carries none."""
     if ld_i64(ticket, ITEM_MARKS) == 0:
         return 0
     return ld_i64(ticket, BATCH_WATERMARKS) + ld_i64(admission, ADMISSION_SERIAL) * 8
@@ -360,7 +361,7 @@ def marks_of_next(admission: int, ticket: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _take_row(admission: int, ticket: int, number: int, instant: int, others: int) -> None:
-    """One row, whatever it does: lateness, watermark, CLOSE, the row."""
+    """Take one row, whatever it causes: lateness, watermark, CLOSE, the row."""
     source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
     kind = SEGMENT_ROWS
     if instant < ld_i64(source, SOURCE_WATERMARK):
@@ -379,7 +380,7 @@ def _take_row(admission: int, ticket: int, number: int, instant: int, others: in
 
 @native("i64(i64, i64, i64)")
 def _block_rises(times: int, maximum: int, stop: int) -> int:
-    """1 when BLOCK_ROWS times never fall, from `maximum` on, and stay below `stop`: none of them can be late."""
+    """1 if BLOCK_ROWS times never fall, from `maximum` on, and stay below `stop`: none of them can be late."""
     falls = 0
     for row in range(1, BLOCK_ROWS):
         falls += pick(ld_i64(times, row) < ld_i64(times, row - 1), 1, 0)
@@ -402,7 +403,7 @@ def _in_order(times: int, row: int, end: int, maximum: int, delay: int, stop: in
     """A row of [row, end) before which none is late or not below `stop`, and the maximum of the times before it.
 
     Whole blocks are tested at once (0.2 ns a row instead of 1 ns); the first block that fails goes row by row.
-    The times come from memory: fetched ahead they cost 0.29 ns a row, not 0.33 to 0.63 (as pages are large or small).
+    The times come from memory: prefetched they cost 0.29 ns a row, not 0.33 to 0.63 (depending on the page size).
     """
     while row + BLOCK_ROWS <= end and ld_i64(times, row + BLOCK_ROWS - 1) < stop:
         for line in range(LINES_A_BLOCK):
@@ -432,7 +433,7 @@ def _in_order(times: int, row: int, end: int, maximum: int, delay: int, stop: in
 
 @native("void(i64, i64, i64, i64)")
 def _take_rows(admission: int, ticket: int, number: int, limit: int) -> None:
-    """Rows of one source while they are next (event time below `limit`), up to the end of the ticket or the loan."""
+    """Take rows of one source while they are next (event time below `limit`), to the end of the ticket or loan."""
     source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
     room = ld_i64(admission, ADMISSION_BATCH_ROWS) - ld_i64(ticket, BATCH_ROWS)
     end = min_i64(ld_i64(source, SOURCE_ROWS), ld_i64(source, SOURCE_ROW) + room)
@@ -478,7 +479,7 @@ def _take_rows(admission: int, ticket: int, number: int, limit: int) -> None:
 
 @native("void(i64, i64)")
 def _end(admission: int, ticket: int) -> None:
-    """All closing times that remain, then END."""
+    """Add all remaining closing times, then END."""
     segment = add_segment(ticket, SEGMENT_CLOSE, ld_i64(admission, ADMISSION_SERIAL))
     st_i64(segment, SEGMENT_WATERMARK, NEVER)
     add_segment(ticket, SEGMENT_END, ld_i64(admission, ADMISSION_SERIAL))
@@ -490,7 +491,7 @@ def _end(admission: int, ticket: int) -> None:
 
 @native("void(i64, i64)")
 def _fill(admission: int, ticket: int) -> None:
-    """The ticket has all that can be admitted now and belongs into it."""
+    """Fill the ticket with all that can be admitted now and belongs in it."""
     rows = ld_i64(admission, ADMISSION_BATCH_ROWS)
     most = ld_i64(admission, ADMISSION_SEGMENTS) - SEGMENTS_A_STEP - ld_i64(admission, ADMISSION_SOURCES)
     while ld_i64(ticket, BATCH_ROWS) < rows and ld_i64(ticket, BATCH_SEGMENT_COUNT) <= most:
@@ -512,7 +513,7 @@ def _fill(admission: int, ticket: int) -> None:
 
 @native("void(i64, i64)")
 def _have_columns(admission: int, ticket: int) -> None:
-    """Every source has columns in the ticket, whether or not it lends rows: who takes rows of several looks for all."""
+    """Give every source columns in the ticket, even if it lends no rows: readers of several sources look for all."""
     for number in range(ld_i64(admission, ADMISSION_SOURCES)):
         source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
         st_i64(ld_i64(ticket, BATCH_PORTS), number, ld_i64(source, SOURCE_EMPTY))
@@ -520,7 +521,7 @@ def _have_columns(admission: int, ticket: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def _lent(admission: int, ticket: int, number: int) -> int:
-    """1 and the loan at hand of a source is the ticket's; 0 when it has another one."""
+    """1 and the current loan of a source belongs to the ticket; 0 if the ticket has another one."""
     loan = ld_i64(ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8, SOURCE_LOAN)
     loans = ld_i64(ticket, ITEM_LOANS)
     if ld_i64(loans, number) == 0:
@@ -534,7 +535,7 @@ def _lent(admission: int, ticket: int, number: int) -> int:
 
 @native("i64(i64)")
 def _ended(admission: int) -> int:
-    """Which sources have no more rows, as BATCH_ENDED has it."""
+    """The sources without more rows, as bits of BATCH_ENDED."""
     found = 0
     for number in range(min_i64(ld_i64(admission, ADMISSION_SOURCES), MOST_ENDED)):
         source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
@@ -545,7 +546,7 @@ def _ended(admission: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def admit(admission: int, most: int) -> int:
-    """How many tickets, at most `most`, were cut and pushed. The caller holds ADMISSION_BUSY."""
+    """Cut and push at most `most` tickets; return how many. The caller holds ADMISSION_BUSY."""
     output = ld_i64(admission, ADMISSION_OUTPUT)
     made = 0
     while made < most and at_load(admission + ADMISSION_ENDED * 8) == 0:

@@ -48,7 +48,7 @@ _CANONICAL = {
 
 
 def plain_schema(columns: Sequence[ColumnSpec]) -> pa.Schema:
-    """The schema of columns about which only their layout is known."""
+    """The schema of columns of which only the layout is known."""
     return pa.schema([pa.field(c.name, _CANONICAL[c.storage], c.nullable) for c in columns])
 
 
@@ -56,9 +56,9 @@ def plain_schema(columns: Sequence[ColumnSpec]) -> pa.Schema:
 
 
 class Dictionaries:
-    """Numbers the dictionaries of a run: one that has the texts of the last one of its column keeps its number.
+    """Numbers the dictionaries of a run: one with the same texts as the last one of its column keeps its number.
 
-    What is remembered about the codes of a dictionary holds for its number; addresses are used again.
+    What is remembered about the codes of a dictionary is tied to its number, because addresses are reused.
     """
 
     def __init__(self) -> None:
@@ -86,8 +86,8 @@ class Dictionaries:
 def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
     """A loan that shows the batch. storages: -> one word a column, the layouts the batch has.
 
-    A VARCHAR column may come as 32-bit numbers into a dictionary of `string` without NULL, each of them in its range;
-    where kernels have arrays lists may come. ArrowCapacityError where their arrays are too large.
+    A VARCHAR column may come as 32-bit codes into a dictionary of `string` without NULL, each of them in its range;
+    if kernels have arrays, lists may come. ArrowCapacityError if their arrays are too large.
     """
     loan = made(host.function("loan_new")(batch.num_columns), "loan")
     array = loan + LOAN_ARRAY * 8
@@ -108,7 +108,7 @@ def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
 
 
 def _layout(type_: pa.DataType) -> int:
-    """How the elements of a list lie."""
+    """The layout of the elements of a list."""
     if pa.types.is_null(type_):
         return NOTHING
     if pa.types.is_decimal(type_) and type_.precision <= WORD_DIGITS:
@@ -119,7 +119,7 @@ def _layout(type_: pa.DataType) -> int:
 
 
 def storage_of(type_: pa.DataType) -> Storage | None:
-    """How a column of this type lies in memory; None for types the engine does not make."""
+    """The memory layout of a column of this type; None for types the engine does not make."""
     t = pa.types
     if t.is_boolean(type_):
         return Storage.BIT
@@ -135,7 +135,7 @@ def storage_of(type_: pa.DataType) -> Storage | None:
 
 
 def _export_copies(host: InterpretedHost, batch: pa.RecordBatch, array: int) -> None:
-    """An ArrowArray over copies in simulated memory, that needs no release."""
+    """An ArrowArray over copies in simulated memory that needs no release."""
     children = [_copied_array(host, column) for column in batch.columns]
     parent = (batch.num_rows, 0, 0, 1, len(children), 0, host.place(words(children)), 0, 0, 0)
     assert len(parent) == ARROW_WORDS
@@ -163,7 +163,7 @@ def _padded(buffer: pa.Buffer) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ShownRows:
-    """How the rows of a sink are shown. filled: as kernels fill them, where arrays are `binary`."""
+    """How the rows of a sink are shown. filled: as kernels fill them, with arrays as `binary`."""
 
     schema: pa.Schema
     filled: pa.Schema
@@ -177,7 +177,7 @@ class ShownRows:
 
 
 def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], shown: ShownRows) -> pa.RecordBatch:
-    """The rows of a parcel as a record batch, which owns the parcel from now on; of arrays it has copies, as lists."""
+    """The rows of a parcel as a record batch, which owns the parcel from now on; arrays are copied, as lists."""
     batch = _adopted(host, parcel, columns, shown.filled)
     if not shown.lists:
         return batch

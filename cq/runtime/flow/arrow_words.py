@@ -22,8 +22,8 @@ ARROW_RELEASE = _arrow.word()
 ARROW_PRIVATE = _arrow.word()
 ARROW_WORDS = _arrow.size()
 
-_buffers = Struct("BUFFERS")  # what ARROW_BUFFERS leads to
+_buffers = Struct("BUFFERS")  # the target of ARROW_BUFFERS
 BUFFERS_VALIDITY = _buffers.word()
-BUFFERS_VALUES = _buffers.word()  # of texts and lists: where each begins
+BUFFERS_VALUES = _buffers.word()  # for texts and lists: where each begins
 BUFFERS_TEXTS = _buffers.word()  # the bytes of texts
 BUFFERS_WORDS = _buffers.size()

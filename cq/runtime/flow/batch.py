@@ -1,17 +1,17 @@
 """Record batches on loan from Arrow, and the items that carry their rows through the engine.
 
 Loan      one record batch as native code sees it: its ArrowArray (C Data Interface) and a table of columns. Tickets cut
-          from it point into it. The feeder opens it and gives it back; nobody else calls foreign code.
-Item      what queues hold: a ticket cut from loans, a parcel of rows between two stages, or a failure passing through.
-          It begins with the words of a batch (abi.BATCH_*), so a kernel takes it as it is.
+          from it point into it. The feeder opens it and gives it back; no other thread calls foreign code.
+Item      the content of queues: a ticket cut from loans, a parcel of rows between two stages, or a failure passing
+          through. It begins with the words of a batch (abi.BATCH_*), so a kernel takes it unchanged.
 
-Roles     the feeder opens loans and gives them back; whoever has admission or a ticket uses them.
+Roles     the feeder opens loans and gives them back; the holders of admission and tickets use them.
 Shared    LOAN_USERS  tickets and the admission that still need the loan.
-I1        a loan is given back when nobody uses it, and only by the feeder.     tests: test_a_batch_is_given_back_once_*
+I1        a loan is given back when it is unused, and only by the feeder.     tests: test_a_batch_is_given_back_once_*
 I2        VARCHAR bytes of a loan are readable for STRING_SLACK_BYTES past their end.
                                                                           tests: test_strings_at_the_end_of_a_page_*
-Progress  no call waits: a loan that is still in use is looked at again when the feeder comes by.
-Order     a ticket's last look at a loan comes before its `at_add(LOAN_USERS, -1)` (seq_cst); the feeder loads 0, then
+Progress  no call waits: the feeder checks a loan that is still in use again later.
+Order     a ticket's last use of a loan comes before its `at_add(LOAN_USERS, -1)` (seq_cst); the feeder loads 0, then
           gives the loan back. A ticket is emptied before it is put home (pool.py).
 """
 
@@ -85,7 +85,7 @@ PAGE_SHIFT = 12  # memory is mapped in pages of at least this size
 _item = Struct("ITEM", after=BATCH_WORDS)
 ITEM_KIND = _item.word()
 ITEM_LAST = _item.word()  # 1: nothing comes after this item
-ITEM_SERIAL = _item.word()  # serials below it have been admitted up to and with this item
+ITEM_SERIAL = _item.word()  # serials below it have been admitted, up to and including this item
 ITEM_LINK = _item.word()  # the next item of a list, or 0
 ITEM_HOME = _item.word()  # ticket: its home in the pool of tickets
 ITEM_LOANS = _item.word()  # ticket: -> one word a source: the loan its rows are from, or 0
@@ -121,7 +121,7 @@ def storage_bytes(storage: int) -> int:
 
 @native("i64(i64)", export=True)
 def loan_new(columns: int) -> int:
-    """A loan for a record batch of so many columns, its ArrowArray still empty; 0 without memory."""
+    """A loan for a record batch of this many columns, its ArrowArray still empty; 0 without memory."""
     loan = zalloc((LOAN_WORDS + columns * (COLUMN_WORDS + 2)) * 8)
     if loan != 0:
         st_i64(loan, LOAN_COLUMN_COUNT, columns)
@@ -133,10 +133,10 @@ def loan_new(columns: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def loan_open(loan: int, storages: int) -> int:
-    """1 and the column table shows the exported ArrowArray, used once (by admission); 0 without memory, or TOO_LARGE.
+    """Make the column table show the exported ArrowArray, used once (by admission); 1, 0 without memory, or TOO_LARGE.
 
-    storages: -> one word a column.  The batch holds columns of exactly these layouts, as the caller has made sure.
-    Where a kernel has arrays it may hold lists: the loan says how their elements lie.
+    storages: -> one word a column.  The batch has columns of exactly these layouts, as the caller has checked.
+    If a kernel has arrays it may have lists: the loan has the layout of their elements.
     """
     array = loan + LOAN_ARRAY * 8
     rows = ld_i64(array, ARROW_LENGTH)
@@ -158,9 +158,9 @@ def loan_open(loan: int, storages: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)")
 def _open_column(child: int, table: int, copied: int, offset: int, rows: int, storage: int, layout: int) -> int:
-    """1 and the words of one column are filled; 0 without memory for a copy of its bytes, or TOO_LARGE.
+    """Fill the words of one column; 1, 0 without memory for a copy of its bytes, or TOO_LARGE.
 
-    A VARCHAR column that comes with a dictionary has the numbers of its texts, of 32 bits, for values.
+    The values of a VARCHAR column with a dictionary are the 32-bit numbers of its texts.
     layout: of the elements, if it has lists.
     """
     buffers = ld_i64(child, ARROW_BUFFERS)
@@ -187,13 +187,13 @@ def _open_column(child: int, table: int, copied: int, offset: int, rows: int, st
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _open_texts(buffers: int, offsets: int, count: int, table: int, copied: int) -> int:
-    """1 and the column table shows so many texts; 0 without memory for a copy of their bytes."""
+    """Make the column table show this many texts; 1, or 0 without memory for a copy of their bytes."""
     st_i64(table, COLUMN_OFFSETS, offsets)
     data = ld_i64(buffers, BUFFERS_TEXTS)
     first = ld_i32(offsets, 0)
     length = ld_i32(offsets, count) - first
     end = data + first + length
-    # a foreign buffer may end anywhere; what lies in the page of its last byte can be read all the same
+    # a foreign buffer may end anywhere; the rest of its last page can still be read
     if length > 0 and (end - 1) >> PAGE_SHIFT == (end + STRING_SLACK_BYTES - 1) >> PAGE_SHIFT:
         st_i64(table, COLUMN_DATA, data)
         return 1
@@ -215,7 +215,7 @@ def loan_in_use(loan: int) -> int:
 
 @native("void(i64)", export=True)
 def loan_return(loan: int) -> None:
-    """The record batch is given back to Arrow and the loan is gone. Feeder only, when nobody uses it any more."""
+    """Give the record batch back to Arrow and free the loan. Feeder only, when it is unused."""
     for column in range(ld_i64(loan, LOAN_COLUMN_COUNT)):
         release(ld_i64(ld_i64(loan, LOAN_COPIES), column))
     array = loan + LOAN_ARRAY * 8
@@ -232,13 +232,13 @@ def loan_return(loan: int) -> None:
 def ticket_new(home: int, sources: int, segments: int, marks: int, mixed: int) -> int:
     """A ticket, in its home, for rows of `sources` sources and at most `segments` segments; 0 without memory.
 
-    marks: of how many rows it carries the watermarks.  mixed: of how many it says where they are.
+    marks: the number of rows whose watermarks it can carry.  mixed: the number of rows whose places it can hold.
     """
     head = ITEM_WORDS + sources * 3
     words = head + segments * SEGMENT_WORDS
     ticket = alloc((words + marks + mixed) * 8)
     if ticket != 0:
-        fill(ticket, 0, head * 8)  # what is behind it is written before it is read
+        fill(ticket, 0, head * 8)  # the rest is written before it is read
         st_i64(ticket, ITEM_HOME, home)
         st_i64(ticket, BATCH_PORTS, ticket + ITEM_WORDS * 8)
         st_i64(ticket, ITEM_LOANS, ticket + (ITEM_WORDS + sources) * 8)
@@ -254,7 +254,7 @@ def ticket_new(home: int, sources: int, segments: int, marks: int, mixed: int) -
 
 @native("void(i64, i64)", export=True)
 def ticket_return(ticket: int, sources: int) -> None:
-    """The ticket's loans are no longer used by it, and it waits in its home for the next rows."""
+    """Release the ticket's loans, and put it in its home for the next rows."""
     loans = ld_i64(ticket, ITEM_LOANS)
     for source in range(sources):
         loan = ld_i64(loans, source)
@@ -279,7 +279,7 @@ def last_segment(ticket: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def add_segment(ticket: int, kind: int, serial: int) -> int:
-    """Address of a fresh last segment of the ticket."""
+    """Address of a new last segment of the ticket."""
     count = ld_i64(ticket, BATCH_SEGMENT_COUNT)
     segment = ld_i64(ticket, BATCH_SEGMENTS) + count * SEGMENT_WORDS * 8
     st_i64(ticket, BATCH_SEGMENT_COUNT, count + 1)
@@ -294,5 +294,5 @@ def add_segment(ticket: int, kind: int, serial: int) -> int:
 
 @native("void(i64)", export=True)
 def ticket_drop(ticket: int) -> None:
-    """The ticket is gone. Its loans are the feeder's."""
+    """Free the ticket. Its loans belong to the feeder."""
     release(ticket)

@@ -1,24 +1,24 @@
 """Transactions of a ticket in lists, and the rows they name in chains.
 
-A share of the work is some rows of the ticket, of which it collects the transactions, and then those lists that are for
-it, made by all: of accesses whose row's hash is its own, in the order of the events, and of transactions whose first
-access is among them. Accesses of one row are in one share, so that linking needs no lock.
+A share of the work is some rows of the ticket, whose transactions it collects, and then the lists made for it by all
+shares: of accesses whose row's hash belongs to it, in the order of the events, and of transactions whose first access
+is among them. Accesses of one row are in one share, so that linking needs no lock.
 
 Roles     one worker at a time has a share.
 Shared    lists: written by the share that collects, read by the one they are for, in a later phase.
-          ACCESS_DONE: stored behind the row, loaded before it.
+          ACCESS_DONE: stored after the row, loaded before it.
 I1        an access is linked to the one of the last earlier transaction that names its row.
                                                             tests: test_transactions_in_chains_give_the_rows_of_one_loop
 I2        of the accesses of a transaction to one row the first is linked, the others are REPEATED.
                                                             tests: test_a_row_that_a_transaction_names_twice_is_one_row
-I3        of the accesses to a row one is LATEST, whatever transaction it is of.
+I3        of the accesses to a row one is LATEST, in whichever transaction.
                                                                 tests: test_of_the_accesses_to_a_row_the_last_is_latest
-I4        an entry of a table is written by the one that has its row LATEST, when all that read it are done.
+I4        an entry of a table is written by the LATEST access of its row, when all its readers are done.
                                                             tests: test_every_schedule_of_chains_*
-Progress  nothing here waits. Who finds ACCESS_DONE not stored goes on with other transactions (chains.py).
+Progress  nothing here waits. A worker that finds ACCESS_DONE unset goes on with other transactions (chains.py).
 Order     lists, links and images are plain: written in one phase and read in the next (chains.py). A row is written to
-          its version, then ACCESS_DONE = 1 (release); who waits for it loads DONE (acquire), then the row. Nobody waits
-          for the LATEST of a row: what it writes to the table is read when the phase is over.
+          its version, then ACCESS_DONE = 1 (release); a waiting worker loads DONE (acquire), then the row. Nothing
+          waits for the LATEST of a row: what it writes to the table is read when the phase is over.
 Source    Zhang et al., TStream (ICDE 2020): operations of a punctuation in chains by key; lists instead of skip lists.
 """
 
@@ -96,7 +96,7 @@ FIRST_ROOM_BYTES = 65536
 LINE_BYTES = 64
 BLOCK_OLDER, BLOCK_BYTES = 0, 1  # words of a block of room
 FIRST_ITEMS = 16  # of an array
-# Accesses: one is fetched so many before it is linked. A line from another core takes 60 to 100 ns, linking an event
+# How many accesses ahead of linking one it is fetched. A line from another core takes 60 to 100 ns, linking an event
 # 30 if all is there. With this and the arrays, an event of Toll Processing took two workers 58 ns instead of 93. With
 # less, lines come too late; with more, they may be gone again. Other distances were not measured.
 LINKED_AHEAD = 8
@@ -106,7 +106,7 @@ LINKED_AHEAD = 8
 
 @native("i64(i64, i64)", export=True)
 def share_room(share: int, size: int) -> int:
-    """Room for so many bytes of accesses, which are in use when SHARE_ROOM is behind them; 0 without memory."""
+    """Room for this many bytes of accesses, which are in use once SHARE_ROOM is after them; 0 without memory."""
     at = ld_i64(share, SHARE_ROOM)
     if at != 0 and at + size <= ld_i64(share, SHARE_ROOM_END):
         return at
@@ -126,7 +126,7 @@ def share_room(share: int, size: int) -> int:
 
 @native("void(i64, i64)")
 def _room_is(share: int, block: int) -> None:
-    """All of the block is room."""
+    """Make all of the block room."""
     first = (block + 2 * LINE_BYTES) & -LINE_BYTES
     st_i64(share, SHARE_ROOM, first)
     st_i64(share, SHARE_ROOM_END, block + 2 * LINE_BYTES + ld_i64(block, BLOCK_BYTES))
@@ -134,7 +134,7 @@ def _room_is(share: int, block: int) -> None:
 
 @native("void(i64)")
 def share_empty(share: int) -> None:
-    """What was collected of the last ticket is gone; of the memory for accesses the largest block is kept."""
+    """Clear what was collected from the last ticket; of the memory for accesses the largest block is kept."""
     for number in range(ld_i64(share, SHARE_MASK) + 1):
         found = ld_i64(share, SHARE_LISTS) + number * LIST_WORDS * 8
         st_i64(found, LIST_TRANSACTIONS + ARRAY_COUNT, 0)
@@ -148,7 +148,7 @@ def share_empty(share: int) -> None:
 
 @native("void(i64)")
 def share_release(share: int) -> None:
-    """What the share has allocated is free."""
+    """Free what the share has allocated."""
     _release_from(ld_i64(share, SHARE_BLOCK))
     release(ld_i64(share, SHARE_SLOTS + SLOTS_AT))
     release(ld_i64(share, SHARE_QUEUE + ARRAY_AT))
@@ -183,9 +183,9 @@ def _release_from(block: int) -> None:
 
 @native("i64(i64, i64, i64, i64)", inline=True)
 def list_transaction(share: int, transaction: int, home: int, size: int) -> int:
-    """1 and the transaction and its accesses, of so many bytes each, are in the lists of those they belong to.
+    """Put the transaction and its accesses, of this many bytes each, into the lists they belong to; 1, or 0 without
+    memory.
 
-    0 without memory.
     home: the access to whose row it belongs, so that those of one row are mostly evaluated by one worker; 0: the first.
     """
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
@@ -210,13 +210,13 @@ def list_transaction(share: int, transaction: int, home: int, size: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _list_for(share: int, tag: int) -> int:
-    """What the share has collected for the one that a hash belongs to. Tables take slots from the top bits."""
+    """What the share has collected for the share that a hash belongs to. Tables take slots from the top bits."""
     return ld_i64(share, SHARE_LISTS) + (tag & ld_i64(share, SHARE_MASK)) * LIST_WORDS * 8
 
 
 @native("i64(i64, i64)", inline=True)
 def _list_access(share: int, access: int) -> int:
-    """1 and the access is the last of its list; 0 without memory."""
+    """Append the access to its list and return 1; 0 without memory."""
     tag = ld_i64(access, ACCESS_TAG)
     array = _list_for(share, tag) + LIST_ACCESSES * 8
     listed = ld_i64(array, ARRAY_COUNT)
@@ -231,7 +231,7 @@ def _list_access(share: int, access: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def array_grow(array: int, count: int, size: int) -> int:
-    """1 and there is memory for so many items, each of so many bytes; what is in the array stays. 0: there is none."""
+    """Allocate memory for this many items, each of this many bytes, keeping the content; 1, or 0: there is none."""
     if count <= ld_i64(array, ARRAY_SIZE):
         return 1
     items = max_i64(FIRST_ITEMS, 2 * ld_i64(array, ARRAY_SIZE))
@@ -253,7 +253,7 @@ def array_grow(array: int, count: int, size: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def share_link(shares: int, count: int, number: int) -> int:
-    """1 and what all shares have collected for this one is in order and linked; 0 without memory."""
+    """Put in order and link what all shares have collected for this one, and return 1; 0 without memory."""
     share = shares + number * SHARE_WORDS * 8
     accesses = 0
     transactions = 0
@@ -280,13 +280,13 @@ def share_link(shares: int, count: int, number: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _list_by(shares: int, by: int, number: int) -> int:
-    """What a share has collected for the one of this number."""
+    """What a share has collected for the one with this number."""
     return ld_i64(shares + by * SHARE_WORDS * 8, SHARE_LISTS) + number * LIST_WORDS * 8
 
 
 @native("void(i64, i64)")
 def _queue_all(queue: int, array: int) -> None:
-    """The transactions of the array are behind those of the queue, which has memory for them."""
+    """Append the transactions of the array to the queue, which has memory for them."""
     count = ld_i64(array, ARRAY_COUNT)
     queued = ld_i64(queue, ARRAY_COUNT)
     if count > 0:
@@ -296,10 +296,10 @@ def _queue_all(queue: int, array: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _link_all(slots: int, array: int, following: int) -> None:
-    """The accesses of the array are linked. following: the array after it, or 0, whose first ones are fetched.
+    """Link the accesses of the array. following: the array after it, or 0, whose first ones are fetched.
 
-    Accesses are in the cache of who has collected them. They are fetched some turns ahead: one after the other, each
-    of them would take longer to come than to link.
+    Accesses are in the cache of the worker that collected them. They are fetched a few iterations ahead: one after the
+    other, each of them would take longer to come than to link.
     """
     count = ld_i64(array, ARRAY_COUNT)
     items = ld_i64(array, ARRAY_AT)
@@ -315,14 +315,14 @@ def _link_all(slots: int, array: int, following: int) -> None:
 
 @native("void(i64, i64)", inline=True)
 def _fetch_listed(array: int, turn: int) -> None:
-    """The access that stands there is on its way, if there is one."""
+    """Prefetch the access at this place, if there is one."""
     if turn >= 0 and turn < ld_i64(array, ARRAY_COUNT):
         prefetch(ld_i64(ld_i64(array, ARRAY_AT), turn * LISTED_WORDS + LISTED_ACCESS))
 
 
 @native("i64(i64, i64)")
 def slots_clear(slots: int, accesses: int) -> int:
-    """1 and the slots are empty, and at least twice as many as the accesses; 0 without memory."""
+    """Make the slots empty, and at least twice as many as the accesses, and return 1; 0 without memory."""
     bits = 6
     while (1 << bits) < 2 * accesses:
         bits += 1
@@ -342,7 +342,7 @@ def slots_clear(slots: int, accesses: int) -> int:
 
 @native("void(i64, i64, i64, i64)", inline=True)
 def _link_access(slots: int, bits: int, access: int, tag: int) -> None:
-    """The access is behind the one that had the row last, and has it now; or both are of one transaction."""
+    """Link the access to the last one of its row, and make it the last; or both belong to one transaction."""
     mask = (1 << bits) - 1
     slot = shr_u(wmul(tag, HASH_FACTOR), 64 - bits)
     last = ld_i64(slots, slot)
@@ -363,7 +363,7 @@ def _link_access(slots: int, bits: int, access: int, tag: int) -> None:
 
 @native("i64(i64, i64, i64)", inline=True)
 def same_row(one: int, other: int, tag: int) -> int:
-    """1 when two accesses name one row. tag: of the other."""
+    """1 if two accesses name one row. tag: of the other."""
     if ld_i64(one, ACCESS_TAG) != tag:
         return 0
     if tag & TAG_KEY_TEXTS != 0:
@@ -377,7 +377,7 @@ def same_row(one: int, other: int, tag: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def same_texts(one: int, other: int, tag: int) -> int:
-    """As `same_row`, where the tags are equal and the key has texts: these are compared byte by byte."""
+    """As `same_row`, if the tags are equal and the key has texts: these are compared byte by byte."""
     texts = ld_i64(other, ACCESS_IMAGE + _words_of_entry(tag))
     word = ENTRY_FIRST
     while word < _first_word(tag):
@@ -398,7 +398,7 @@ def same_texts(one: int, other: int, tag: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def transaction_ready(transaction: int, size: int) -> int:
-    """1 when all that is before it on its rows is done. size: bytes of an access."""
+    """1 if all earlier accesses to its rows are done. size: bytes of an access."""
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
         before = ld_i64(access, ACCESS_BEFORE)
@@ -410,7 +410,7 @@ def transaction_ready(transaction: int, size: int) -> int:
 
 @native("i64(i64)", inline=True)
 def access_of_row(access: int) -> int:
-    """The access that has what all those of its transaction to one row share."""
+    """The access that has what all accesses of its transaction to one row share."""
     if ld_i64(access, ACCESS_STATE) & REPEATED != 0:
         return ld_i64(access, ACCESS_SAME)
     return access
@@ -418,7 +418,7 @@ def access_of_row(access: int) -> int:
 
 @native("void(i64, i64, i64, i64)", inline=True)
 def _copy_words(to: int, source: int, word: int, end: int) -> None:
-    """Words of one entry are in another one. Most rows have one or two: a loop over so few takes longer to begin."""
+    """Copy words of one entry to another. Most rows have one or two: a loop over so few takes longer to begin."""
     if word < end:
         st_i64(to, word, ld_i64(source, word))
     if word + 1 < end:
@@ -436,7 +436,7 @@ def copy_row(source: int, access: int) -> None:
 
 @native("i64(i64)", inline=True)
 def _first_word(tag: int) -> int:
-    """The word of an entry at which the non-key columns begin."""
+    """The word of an entry where the non-key columns begin."""
     return ENTRY_FIRST + ((tag >> TAG_KEY_SHIFT) & TAG_KEY_MASK)
 
 
@@ -454,16 +454,16 @@ def write_row(access: int, entry: int) -> None:
 
 @native("i64(i64)", inline=True)
 def workers_write(access: int) -> int:
-    """1 when the row of an access has an entry that any worker may write; 0: the kernel has to."""
+    """1 if the row of an access has an entry that any worker may write; 0: the kernel has to."""
     kept = ld_i64(access, ACCESS_ENTRY) != 0 and ld_i64(access, ACCESS_TAG) & TAG_ROW_TEXTS == 0
     return 1 if kept else 0
 
 
 @native("void(i64, i64)", inline=True)
 def transaction_settled(transaction: int, size: int) -> None:
-    """Those behind it on its rows may go on. Rows that no later one names are in their tables, but those that came or
-    went in this ticket and those with texts: these are left to the kernel, which makes and deletes entries and is alone
-    with the texts of a table. size: bytes of an access.
+    """Let later transactions on its rows go on. Rows that no later one names are written to their tables, except those
+    that came or went in this ticket and those with texts: these are left to the kernel, which alone makes and deletes
+    entries and uses the texts of a table. size: bytes of an access.
     """
     left = 0
     access = ld_i64(transaction, TRANSACTION_ACCESSES)

@@ -1,4 +1,4 @@
-"""Event times that are computed: a function of the query's first stage over the rows of a loan, before admission.
+"""Computed event times: a function of the query's first stage over the rows of a loan, before admission.
 
 Sharing: none. The feeder calls it, with a state of its own that no kernel sees.
 """
@@ -15,7 +15,7 @@ _clock = Struct("CLOCK")
 CLOCK_BATCH = _clock.words(BATCH_WORDS)  # the rows as the function sees them
 CLOCK_OUT = _clock.words(TIMES_WORDS)
 CLOCK_TIMES, CLOCK_THERE = CLOCK_OUT + TIMES_VALUES, CLOCK_OUT + TIMES_THERE
-CLOCK_ROOM = _clock.word()  # rows these have room for
+CLOCK_ROOM = _clock.word()  # rows that these have room for
 CLOCK_ROWS = _clock.word()
 CLOCK_WORDS = _clock.rest()  # column tables, by port
 
@@ -31,9 +31,9 @@ def clock_new(ports: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def clock_show(clock: int, port: int, loan: int) -> int:
-    """1 and the clock has the loan's rows before it, and room for their times; 0 without memory.
+    """Show the loan's rows to the clock, and make room for their times; 1, or 0 without memory.
 
-    The function counts columns as kernels do: before those of the loan stands the event time itself.
+    The function counts columns as kernels do: the event time itself precedes those of the loan.
     """
     rows = ld_i64(loan, LOAN_ROWS)
     if rows > ld_i64(clock, CLOCK_ROOM):
@@ -59,7 +59,7 @@ def clock_run(clock: int, entry: int, state: int, constants: int, first: int) ->
 
 @native("void(i64)", export=True)
 def clock_drop(clock: int) -> None:
-    """The clock is gone."""
+    """Free the clock."""
     release(ld_i64(clock, CLOCK_TIMES))
     release(ld_i64(clock, CLOCK_THERE))
     release(clock)

@@ -1,16 +1,15 @@
-"""Parcels lent to Arrow by the C Data Interface, and cut to size before.
+"""Parcels lent to Arrow by the C Data Interface, cut to size before.
 
-The ArrowArray structures lie in the parcel itself: parent, its one buffer, the list of its children, the children,
+The ArrowArray structures are in the parcel itself: parent, its one buffer, the list of its children, the children,
 three buffers for each child. Arrow calls the release function when the last reference to the rows is gone, from
-whatever thread; the parcel then returns to its depot. Buffers are lent as they are when the rows fill them well, else
+any thread; the parcel then returns to its depot. Buffers are lent as they are if the rows fill them well; otherwise
 the rows are copied into a parcel of their size, so that a result of three rows does not hold memory for thousands.
 
 Roles     the feeder lends a parcel; any thread may be the last reader, and calls the release function.
-Shared    DEPOT_BYTES and what parcel.py says.
+Shared    DEPOT_BYTES and what parcel.py lists.
 Progress  no call waits.
-Order     Arrow's release call may come from any thread: that the last reader's loads come before it is Arrow's affair
-          (its count of references), what follows is `parcel_return` (parcel.py). DEPOT_BYTES is added to, and read for
-          metrics only.
+Order     Arrow's release call may come from any thread: its reference count ensures that the last reader's loads come
+          before it; what follows is `parcel_return` (parcel.py). DEPOT_BYTES is added to, and read for metrics only.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ def parcel_export(parcel: int, callback: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _describe(array: int, rows: int, count: int, buffers: int, callback: int) -> None:
-    """An ArrowArray without NULLs and children, that owns nothing."""
+    """An ArrowArray without NULLs and children that owns nothing."""
     st_i64(array, ARROW_LENGTH, rows)
     st_i64(array, ARROW_NULL_COUNT, 0)
     st_i64(array, ARROW_OFFSET, 0)
@@ -126,7 +125,7 @@ def _describe(array: int, rows: int, count: int, buffers: int, callback: int) ->
 
 @native("void(i64)", export=True)
 def parcel_arrow_release(array: int) -> None:
-    """What Arrow calls when it needs the rows no more. array: the structure as Arrow holds it, moved or not."""
+    """Arrow calls this when it no longer needs the rows. array: the structure as Arrow holds it, moved or not."""
     st_i64(array, ARROW_RELEASE, 0)
     for child in range(ld_i64(array, ARROW_CHILD_COUNT)):
         st_i64(ld_i64(ld_i64(array, ARROW_CHILDREN), child), ARROW_RELEASE, 0)
@@ -140,7 +139,7 @@ def parcel_arrow_release(array: int) -> None:
 
 @native("i64(i64, i64)")
 def parcel_truncate(parcel: int, rows: int) -> int:
-    """The parcel has at most `rows` rows; returns how many it has."""
+    """Cut the parcel to at most `rows` rows; return how many it has."""
     port = parcel + PARCEL_PORT * 8
     if ld_i64(port, PORT_ROWS) > rows:
         st_i64(parcel, PARCEL_DIRTY, ld_i64(port, PORT_ROWS))
@@ -150,9 +149,9 @@ def parcel_truncate(parcel: int, rows: int) -> int:
 
 @native("i64(i64)")
 def parcel_compact(parcel: int) -> int:
-    """A parcel with the same rows, not much larger than they are; the given one, or a new one and that is returned.
+    """A parcel with the same rows and little spare room: the given one, or a new one after returning the given one.
 
-    Without memory for the new one: the given one.
+    Without memory for a new one: the given one.
     """
     port = parcel + PARCEL_PORT * 8
     rows = ld_i64(port, PORT_ROWS)
@@ -181,7 +180,7 @@ def parcel_compact(parcel: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _copy_column(target: int, source: int, rows: int) -> int:
-    """1 and the first `rows` values of an output column stand in another with room for them; 0 without memory."""
+    """Copy the first `rows` values of an output column to another with room for them; 1, or 0 without memory."""
     storage = ld_i64(source, OUT_STORAGE)
     if ld_i64(source, OUT_VALIDITY) != 0:
         copy(ld_i64(target, OUT_VALIDITY), ld_i64(source, OUT_VALIDITY), bitmap_bytes(rows))

@@ -1,4 +1,4 @@
-"""Grids of closing times: instants that are a period apart, in microseconds or in months of the calendar.
+"""Grids of closing times: instants a period apart, in microseconds or in calendar months.
 
 Sharing: none. A table of grids is made with the engine and not changed.
 """
@@ -16,7 +16,7 @@ _grid = Struct("GRID")
 GRID_PERIOD = _grid.word()  # in microseconds, or in months
 GRID_OFFSET = _grid.word()
 GRID_MONTHS = _grid.word()  # 1: months of the calendar
-GRID_SHIFT = _grid.word()  # how many microseconds after the beginning of its month a time of the grid is
+GRID_SHIFT = _grid.word()  # microseconds from the beginning of a month to a time of the grid
 GRID_WORDS = _grid.size()
 
 
@@ -27,7 +27,7 @@ def grid_words(grid: Grid) -> tuple[int, int, int, int]:
 
 @native("i64(i64, i64, i64)")
 def next_on_grids(table: int, grids: int, instant: int) -> int:
-    """The first closing time after `instant`; NEVER when no grid has one. table: -> GRID_WORDS of each."""
+    """The first closing time after `instant`; NEVER if no grid has one. table: -> GRID_WORDS of each."""
     found = NEVER
     for grid in range(grids):
         entry = table + grid * GRID_WORDS * 8

@@ -10,7 +10,7 @@ from cq.runtime.base.kernel import library
 from cq.runtime.flow.arrow import storage_of
 from cq.runtime.layout.abi import Storage
 
-CHUNK_ROWS = 8192  # words of so many rows stay in the second-level cache
+CHUNK_ROWS = 8192  # words of this many rows stay in the second-level cache
 
 
 class NativeRowHash(RowHash):
@@ -27,7 +27,7 @@ class NativeRowHash(RowHash):
         self._words = self._scratch.ctypes.data
 
     def update(self, batch: pa.RecordBatch) -> None:
-        """Take the rows of a batch in, after all earlier ones."""
+        """Add the rows of a batch to the hash, after all earlier ones."""
         if batch.schema is not self._schema and batch.schema != self._schema:
             self._schema, self._storages = batch.schema, [storage_of(kind) for kind in batch.schema.types]
         columns = [_layout(column, storage) for column, storage in zip(batch.columns, self._storages, strict=True)]

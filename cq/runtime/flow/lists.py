@@ -1,8 +1,8 @@
-"""Lists of Arrow as the arrays of kernels, and arrays as lists: whole columns, with numpy. Batches are packed natively
-(packing.py): for them this is the definition.
+"""Arrow lists as the arrays of kernels, and arrays as lists: whole columns, with numpy. Batches are packed natively
+(packing.py): this defines the result.
 
-cq/runtime/values/arrays.py says how an array lies in its bytes. A column of them crosses as `binary`, which is laid out
-as text is. An element's word follows from its Arrow type alone.
+cq/runtime/values/arrays.py describes how an array is laid out in bytes. A column of arrays crosses as `binary`, laid
+out like text. An element's words follow from its Arrow type alone.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Words = npt.NDArray[np.int64]
 
 
 def array_of_lists(column: pa.ListArray) -> pa.Array:
-    """A column of lists as `binary`: each value is the array of its list. ArrowCapacityError where it is too large."""
+    """A column of lists as `binary`: each value is the array of its list. ArrowCapacityError if it is too large."""
     elements = column.flatten()
     texts = t.is_string(elements.type)
     if texts:
-        import pyarrow.compute as pc  # half as much as pyarrow itself, and most queries have no lists of texts
+        import pyarrow.compute as pc  # takes half as long as pyarrow itself, and most queries have no lists of texts
 
         there, elements = valid(elements), pc.coalesce(elements, text_scalar(""))
     else:
@@ -59,7 +59,7 @@ def array_of_lists(column: pa.ListArray) -> pa.Array:
 
 
 def lists_of_array(column: pa.BinaryArray, type_: pa.ListType) -> pa.Array:
-    """The column of lists that `array_of_lists` makes these values of."""
+    """The column of lists that `array_of_lists` turns into these values."""
     rows = len(column)
     given = valid(column)
     _, offset_buffer, content = column.buffers()
@@ -81,17 +81,17 @@ def lists_of_array(column: pa.BinaryArray, type_: pa.ListType) -> pa.Array:
 
 
 class _Shape:
-    """Where in the words of a column of arrays their parts lie.
+    """Where the parts of arrays are in the words of a column.
 
     starts: of each array, and the end.  firsts: the number of each array's first element among all, and their number.
-    places, flags: of each element its (first) word, and the byte that says whether it is NULL.
+    places, flags: for each element its (first) word, and the byte that says whether it is NULL.
     """
 
     def __init__(self, counts: Words, width: int, starts: Words | None = None) -> None:
         self.counts, self.width = counts, width
         self.firsts = _sums(counts)
         if starts is None:
-            starts = _sums(1 + counts * width + (counts + 7 >> 3))  # a NULL is an empty array too: nobody reads it
+            starts = _sums(1 + counts * width + (counts + 7 >> 3))  # a NULL is an empty array too: it is never read
         self._lay(starts)
 
     def _lay(self, starts: Words) -> None:
@@ -106,7 +106,7 @@ class _Shape:
         return int(self.starts[-1])
 
     def add_texts(self, ends: Words) -> None:
-        """Room for texts behind the elements. ends: of each element's text among all, after the start of the first."""
+        """Make room for texts after the elements. ends: of each element's text, from the start of the first."""
         sizes = np.diff(ends[self.firsts])
         self._lay(_sums(np.diff(self.starts) + (sizes + 7 >> 3)))
 
@@ -118,7 +118,7 @@ class _Shape:
 
 
 def _texts(shape: _Shape, words: Words, data: npt.NDArray[np.uint8], missing: npt.NDArray[np.bool_]) -> pa.Array:
-    ends = words[shape.places]  # each from the begin of its array's texts
+    ends = words[shape.places]  # each from the beginning of its array's texts
     lasts = shape.firsts[1:] - 1
     sizes = np.zeros(len(shape.counts), np.int64)
     filled = shape.counts > 0
@@ -136,7 +136,7 @@ def _width(type_: pa.DataType) -> int:
 
 
 def _words(elements: pa.Array) -> list[Words]:
-    """The words of the elements, each of them for all; those of NULLs are 0."""
+    """The words of the elements, one array for each word; those of NULLs are 0."""
     kind = elements.type
     if t.is_null(kind):
         return [np.zeros(len(elements), np.int64)]
@@ -153,7 +153,7 @@ def _words(elements: pa.Array) -> list[Words]:
 
 
 def _elements(parts: list[Words], type_: pa.DataType, missing: npt.NDArray[np.bool_]) -> pa.Array:
-    """The elements that have these words."""
+    """The elements with these words."""
     low = parts[0]
     content: Any
     if t.is_decimal(type_):

@@ -1,8 +1,8 @@
 """The output of a ticket's lanes, merged by position into the parcels that leave the stage.
 
-First the order is found: one word for each row, the number of its parcel and of the row in it. Where every row is
-caused by a source row those of each serial are counted, which says where they go. Else the lanes' rows are merged
-position by position. Then the columns are gathered in that order.
+First the order is determined: one word for each row, the number of its parcel and of the row in it. If every row is
+caused by a source row, the rows of each serial are counted, which gives their places. Otherwise the lanes' rows are
+merged position by position. Then the columns are gathered in that order.
 
 Sharing: none. The last lane of a ticket calls `merge_split` and owns its records by then.
 """
@@ -90,7 +90,7 @@ from cq.runtime.layout.abi import (
 )
 from cq.runtime.layout.words import Struct
 
-_cursor = Struct("CURSOR")  # how far the rows of a lane are in the order
+_cursor = Struct("CURSOR")  # how far a lane's rows have been put in order
 CURSOR_PARCEL = _cursor.word()  # the number of the parcel whose row is next
 CURSOR_ROW = _cursor.word()  # that row
 CURSOR_END = _cursor.word()  # the number of the first parcel of the next lane
@@ -111,7 +111,7 @@ WIDEST_SCATTER = 4  # scatter when serials span at most this many times the rows
 
 @native("i64(i64, i64)")
 def position_before(a: int, b: int) -> int:
-    """1 when the position at a is below the one at b."""
+    """1 if the position at a is below the one at b."""
     for word in range(POSITION_WORDS):
         mine = ld_i64(a, word)
         other = ld_i64(b, word)
@@ -133,7 +133,7 @@ def _error_position(record: int, target: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def first_failure(lanes: int, split: int, scratch: int) -> int:
-    """The lane that failed at the smallest position, which is then at `scratch`; -1 when none failed."""
+    """The lane that failed at the smallest position, which is then at `scratch`; -1 if none failed."""
     found = -1
     candidate = scratch + POSITION_WORDS * 8
     for lane in range(ld_i64(lanes, LANES_COUNT)):
@@ -148,7 +148,7 @@ def first_failure(lanes: int, split: int, scratch: int) -> int:
 
 @native("void(i64, i64, i64, i64)")
 def _cut(lanes: int, split: int, failed: int, limit: int) -> None:
-    """Rows of the other lanes at or behind the failing position are gone."""
+    """Remove rows of the other lanes at or after the failing position."""
     for lane in range(ld_i64(lanes, LANES_COUNT)):
         if lane != failed:
             parcel = ld_i64(ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8, RECORD_FIRST)
@@ -168,7 +168,7 @@ def _cut(lanes: int, split: int, failed: int, limit: int) -> None:
 
 @native("i64(i64, i64)")
 def _next_of_port(parcel: int, port: int) -> int:
-    """The first parcel of the list, from here on, that has rows of the port; 0 when there is none."""
+    """The first parcel of the list, from here on, that has rows of the port; 0 if there is none."""
     while parcel != 0:
         if ld_i64(parcel, ITEM_PORT) == port and ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS) > 0:
             return parcel
@@ -178,7 +178,7 @@ def _next_of_port(parcel: int, port: int) -> int:
 
 @native("(i64, i64, i64)(i64, i64, i64)")
 def _measure(lanes: int, split: int, port: int) -> tuple[int, int, int]:
-    """Parcels with rows of a port, their rows, and how many lanes they are from."""
+    """Parcels with rows of a port, their rows, and how many lanes they come from."""
     parcels = 0
     rows = 0
     giving = 0
@@ -195,7 +195,7 @@ def _measure(lanes: int, split: int, port: int) -> tuple[int, int, int]:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _list_parcels(lanes: int, split: int, port: int, parcels: int, cursors: int) -> None:
-    """`parcels` has the ports of the parcels, lane by lane; `cursors` a cursor for each lane."""
+    """Fill `parcels` with the ports of the parcels, lane by lane, and `cursors` with a cursor for each lane."""
     count = 0
     for lane in range(ld_i64(lanes, LANES_COUNT)):
         cursor = cursors + lane * CURSOR_WORDS * 8
@@ -225,7 +225,7 @@ def _serial_span(parcels: int, count: int) -> tuple[int, int]:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _count_places(parcels: int, count: int, low: int, turns: int, counts: int) -> int:
-    """1 and `counts` says how many rows each serial has caused in each turn; 0 when a row is not caused by one."""
+    """Count in `counts` how many rows each serial has caused in each turn; 1, or 0 if a row has no such cause."""
     for number in range(count):
         port = ld_i64(parcels, number)
         positions = ld_i64(port, PORT_POSITIONS)
@@ -241,9 +241,9 @@ def _count_places(parcels: int, count: int, low: int, turns: int, counts: int) -
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)")
 def _scatter(parcels: int, count: int, low: int, span: int, turns: int, counts: int, order: int) -> int:
-    """1 and `order` has the rows by serial, then turn; 0 when a row is not caused by a source row.
+    """Fill `order` with the rows by serial, then turn; 1, or 0 if a row is not caused by a source row.
 
-    counts: room for span * turns words. What a serial causes in a turn is one lane's, which has it in order.
+    counts: room for span * turns words. Rows of one serial and turn come from one lane, which has them in order.
     """
     fill(counts, 0, span * turns * 8)
     if _count_places(parcels, count, low, turns, counts) == 0:
@@ -268,7 +268,7 @@ def _scatter(parcels: int, count: int, low: int, span: int, turns: int, counts: 
 
 @native("void(i64, i64, i64, i64, i64)")
 def _merge_lanes(lanes: int, parcels: int, cursors: int, rows: int, order: int) -> None:
-    """`order` has the rows by position, the lanes' heads compared for each."""
+    """Fill `order` with the rows by position, comparing the lanes' heads for each."""
     count = ld_i64(lanes, LANES_COUNT)
     for place in range(rows):
         best = -1
@@ -298,7 +298,7 @@ def _merge_lanes(lanes: int, parcels: int, cursors: int, rows: int, order: int) 
 
 @native("void(i64, i64, i64, i64)")
 def _bases(parcels: int, count: int, column: int, bases: int) -> None:
-    """`bases` has where a column is in each parcel."""
+    """Fill `bases` with the place of a column in each parcel."""
     for number in range(count):
         out = ld_i64(ld_i64(parcels, number), PORT_COLUMNS) + column * OUT_WORDS * 8
         base = bases + number * BASE_WORDS * 8
@@ -309,7 +309,7 @@ def _bases(parcels: int, count: int, column: int, bases: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _gather_fixed(order: int, rows: int, bases: int, target: int, storage: int) -> None:
-    """Values of a fixed width, but for BIT, in the order."""
+    """Gather values of a fixed width, except BIT, in the order."""
     for row in range(rows):
         entry = ld_i64(order, row)
         source = ld_i64(bases, (entry >> ROW_BITS) * BASE_WORDS + BASE_DATA)
@@ -329,7 +329,7 @@ def _gather_fixed(order: int, rows: int, bases: int, target: int, storage: int) 
 
 @native("void(i64, i64, i64, i64, i64)")
 def _gather_bits(order: int, rows: int, bases: int, word: int, target: int) -> None:
-    """Bits in the order; where a parcel has no bitmap they are 1. word: of a base, where the bits are."""
+    """Gather bits in the order; without a bitmap in a parcel they are 1. word: of a base, where the bits are."""
     for row in range(rows):
         entry = ld_i64(order, row)
         source = ld_i64(bases, (entry >> ROW_BITS) * BASE_WORDS + word)
@@ -338,7 +338,7 @@ def _gather_bits(order: int, rows: int, bases: int, word: int, target: int) -> N
 
 @native("i64(i64, i64, i64, i64)")
 def _gather_strings(order: int, rows: int, bases: int, out: int) -> int:
-    """1 and the strings stand in an output column in the order; 0 without memory."""
+    """Gather the strings in an output column in the order; 1, or 0 without memory."""
     size = 0
     for row in range(rows):
         entry = ld_i64(order, row)
@@ -363,7 +363,7 @@ def _gather_strings(order: int, rows: int, bases: int, out: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _gather_list(order: int, rows: int, parcels: int, port: int, word: int) -> None:
-    """What the parcels carry for each row in the list that this word of a port points to, in the order."""
+    """Gather, in the order, what the parcels carry for each row in the list that this word of a port points to."""
     target = ld_i64(port, word)
     if target == 0:
         return
@@ -405,7 +405,7 @@ def _gather_parcel(depot: int, parcels: int, count: int, bases: int, order: int,
 
 @native("void(i64, i64, i64)")
 def append_merged(split: int, port: int, parcel: int) -> None:
-    """The parcel is the last of the split's merged ones."""
+    """Append the parcel to the split's merged ones."""
     st_i64(parcel, ITEM_PORT, port)
     st_i64(parcel, ITEM_LINK, 0)
     if ld_i64(split, SPLIT_FIRST) == 0:
@@ -417,7 +417,7 @@ def append_merged(split: int, port: int, parcel: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def _merge_port(lanes: int, split: int, port: int) -> int:
-    """1 and the rows of one port are among the merged parcels, in order; 0 without memory."""
+    """Add the rows of one port to the merged parcels, in order, and return 1; 0 without memory."""
     count, rows, giving = _measure(lanes, split, port)
     sends_on = ld_i64(lanes, LANES_SENDS_ON)
     if giving <= 1 and sends_on == 0:
@@ -437,7 +437,7 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
         span = high - low + 1
         turns = ld_i64(lanes, LANES_TURNS)
         counts = order + rows * 8
-        # what comes of the end has the serial behind the last row, in every lane
+        # rows made at the end have the serial after the last row, in every lane
         wide = span * turns > rows * WIDEST_SCATTER or high >= ld_i64(item, BATCH_FIRST) + ld_i64(item, BATCH_ROWS)
         if wide or _scatter(room, count, low, span, turns, counts, order) == 0:
             _merge_lanes(lanes, room, cursors, rows, order)
@@ -460,7 +460,7 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _end_sent_on(depot: int, split: int, segment: int) -> int:
-    """1 and the last merged parcel, an empty one if there is none, tells the next stage of all events that remain."""
+    """Pass all remaining events on with the last merged parcel, or an empty one; 1, or 0 without memory."""
     if ld_i64(split, SPLIT_FIRST) == 0:
         parcel = parcel_get(depot)
         if parcel == 0:
@@ -476,10 +476,10 @@ def _end_sent_on(depot: int, split: int, segment: int) -> int:
 
 @native("void(i64, i64, i64)")
 def _clear_records(lanes: int, split: int, ports: int) -> None:
-    """The lanes' parcels are back in their depots, but for those that are sent as they are: one lane had them all."""
+    """Return the lanes' parcels to their depots, except those that are sent unchanged: one lane had them all."""
     for port in range(ports):
         _count, _rows, giving = _measure(lanes, split, port)
-        giving += ld_i64(lanes, LANES_SENDS_ON)  # what goes to another stage has been merged in any case
+        giving += ld_i64(lanes, LANES_SENDS_ON)  # parcels for another stage have always been merged
         for lane in range(ld_i64(lanes, LANES_COUNT)):
             record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
             parcel = ld_i64(record, RECORD_FIRST)
@@ -496,7 +496,7 @@ def _clear_records(lanes: int, split: int, ports: int) -> None:
 
 @native("void(i64, i64)")
 def unlink_parcel(record: int, parcel: int) -> None:
-    """The parcel is no longer in the record's list."""
+    """Remove the parcel from the record's list."""
     at = ld_i64(record, RECORD_FIRST)
     if at == parcel:
         st_i64(record, RECORD_FIRST, ld_i64(parcel, ITEM_LINK))
@@ -508,7 +508,7 @@ def unlink_parcel(record: int, parcel: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def merge_split(lanes: int, split: int, ports: int) -> int:
-    """1 and the ticket's rows, up to its first failure, are merged and the records empty; 0 without memory."""
+    """Merge the ticket's rows, up to its first failure, and empty the records; 1, or 0 without memory."""
     scratch = ld_i64(split, SPLIT_POSITIONS)
     failed = first_failure(lanes, split, scratch)
     if failed >= 0:

@@ -1,8 +1,8 @@
-"""The segments of a ticket over the rows its lanes have emitted, once these are merged for the next stage.
+"""The segments of a ticket over the rows its lanes have emitted, after merging these for the next stage.
 
-Each lane saw every event of the ticket and its own rows. Which segment of the ticket a merged row came of is told by
-its position: serial and instant. The next stage is to see the rows in their order, late ones as late, and each event
-behind the rows that came before it.
+Each lane saw every event of the ticket and its own rows. The position of a merged row, serial and instant, tells which
+segment of the ticket it came from. The next stage must see the rows in their order, late ones as late, and each event
+after the rows that came before it.
 
 Sharing: none. The last lane of a ticket calls these, as it does cq/runtime/flow/merged_lanes.py.
 """
@@ -47,7 +47,7 @@ def _segment(item: int, at: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _comes_of(segment: int, position: int) -> int:
-    """1 when what has this position came of this segment, or of one before it."""
+    """1 if what has this position came from this segment, or from one before it."""
     serial = ld_i64(position, POSITION_SERIAL)
     instant = ld_i64(position, POSITION_INSTANT)
     kind = ld_i64(segment, SEGMENT_KIND)
@@ -64,7 +64,7 @@ def segment_rows(item: int, parcel: int, parcels: int, order: int, rows: int, at
     """Put the parcel's rows, and the events between them, into segments; -1 without memory.
 
     parcels: -> the ports of the lanes' parcels.  order: -> an entry for each row of the parcel.  at: the segment of the
-    ticket that the row before the first one came of; returns that of the last one.
+    ticket that the row before the first one came from; returns that of the last one.
     """
     words = parcel + PARCEL_PORT * 8
     kind = SEGMENT_ROWS
@@ -89,7 +89,7 @@ def segment_rows(item: int, parcel: int, parcels: int, order: int, rows: int, at
 
 @native("i64(i64, i64, i64, i64)")
 def _pass(words: int, segment: int, kind: int, row: int) -> int:
-    """1 and the rows before this one are a segment, with the event behind them if the ticket's segment is one."""
+    """Make earlier rows a segment, with the event after them if the ticket's segment is one; 1, or 0 without memory."""
     event = ld_i64(segment, SEGMENT_KIND)
     if event <= SEGMENT_LATE:
         return 1
@@ -100,9 +100,9 @@ def _pass(words: int, segment: int, kind: int, row: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def segment_rest(item: int, parcel: int, at: int) -> int:
-    """1 and the events from segment `at` on are behind the parcel's rows, and the last watermark; 0 without memory.
+    """Put the events from segment `at` on after the parcel's rows, and the last watermark; 1, or 0 without memory.
 
-    The next stage sees the watermark of the ticket's last row, whether or not that row has come through.
+    The next stage sees the watermark of the ticket's last row, whether or not that row has passed through.
     """
     words = parcel + PARCEL_PORT * 8
     rows = ld_i64(words, PORT_ROWS)
@@ -121,9 +121,9 @@ def segment_rest(item: int, parcel: int, at: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def segment_to_failure(item: int, parcel: int, at: int, position: int) -> int:
-    """1 and what comes before a failure at this position is behind the parcel's rows; 0 without memory.
+    """Put what comes before a failure at this position after the parcel's rows; 1, or 0 without memory.
 
-    That is the events before it, and every closing time that the watermark had reached when it happened.
+    These are the events before it, and every closing time that the watermark had reached when it happened.
     """
     words = parcel + PARCEL_PORT * 8
     rows = ld_i64(words, PORT_ROWS)

@@ -1,7 +1,7 @@
-"""Rows of two sources that take turns: many of them in one segment, whose words say of each row where it is.
+"""Rows of two sources that take turns: many of them in one segment, whose words give the place of each row.
 
 A segment for each row, or for every few, costs more to write and to read than the rows: 48 bytes, and addresses that
-the kernel has to find anew. So while two sources of plain event times take turns, their rows are merged here row by
+the kernel has to find again. So while two sources of plain event times take turns, their rows are merged here row by
 row. Longer runs of one source, late rows, and rows that close something are left to admission.py.
 
 Sharing: none; see admission.py.
@@ -43,13 +43,13 @@ from cq.runtime.layout.abi import (
     SEGMENT_ROWS,
 )
 
-# A run of so many rows of one source is a segment of its own: in blocks of 64 rows a row costs 0.3 ns, merged about 2.
+# A run of this many rows of one source becomes its own segment: in blocks of 64 a row costs 0.3 ns, merged about 2.
 LONG_ROWS = 32
 
 
 @native("i64(i64)")
 def _merges(source: int) -> int:
-    """1 when rows of the source can be merged here: it has one, and its watermark is that of a row."""
+    """1 if rows of the source can be merged here: it has a next one, and its watermark comes from a row."""
     maximum = ld_i64(source, SOURCE_MAX)
     if ld_i64(source, SOURCE_ENDED) != 0:
         return 0
@@ -60,7 +60,7 @@ def _merges(source: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def takes_turns(admission: int, number: int, limit: int) -> int:
-    """1 when the two sources seem to take turns, beginning with this one, whose rows are next while below `limit`."""
+    """1 if the two sources seem to take turns, beginning with this one, whose rows are next while below `limit`."""
     table = ld_i64(admission, ADMISSION_SOURCE_TABLE)
     source = table + number * SOURCE_WORDS * 8
     if _merges(table) == 0 or _merges(table + SOURCE_WORDS * 8) == 0:
@@ -71,10 +71,10 @@ def takes_turns(admission: int, number: int, limit: int) -> int:
 
 @native("i64(i64, i64)")
 def mix_rows(admission: int, ticket: int) -> int:
-    """How many of the next rows of both sources, in their order, are now in the ticket, with the next serials.
+    """Add the next rows of both sources, in their order, to the ticket, with the next serials; return how many.
 
     It goes on to the end of a loan or of the ticket, or up to a row that is late or may close something, or until
-    LONG_ROWS have come of one source alone. Ties are the first source's.
+    LONG_ROWS have come from one source alone. Ties go to the first source.
     """
     one = ld_i64(admission, ADMISSION_SOURCE_TABLE)
     two = one + SOURCE_WORDS * 8
@@ -89,10 +89,10 @@ def mix_rows(admission: int, ticket: int) -> int:
     first = ld_i64(admission, ADMISSION_SERIAL)
     serial = first
     end = first + ld_i64(admission, ADMISSION_BATCH_ROWS) - ld_i64(ticket, BATCH_ROWS)
-    alone = 0  # rows of one source, the last ones
+    alone = 0  # the latest rows of one source alone
     follows = True
     while follows:
-        # while so many rows are taken, neither source has to be asked whether it has a next one
+        # for this many rows neither source need be checked for a next one
         begun = serial
         one_begun, two_begun = one_row, two_row
         room = min_i64(min_i64(end - serial, LONG_ROWS), min_i64(one_rows - one_row, two_rows - two_row))
@@ -131,7 +131,7 @@ def mix_rows(admission: int, ticket: int) -> int:
 
 @native("void(i64, i64, i64)")
 def _took(source: int, row: int, maximum: int) -> None:
-    """The next row of the source is this one, and its times have reached the maximum."""
+    """Advance the source to this next row; its times have reached the maximum."""
     st_i64(source, SOURCE_TAKEN, ld_i64(source, SOURCE_TAKEN) + row - ld_i64(source, SOURCE_ROW))
     st_i64(source, SOURCE_ROW, row)
     st_i64(source, SOURCE_MAX, maximum)
@@ -140,7 +140,7 @@ def _took(source: int, row: int, maximum: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _add_mixed(admission: int, ticket: int, first: int, serial: int) -> None:
-    """The rows with these serials, up to the second, are in a segment of the ticket."""
+    """Put the rows with these serials, up to the second, into a segment of the ticket."""
     segment = last_segment(ticket)
     if segment == 0 or ld_i64(segment, SEGMENT_KIND) != SEGMENT_ROWS or ld_i64(segment, SEGMENT_PORT) != MIXED:
         segment = add_segment(ticket, SEGMENT_ROWS, first)

@@ -1,9 +1,9 @@
-"""Lists of Arrow become the arrays of kernels when a batch is lent: all of a column in one block of memory.
+"""Turn Arrow lists into the arrays of kernels when a batch is lent: all of a column in one block of memory.
 
-cq/runtime/values/arrays.py says how an array lies, `array_of_lists` in lists.py makes the same bytes of one column. A
-NULL list is an empty array; what a NULL element has behind it is left out.
+cq/runtime/values/arrays.py describes the layout of an array, `array_of_lists` in lists.py makes the same bytes of one
+column. A NULL list is an empty array; the content behind a NULL element is left out.
 
-Sharing: none. The feeder packs before anybody sees the loan.
+Sharing: none. The feeder packs before any other thread sees the loan.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from cq.runtime.layout.abi import (
 )
 from cq.runtime.values.arrays import array_bytes
 
-# How the elements of a list lie: their Storage, or one of these.
-NARROW = 9  # DECIMALs whose low words say it all
+# The layout of a list's elements: their Storage, or one of these.
+NARROW = 9  # DECIMALs that fit their low words
 NOTHING = 10  # of Arrow's type null
 
 MOST_BYTES = 2**31 - 1  # of the arrays of a column: their offsets have 32 bits
@@ -58,9 +58,9 @@ TOO_LARGE = -1
 
 @native("i64(i64, i64, i64, i64, i64, i64)")
 def open_lists(lists: int, table: int, copied: int, offset: int, rows: int, layout: int) -> int:
-    """1 and the column table shows an array for each list; 0 without memory for them, or TOO_LARGE.
+    """Make the column table show an array for each list; 1, 0 without memory for them, or TOO_LARGE.
 
-    lists: -> its ArrowArray, of which `rows` lists from `offset` on are meant.  table: its validity is filled.
+    lists: -> its ArrowArray; the `rows` lists from `offset` on are used.  table: its validity is filled.
     copied: -> the word that keeps the address of their memory.  layout: of the elements.
     """
     offsets = ld_i64(ld_i64(lists, ARROW_BUFFERS), BUFFERS_VALUES) + offset * 4
@@ -70,7 +70,7 @@ def open_lists(lists: int, table: int, copied: int, offset: int, rows: int, layo
         size += _packed_bytes(elements, ld_i32(offsets, row), _count(table, offsets, row), layout)
     if size > MOST_BYTES:
         return TOO_LARGE
-    head = (rows + 2) >> 1 << 3  # the offsets, filled up to a whole word
+    head = (rows + 2) >> 1 << 3  # the offsets, padded to a whole word
     block = alloc(head + size + STRING_SLACK_BYTES)
     if block == 0:
         return 0
@@ -89,7 +89,7 @@ def open_lists(lists: int, table: int, copied: int, offset: int, rows: int, layo
 
 @native("i64(i64, i64, i64)")
 def _count(table: int, offsets: int, row: int) -> int:
-    """How many elements the list of a row has; none where it is NULL."""
+    """The number of elements of a row's list; 0 for NULL."""
     validity = ld_i64(table, COLUMN_VALIDITY)
     if validity != 0 and not ld_bit(validity, ld_i64(table, COLUMN_BIT) + row):
         return 0
@@ -98,7 +98,7 @@ def _count(table: int, offsets: int, row: int) -> int:
 
 @native("i64(i64, i64)")
 def _missing(elements: int, place: int) -> int:
-    """1 if the element at this place of all is NULL."""
+    """1 if the element at this place among all is NULL."""
     if ld_i64(elements, ARROW_NULL_COUNT) == 0:
         return 0
     validity = ld_i64(ld_i64(elements, ARROW_BUFFERS), 0)
@@ -109,7 +109,7 @@ def _missing(elements: int, place: int) -> int:
 
 @native("i64(i64, i64)")
 def _text_length(elements: int, place: int) -> int:
-    """The bytes of the text at this place of all; none of a NULL."""
+    """The bytes of the text at this place among all; 0 for NULL."""
     if _missing(elements, place) == 1:
         return 0
     ends = ld_i64(ld_i64(elements, ARROW_BUFFERS), BUFFERS_VALUES) + ld_i64(elements, ARROW_OFFSET) * 4
@@ -125,7 +125,7 @@ def _element_words(layout: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _packed_bytes(elements: int, first: int, count: int, layout: int) -> int:
-    """How long the array of the `count` elements from `first` on is."""
+    """The length in bytes of the array of the `count` elements from `first` on."""
     size = array_bytes(count, _element_words(layout))
     if layout == UTF8:
         texts = 0
@@ -137,7 +137,7 @@ def _packed_bytes(elements: int, first: int, count: int, layout: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _pack(array: int, elements: int, first: int, count: int, layout: int) -> None:
-    """The array of the `count` elements from `first` on lies at this address."""
+    """Write the array of the `count` elements from `first` on to this address."""
     width = _element_words(layout)
     flags = array + 8 + count * width * 8
     st_i64(array, 0, count)
@@ -161,7 +161,7 @@ def _pack(array: int, elements: int, first: int, count: int, layout: int) -> Non
 
 @native("void(i64, i64, i64, i64, i64)")
 def _pack_words(words: int, elements: int, first: int, count: int, layout: int) -> None:
-    """The words of `count` elements from `first` on are at `words`, whatever is NULL."""
+    """Write the words of `count` elements from `first` on to `words`, even those of NULLs."""
     values, place = ld_i64(ld_i64(elements, ARROW_BUFFERS), BUFFERS_VALUES), ld_i64(elements, ARROW_OFFSET) + first
     if layout == BIT:
         for n in range(count):
@@ -192,7 +192,7 @@ def _pack_words(words: int, elements: int, first: int, count: int, layout: int) 
 
 @native("void(i64, i64, i64, i64, i64)")
 def _pack_texts(ends: int, flags: int, elements: int, first: int, count: int) -> None:
-    """The ends of `count` texts from `first` on are at `ends`, and behind their flags is what they say."""
+    """Write the ends of `count` texts from `first` on to `ends`, and the texts after their flags."""
     buffers = ld_i64(elements, ARROW_BUFFERS)
     starts, content = (
         ld_i64(buffers, BUFFERS_VALUES) + ld_i64(elements, ARROW_OFFSET) * 4,

@@ -1,20 +1,21 @@
-"""Parcels: the rows a stage has emitted, in buffers of ours, on their way to the next stage or to a sink.
+"""Parcels: the rows a stage has emitted, in our own buffers, on their way to the next stage or to a sink.
 
 A kernel writes into ports (abi.PORT_*); behind each port is a parcel that owns the buffers. When the rows leave, the
-parcel goes with them, as the next stage's batch or as an Arrow record batch, and the port gets a fresh one. A depot is
-where the parcels of one port come from and return to: fresh buffers of this size would cost more than filling them.
+parcel goes with them, as the next stage's batch or as an Arrow record batch, and the port gets a new one. A depot holds
+the parcels of one port while they are idle: new buffers of this size would cost more than filling them.
 
 Roles     a parcel has one owner. Parcels lent to Arrow come back from any thread (parcel_arrow_release).
 Shared    DEPOT_FREE  free list of idle parcels.  DEPOT_USERS  parcels that exist, plus one for the engine.
-          DEPOT_CLOSED  1 when the engine is gone.  DEPOT_BYTES  held by parcels that are not with Arrow.
+          DEPOT_CLOSED  1 once the engine is gone.  DEPOT_BYTES  held by parcels that are not with Arrow.
 I1        a parcel is with its owner or idle in its depot, never both.  tests: test_a_parcel_that_came_back_is_taken_*
 I2        after the engine is gone, the last parcel takes the depot with it.
                                                             tests: test_a_parcel_that_comes_back_while_its_depot_*
-Progress  no call waits. A port gets a new parcel where its depot has no idle one, and is refused without memory.
-Order     return: the parcel is cleared, the depot has a user more (seq_cst), the free list has the parcel (CAS), then a
-          look at CLOSED. close: CLOSED = 1, then the free list is emptied, then the depot has a user less. Putting and
-          looking are a store and a load of two words, as closing and emptying are, so none may be weaker than seq_cst:
-          whoever comes second frees the parcel. Nobody touches a depot after leaving it: the last one releases it.
+Progress  no call waits. A port gets a new parcel if its depot has no idle one, and is refused without memory.
+Order     return: the parcel is cleared, the depot's user count is raised (seq_cst), the parcel is put on the free list
+          (CAS), then CLOSED is checked. close: CLOSED = 1, then the free list is emptied, then the user count is
+          lowered. Putting and checking are a store and a load of two words, as closing and emptying are, so none may be
+          weaker than seq_cst: whichever comes second frees the parcel. No thread touches a depot after leaving it: the
+          last one releases it.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ from cq.runtime.layout.abi import (
 from cq.runtime.layout.words import Struct
 from cq.runtime.queues.free_list import free_list_put, free_list_take, free_list_take_at
 
-IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many under way; fresh ones cost a page fault a page
+IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many in use; new ones cost a page fault per page
 
 _depot = Struct("DEPOT")
 DEPOT_USERS = _depot.word()
@@ -98,11 +99,11 @@ _depot.align()
 DEPOT_COLUMNS = _depot.word()
 DEPOT_SPECS = _depot.word()  # -> (storage, nullable) a column
 DEPOT_LIMIT = _depot.word()  # PORT_LIMIT of its parcels
-DEPOT_CAPACITY = _depot.word()  # rows a fresh parcel has room for
+DEPOT_CAPACITY = _depot.word()  # rows that a new parcel has room for
 DEPOT_SEGMENTED = _depot.word()  # 1: parcels carry segments for a next stage
 DEPOT_POSITIONED = _depot.word()  # 1: parcels carry positions
 DEPOT_MARKED = _depot.word()  # 1: parcels carry the watermarks of their rows
-DEPOT_CAUSED = _depot.word()  # 1: parcels carry what has caused their rows
+DEPOT_CAUSED = _depot.word()  # 1: parcels carry the causes of their rows
 DEPOT_FREE = _depot.words(1 + IDLE_PARCELS)  # free list of idle parcels
 DEPOT_WORDS = _depot.size()
 
@@ -110,8 +111,8 @@ _parcel = Struct("PARCEL", after=ITEM_WORDS)
 PARCEL_PORT = _parcel.words(PORT_WORDS)  # the port's words while the parcel is not behind a port
 PARCEL_DEPOT = _parcel.word()
 PARCEL_BYTES = _parcel.word()  # counted in DEPOT_BYTES
-PARCEL_SINGLE = _parcel.word()  # 1: of a size of its own, not kept for the next rows
-PARCEL_TABLE_WORD = _parcel.word()  # -> column table: what BATCH_PORTS points to
+PARCEL_SINGLE = _parcel.word()  # 1: of a special size, not kept for the next rows
+PARCEL_TABLE_WORD = _parcel.word()  # -> column table: the target of BATCH_PORTS
 PARCEL_ARRAY = _parcel.word()  # -> ArrowArray structures (cq/runtime/flow/export.py)
 PARCEL_DIRTY = _parcel.word()  # rows whose bits may be set though the port has fewer
 PARCEL_WORDS = _parcel.size()
@@ -146,7 +147,7 @@ def depot_new(columns: int, specs: int, limit: int, capacity: int) -> int:
 
 @native("void(i64)", export=True)
 def depot_close(depot: int) -> None:
-    """No engine uses the depot any more; it is gone with the last of its parcels. 0 is ignored."""
+    """Release the engine's hold on the depot; it is freed with the last of its parcels. 0 is ignored."""
     if depot == 0:
         return
     at_store(depot + DEPOT_CLOSED * 8, 1)
@@ -156,7 +157,7 @@ def depot_close(depot: int) -> None:
 
 @native("void(i64)")
 def _empty(depot: int) -> None:
-    """Idle parcels are freed."""
+    """Free idle parcels."""
     for number in range(IDLE_PARCELS):
         parcel = free_list_take_at(depot + DEPOT_FREE * 8, 1 + number)
         if parcel != 0:
@@ -165,7 +166,7 @@ def _empty(depot: int) -> None:
 
 @native("void(i64)")
 def _leave(depot: int) -> None:
-    """One user fewer; the last one takes the depot away."""
+    """Remove one user; the last one frees the depot."""
     if at_add(depot + DEPOT_USERS * 8, -1) == 1:
         release(depot)
 
@@ -175,7 +176,7 @@ def _leave(depot: int) -> None:
 
 @native("i64(i64)", inline=True)
 def bitmap_bytes(rows: int) -> int:
-    """Bytes of a bitmap for so many rows and the one past the last, in whole words."""
+    """Bytes of a bitmap for this many rows and the one past the last, in whole words."""
     return shl((rows >> 6) + 1, 3)
 
 
@@ -210,7 +211,7 @@ def parcel_new(depot: int, capacity: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _zero_resized(address: int, old: int, size: int) -> int:
-    """`block_resize`, and all beyond the first `old` bytes is zero."""
+    """`block_resize`, with all beyond the first `old` bytes zeroed."""
     block = block_resize(address, size)
     if block != 0:
         kept = old if address != 0 else 0
@@ -220,9 +221,9 @@ def _zero_resized(address: int, old: int, size: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _make_room(depot: int, port: int, capacity: int) -> int:
-    """1 and the port's buffers have room for `capacity` rows and the one past them, their content kept; else 0.
+    """Make room in the port's buffers for `capacity` rows and the one past them, keeping their content; 1, or 0.
 
-    0 leaves some buffers larger than they need to be, and the port as it was.
+    0 leaves some buffers larger than necessary, and the port unchanged.
     """
     bits = bitmap_bytes(ld_i64(port, PORT_CAPACITY))
     for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
@@ -257,7 +258,7 @@ def _make_room(depot: int, port: int, capacity: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _make_column_room(out: int, bits: int, capacity: int, nullable: int) -> int:
-    """`_make_room` for one column. bits: bytes its bitmaps have now."""
+    """`_make_room` for one column. bits: the current bytes of its bitmaps."""
     if nullable == 1:
         validity = _zero_resized(ld_i64(out, OUT_VALIDITY), bits, bitmap_bytes(capacity))
         if validity == 0:
@@ -287,7 +288,7 @@ def _make_column_room(out: int, bits: int, capacity: int, nullable: int) -> int:
 
 @native("i64(i64, i64)")
 def port_make_bytes_room(out: int, size: int) -> int:
-    """1 and a VARCHAR column has room for `size` bytes and the slack; else 0."""
+    """Make room in a VARCHAR column for `size` bytes and the slack; 1, or 0."""
     values = block_resize(ld_i64(out, OUT_DATA), size + STRING_SLACK_BYTES)
     if values == 0:
         return 0
@@ -307,7 +308,7 @@ def parcel_get(depot: int) -> int:
 
 @native("void(i64)")
 def parcel_clear(parcel: int) -> None:
-    """The parcel has no rows; its bitmaps are zero."""
+    """Remove the parcel's rows; its bitmaps become zero."""
     port = parcel + PARCEL_PORT * 8
     used = bitmap_bytes(max_i64(ld_i64(port, PORT_ROWS), ld_i64(parcel, PARCEL_DIRTY)))
     for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
@@ -329,7 +330,7 @@ def parcel_clear(parcel: int) -> None:
 
 @native("i64(i64)")
 def parcel_count(parcel: int) -> int:
-    """DEPOT_BYTES counts what the parcel holds now; returns its bytes."""
+    """Update DEPOT_BYTES to what the parcel holds now; return its bytes."""
     port = parcel + PARCEL_PORT * 8
     capacity = ld_i64(port, PORT_CAPACITY)
     size = ld_i64(port, PORT_SEGMENT_CAPACITY) * SEGMENT_WORDS * 8
@@ -349,7 +350,7 @@ def parcel_count(parcel: int) -> int:
 
 @native("void(i64)", export=True)
 def parcel_return(parcel: int) -> None:
-    """The parcel's rows are used up: it is idle in its depot, or free. Any thread."""
+    """Make the parcel, whose rows are used up, idle in its depot, or free it. Any thread."""
     depot = ld_i64(parcel, PARCEL_DEPOT)
     size = parcel_count(parcel)
     if ld_i64(parcel, PARCEL_SINGLE) == 1 or size > LARGEST_IDLE_BYTES or at_load(depot + DEPOT_CLOSED * 8) == 1:
@@ -366,7 +367,7 @@ def parcel_return(parcel: int) -> None:
 
 @native("void(i64)", export=True)
 def parcel_free(parcel: int) -> None:
-    """The parcel and its buffers are gone; with the last one of a closed depot the depot too."""
+    """Free the parcel and its buffers; with the last one of a closed depot, the depot too."""
     depot = ld_i64(parcel, PARCEL_DEPOT)
     port = parcel + PARCEL_PORT * 8
     for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
@@ -388,7 +389,7 @@ def parcel_free(parcel: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def port_grow(out: int, port: int) -> int:
-    """1 and the port has room for twice the rows, its content kept; 0 without memory. out: the kernel's ports."""
+    """Make room in the port for twice the rows, with its content; 1, or 0 without memory. out: the kernel's ports."""
     words = out + port * PORT_WORDS * 8
     depot = ld_i64(ld_i64(ld_i64(out, -1), port), PARCEL_DEPOT)
     return _make_room(depot, words, ld_i64(words, PORT_CAPACITY) * 2)
@@ -396,7 +397,7 @@ def port_grow(out: int, port: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def port_bytes(out: int, port: int, column: int, extra: int) -> int:
-    """1 and a VARCHAR column of the port has room for `extra` more bytes; 0 without memory or beyond 2 GiB."""
+    """Make room in a VARCHAR column of the port for `extra` more bytes; 1, or 0 without memory or beyond 2 GiB."""
     words = ld_i64(out + port * PORT_WORDS * 8, PORT_COLUMNS) + column * OUT_WORDS * 8
     needed = ld_i64(words, OUT_BYTES) + extra
     if needed <= ld_i64(words, OUT_BYTES_CAPACITY):
@@ -408,7 +409,7 @@ def port_bytes(out: int, port: int, column: int, extra: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def port_segment(out: int, port: int, kind: int, watermark: int) -> int:
-    """1 and the port has one more segment; 0 without memory.
+    """Add a segment to the port and return 1; 0 without memory.
 
     ROWS and LATE take the rows emitted since the last segment of rows (none: no segment). What is emitted before an
     event is on time. watermark: of a CLOSE.
@@ -448,9 +449,9 @@ def segment_add(words: int, kind: int, watermark: int, rows: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def port_failed(out: int, kind: int, state: int, batch: int) -> int:
-    """The next stage sees what came before a failure in a segment of this kind, as far as there is memory.
+    """Pass what came before a failure in a segment of this kind to the next stage, as far as there is memory.
 
-    That is the rows emitted, and every closing time that the watermark had reached when it happened.
+    These are the rows emitted, and every closing time that the watermark had reached when it happened.
     """
     port_segment(out, 0, kind if kind == SEGMENT_LATE else SEGMENT_ROWS, 0)
     instant = ld_i64(state, STATE_ERROR_INSTANT)
@@ -467,7 +468,7 @@ def port_failed(out: int, kind: int, state: int, batch: int) -> int:
 
 @native("void(i64, i64)")
 def parcel_to_batch(parcel: int, first: int) -> None:
-    """The parcel's batch words and column table show its rows. first: the number of its first row in its stage."""
+    """Make the parcel's batch words and column table show its rows. first: the number of its first row in its stage."""
     port = parcel + PARCEL_PORT * 8
     table = ld_i64(parcel, PARCEL_TABLE_WORD)
     for column in range(ld_i64(port, PORT_COLUMN_COUNT)):

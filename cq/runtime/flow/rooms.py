@@ -1,4 +1,4 @@
-"""Rooms: lists of a struct that grow when a ticket needs more than any before it, and whose content is written anew.
+"""Rooms: lists of a struct that grow when a ticket needs more than any before it, and whose content is overwritten.
 
 Sharing: none. A struct has one owner at a time.
 """
@@ -11,9 +11,10 @@ from cq.runtime.base.ops import alloc, ld_i64, release, st_i64
 
 @native("i64(i64, i64, i64, i64, i64)")
 def room_for(struct: int, room: int, word: int, count: int, size: int) -> int:
-    """1 and the word leads to room for so many things of a size, their content lost if it grew; 0 without memory.
+    """Make the word lead to room for this many things of a size, losing their content if it grew; 1, or 0 without
+    memory.
 
-    room: the word that says how many there is room for.
+    room: the word with the number of things it has room for.
     """
     if count <= ld_i64(struct, room):
         return 1

@@ -1,4 +1,4 @@
-"""The words of an output's hash, natively: what cq/connectors/rowhash.py computes, and says, with numpy.
+"""The words of an output's hash, natively; cq/connectors/rowhash.py defines them and computes them with numpy.
 
 A batch takes one pass a column over a word for each row, and one over those words; numpy needs a dozen passes each.
 
@@ -31,7 +31,7 @@ from cq.runtime.flow.arrow_words import BIT, F32, I8, I16, I32, I64, I128, UTF8
 ROW_START = 0x243F6A8885A308D3
 MIX_SECOND = 0x94D049BB133111EB - (1 << 64)
 NULL_WORD = 0xD6E8FEB86659FD93 - (1 << 64)
-LONG_BYTES = 256  # beyond it a string's bytes are hashed another way, which only the Python form knows
+LONG_BYTES = 256  # longer strings are hashed another way, which only the Python form knows
 
 
 @native("i64(i64)")
@@ -66,7 +66,7 @@ def _fixed_word(storage: int, values: int, place: int) -> int:
         return ld_i64(values, place)
     if storage == I32:
         return ld_i32(values, place)
-    if storage == I128:  # of up to 18 digits the low word, as the high one is its sign
+    if storage == I128:  # up to 18 digits: the low word, as the high one is its sign
         low = ld_i64(values, place * 2)
         return low ^ wmul(ld_i64(values, place * 2 + 1) ^ low >> 63, HASH_FACTOR)
     if storage == BIT:
@@ -76,12 +76,12 @@ def _fixed_word(storage: int, values: int, place: int) -> int:
     if storage == I8:
         return ld_i8(values, place)
     x = ld_f32(values, place) if storage == F32 else ld_f64(values, place)
-    return pick(x == x, f64_bits(x), NAN_BITS)  # noqa: PLR0124  not so for NaN
+    return pick(x == x, f64_bits(x), NAN_BITS)  # noqa: PLR0124  false for NaN
 
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
 def hash_column(words: int, rows: int, storage: int, values: int, offsets: int, validity: int, first: int) -> int:
-    """1 and the word of every row has taken in its value; 0 when there is a string too long for that.
+    """Mix the value of every row into its word and return 1; 0 if a string is too long for that.
 
     first: the place in the column of the first row.  validity: 0, or -> bits.
     """
@@ -109,7 +109,7 @@ def hash_column(words: int, rows: int, storage: int, values: int, offsets: int, 
 
 @native("i64(i64, i64)", export=True)
 def hash_begin(words: int, rows: int) -> int:
-    """The words of rows of no columns."""
+    """Set the words of rows without columns."""
     for row in range(rows):
         st_i64(words, row, ROW_START)
     return rows

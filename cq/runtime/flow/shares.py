@@ -1,10 +1,11 @@
-"""Shares of a ticket with rows of several ports: a lane's rows between two events are one segment, of whatever port.
+"""Shares of a ticket with rows of several ports: a lane's rows between two events are one segment, whatever their
+ports.
 
-Where inputs take turns a segment for each row, or for every few, costs more to write and to read than the rows do. So a
+If inputs take turns, a segment for each row, or for every few, costs more to write and to read than the rows do. So a
 share has two lists of words. SELECTION has its rows in their order: the serial of each, counted from the ticket's first
-one, above its place in the other list (SHARE_SERIAL_SHIFT). MIXED has the rows port by port, those of a lane side by
-side, as in a ticket: the port above the number (MIXED_PORT_SHIFT). There a kernel that looks ahead finds the rows of a
-port that its lane takes next, wherever they stand among those of others.
+one, above its place in the other list (SHARE_SERIAL_SHIFT). MIXED has the rows port by port, those of a lane adjacent,
+as in a ticket: the port above the number (MIXED_PORT_SHIFT). There a kernel that looks ahead finds the rows of a port
+that its lane takes next, wherever they are among those of others.
 
 Sharing: none. The worker that has the ticket calls these (cq/runtime/flow/split.py).
 """
@@ -74,10 +75,10 @@ from cq.runtime.layout.abi import (
 )
 from cq.runtime.layout.words import Struct
 
-_range = Struct("RANGE")  # the rows of a port in a ticket; behind it a word a lane: where in MIXED its next one goes
+_range = Struct("RANGE")  # the rows of a port in a ticket; after it a word a lane: where in MIXED its next row goes
 RANGE_FIRST = _range.word()
 RANGE_END = _range.word()
-RANGE_HASHES = _range.word()  # -> u32 a row, by its number; 0: the branch at hand does not read the port
+RANGE_HASHES = _range.word()  # -> u32 a row, by its number; 0: the current branch does not read the port
 RANGE_WORDS = _range.size()
 
 NUMBER_MASK = (1 << MIXED_PORT_SHIFT) - 1
@@ -91,14 +92,14 @@ def _range_of(lanes: int, split: int, port: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _where(item: int, segment: int, at: int) -> int:
-    """Where row `at` of a segment is, as BATCH_MIXED says it."""
+    """Where row `at` of a segment is, in the form of BATCH_MIXED."""
     port = ld_i64(segment, SEGMENT_PORT)
     return ld_i64(ld_i64(item, BATCH_MIXED), at) if port == MIXED else shl(port, MIXED_PORT_SHIFT) | at
 
 
 @native("void(i64, i64)")
 def _widen(lanes: int, split: int) -> None:
-    """The ranges of the ports have all rows of the ticket."""
+    """Set the ranges of the ports to all rows of the ticket."""
     item = ld_i64(split, SPLIT_ITEM)
     for port in range(ld_i64(lanes, LANES_INPUTS)):
         st_i64(_range_of(lanes, split, port), RANGE_FIRST, NEVER)
@@ -108,7 +109,7 @@ def _widen(lanes: int, split: int) -> None:
         if ld_i64(segment, SEGMENT_KIND) <= SEGMENT_LATE:
             lo = ld_i64(segment, SEGMENT_LO)
             hi = ld_i64(segment, SEGMENT_HI)
-            step = 1 if ld_i64(segment, SEGMENT_PORT) == MIXED else max_i64(1, hi - lo - 1)  # else its ends say all
+            step = 1 if ld_i64(segment, SEGMENT_PORT) == MIXED else max_i64(1, hi - lo - 1)  # else its ends are enough
             while lo < hi:
                 where = _where(item, segment, lo)
                 found = _range_of(lanes, split, shr_u(where, MIXED_PORT_SHIFT))
@@ -120,7 +121,7 @@ def _widen(lanes: int, split: int) -> None:
 
 @native("i64(i64, i64)")
 def share_rooms(lanes: int, split: int) -> int:
-    """1 and the ranges are those of the ticket's rows, and there is room for what is said of each; 0 without memory."""
+    """Set the ranges to the ticket's rows, and make room for the lists; 1, or 0 without memory."""
     inputs = ld_i64(lanes, LANES_INPUTS)
     branches = ld_i64(lanes, LANES_BRANCHES)
     width = (RANGE_WORDS + ld_i64(lanes, LANES_COUNT)) * 8
@@ -141,7 +142,7 @@ def share_rooms(lanes: int, split: int) -> int:
 
 @native("void(i64, i64, i64, i64)")
 def _hash_ports(lanes: int, split: int, branch: int, constants: int) -> None:
-    """The keys of all rows are hashed, where the branch reads their port."""
+    """Hash the keys of all rows, if the branch reads their port."""
     hashes = ld_i64(split, SPLIT_HASHES)
     inputs = ld_i64(lanes, LANES_INPUTS)
     for port in range(inputs):
@@ -159,7 +160,7 @@ def _hash_ports(lanes: int, split: int, branch: int, constants: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _note_lanes(lanes: int, split: int, branch: int, segment: int) -> None:
-    """LANE_OF says the lanes of a segment's rows in a branch, and the ranges count them by port and lane."""
+    """Store the lanes of a segment's rows in a branch in LANE_OF, and count them by port and lane in the ranges."""
     item = ld_i64(split, SPLIT_ITEM)
     lo = ld_i64(segment, SEGMENT_LO)
     route = ld_i64(lanes, LANES_ROUTE) + branch * PARTITIONS
@@ -178,9 +179,10 @@ def _note_lanes(lanes: int, split: int, branch: int, segment: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def find_shares(lanes: int, split: int, constants: int) -> int:
-    """LANE_OF says the lane of every row in every branch, PLACES and the ranges where each lane's rows begin.
+    """Store the lane of every row in every branch in LANE_OF, and where each lane's rows begin in PLACES and the
+    ranges.
 
-    Returns how many events stand among the segments. The ranges are those of the ticket (`share_rooms`).
+    Returns how many events are among the segments. The ranges are those of the ticket (`share_rooms`).
     """
     item = ld_i64(split, SPLIT_ITEM)
     inputs = ld_i64(lanes, LANES_INPUTS)
@@ -203,8 +205,8 @@ def find_shares(lanes: int, split: int, constants: int) -> int:
 
 @native("void(i64, i64)")
 def _place_lanes(lanes: int, split: int) -> None:
-    """What was counted has become places: PLACES say where in SELECTION a lane's rows begin, the ranges where in the
-    list of its branch those of a port do."""
+    """Turn counts into places: PLACES holds where a lane's rows begin in SELECTION, the ranges where those of a port
+    begin in the list of its branch."""
     count = ld_i64(lanes, LANES_COUNT)
     each = count // ld_i64(lanes, LANES_BRANCHES)
     inputs = ld_i64(lanes, LANES_INPUTS)
@@ -226,7 +228,7 @@ def _place_lanes(lanes: int, split: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _take_places(lanes: int, split: int, branch: int, segment: int) -> None:
-    """The rows of a segment that a branch reads are in the lists, each behind those of its lane."""
+    """Append the rows of a segment that a branch reads to the lists, each after those of its lane."""
     item = ld_i64(split, SPLIT_ITEM)
     rows = ld_i64(item, BATCH_ROWS)
     lo = ld_i64(segment, SEGMENT_LO)
@@ -250,7 +252,7 @@ def _take_places(lanes: int, split: int, branch: int, segment: int) -> None:
 
 @native("void(i64, i64, i64)")
 def share_event(split: int, lane: int, segment: int) -> None:
-    """The lane's last segment is this event."""
+    """Append this event to the lane's segments."""
     record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
     count = ld_i64(record, RECORD_SEGMENT_COUNT)
     copy(ld_i64(record, BATCH_SEGMENTS) + count * SEGMENT_WORDS * 8, segment, SEGMENT_WORDS * 8)
@@ -259,7 +261,7 @@ def share_event(split: int, lane: int, segment: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _end_segments(lanes: int, split: int, kind: int) -> None:
-    """Of every lane the rows since its last segment are one of this kind, if there are any. Its port is the branch."""
+    """Make each lane's rows since its last segment a segment of this kind, if there are any. Its port is the branch."""
     first = ld_i64(ld_i64(split, SPLIT_ITEM), BATCH_FIRST)
     each = ld_i64(lanes, LANES_COUNT) // ld_i64(lanes, LANES_BRANCHES)
     for lane in range(ld_i64(lanes, LANES_COUNT)):
@@ -282,7 +284,7 @@ def _end_segments(lanes: int, split: int, kind: int) -> None:
 
 @native("void(i64, i64)")
 def share_ports(lanes: int, split: int) -> None:
-    """Every lane has its share of the ticket: its record is open, and `find_shares` has said where its rows go."""
+    """Give every lane its share of the ticket, after its record is open and `find_shares` has placed its rows."""
     item = ld_i64(split, SPLIT_ITEM)
     branches = ld_i64(lanes, LANES_BRANCHES)
     kind = SEGMENT_ROWS

@@ -1,7 +1,7 @@
 """Splits: a ticket's rows sorted by lane, each lane's share a batch of its own.
 
-The rows stay where they are. A split has one list of row numbers, lane by lane and in order within a lane, and for each
-lane the segments of its share, whose bounds index into the list. Where rows are of several ports the list says more of
+The rows stay in place. A split has one list of row numbers, lane by lane and in order within a lane, and for each lane
+the segments of its share, whose bounds index into the list. If rows belong to several ports the list has more about
 them (cq/runtime/flow/shares.py). Buffers grow to the largest ticket and are kept.
 
 Sharing: a split is written by the worker that has the ticket, then read by the lanes, each of which writes its own
@@ -89,7 +89,7 @@ from cq.runtime.queues.pool import pool_put
 
 @native("i64(i64, i64)", export=True)
 def split_new(lanes: int, home: int) -> int:
-    """An empty split for so many lanes, in its home; 0 without memory."""
+    """An empty split for this many lanes, in its home; 0 without memory."""
     own = SPLIT_WORDS + lanes * (RECORD_WORDS + 1)
     split = zalloc((own + STATE_FIRST_FREE + POSITION_WORDS * 2) * 8)
     if split != 0:
@@ -104,7 +104,7 @@ def split_new(lanes: int, home: int) -> int:
 
 @native("void(i64)", export=True)
 def split_drop(split: int) -> None:
-    """The split is gone; it holds no parcels."""
+    """Free the split; it holds no parcels."""
     release(ld_i64(split, SPLIT_HASHES))
     release(ld_i64(split, SPLIT_LANE_OF))
     release(ld_i64(split, SPLIT_SELECTION))
@@ -117,7 +117,7 @@ def split_drop(split: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def _rooms(lanes: int, split: int, segments: int) -> int:
-    """1 and the lists have room for the rows, counted once a branch, and so many segments; 0 without memory."""
+    """Make room in the lists for the rows, counted once per branch, and this many segments; 1, or 0 without memory."""
     rows = ld_i64(ld_i64(split, SPLIT_ITEM), BATCH_ROWS) * ld_i64(lanes, LANES_BRANCHES)
     enough = room_for(split, SPLIT_LANE_OF_ROOM, SPLIT_LANE_OF, rows, 1) & room_for(
         split, SPLIT_SEGMENTS_ROOM, SPLIT_SEGMENTS, segments, SEGMENT_WORDS * 8
@@ -133,9 +133,9 @@ def _rooms(lanes: int, split: int, segments: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _find_lanes(lanes: int, split: int, constants: int) -> int:
-    """LANE_OF says the lane of every row in every branch, PLACES where each lane's rows begin in SELECTION.
+    """Store the lane of every row in every branch in LANE_OF, and where each lane's rows begin in SELECTION in PLACES.
 
-    Returns how many events stand among the segments. There is one port.
+    Returns how many events are among the segments. There is one port.
     """
     item = ld_i64(split, SPLIT_ITEM)
     places = ld_i64(split, SPLIT_PLACES)
@@ -162,7 +162,7 @@ def _find_lanes(lanes: int, split: int, constants: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64, i64)")
 def _find_lanes_of(lanes: int, split: int, branch: int, segment: int, lane_of: int, constants: int) -> None:
-    """The lanes of a segment's rows in a branch are at `lane_of`, and counted in PLACES."""
+    """Store the lanes of a segment's rows in a branch at `lane_of`, and count them in PLACES."""
     lo = ld_i64(segment, SEGMENT_LO)
     hi = ld_i64(segment, SEGMENT_HI)
     hashes = ld_i64(split, SPLIT_HASHES)
@@ -177,7 +177,7 @@ def _find_lanes_of(lanes: int, split: int, branch: int, segment: int, lane_of: i
 
 @native("i64(i64, i64)")
 def _are_alike(lane_of: int, rows: int) -> int:
-    """1 when all of so many rows, one or more, are of one lane."""
+    """1 if all of these rows, at least one, belong to one lane."""
     first = ld_u8(lane_of, 0)
     others = 0
     for row in range(rows):
@@ -187,7 +187,7 @@ def _are_alike(lane_of: int, rows: int) -> int:
 
 @native("void(i64, i64, i64)")
 def _count_rows(places: int, lane_of: int, rows: int) -> None:
-    """The rows of each lane are counted in PLACES; at once where all are of one, for one counter adds up slowly."""
+    """Count the rows of each lane in PLACES; at once if all belong to one, because one counter adds up slowly."""
     if rows > 0 and _are_alike(lane_of, rows) == 1:
         lane = ld_u8(lane_of, 0)
         st_i64(places, lane, ld_i64(places, lane) + rows)
@@ -199,7 +199,7 @@ def _count_rows(places: int, lane_of: int, rows: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _spread_rows(split: int, segment: int, lanes_of: int) -> None:
-    """The row numbers of a segment are in SELECTION, each behind those of its lane, unless they have none.
+    """Write the row numbers of a segment to SELECTION, each after those of its lane, unless they have none.
 
     lanes_of: -> the lanes of its rows in a branch.
     """
@@ -226,7 +226,7 @@ def _spread_rows(split: int, segment: int, lanes_of: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _share_rows(lanes: int, split: int, branch: int, segment: int) -> None:
-    """The lanes of a branch have their shares of a segment's rows."""
+    """Give the lanes of a branch their shares of a segment's rows."""
     each = ld_i64(lanes, LANES_COUNT) // ld_i64(lanes, LANES_BRANCHES)
     for lane in range(branch * each, (branch + 1) * each):
         _share_segment(split, lane, segment, branch)
@@ -234,7 +234,7 @@ def _share_rows(lanes: int, split: int, branch: int, segment: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _share_segment(split: int, lane: int, segment: int, branch: int) -> None:
-    """The lane's share of a segment of rows, if it has one, is the last of its segments. Its rows have been spread."""
+    """Append the lane's share of a segment of rows, if it has one, to its segments. Its rows have been spread."""
     record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
     count = ld_i64(record, RECORD_SEGMENT_COUNT)
     hi = ld_i64(ld_i64(split, SPLIT_PLACES), lane)
@@ -255,7 +255,7 @@ def _share_segment(split: int, lane: int, segment: int, branch: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _open_records(lanes: int, split: int, segments: int) -> None:
-    """Every lane's record is an empty batch with room for so many segments. PLACES say where its rows begin."""
+    """Make every lane's record an empty batch with room for this many segments. PLACES holds where its rows begin."""
     item = ld_i64(split, SPLIT_ITEM)
     for lane in range(ld_i64(lanes, LANES_COUNT)):
         record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
@@ -275,10 +275,11 @@ def _open_records(lanes: int, split: int, segments: int) -> None:
 
 @native("i64(i64, i64)")
 def _close_lanes(lanes: int, split: int) -> int:
-    """1 and the share of every lane ends with a CLOSE at the watermark of the item's last row, where rows carry theirs.
+    """End every lane's share with a CLOSE at the watermark of the item's last row, if rows carry theirs; 1, or 0
+    without memory.
 
-    A lane does not see the rows of others, but what is due in it when they have moved the watermark belongs into this
-    ticket. Behind an event there is no need of it: that has told of the watermark already.
+    A lane does not see the rows of others, but what is due in it when they have moved the watermark belongs in this
+    ticket. After an event there is no need for it: the event has announced the watermark already.
     """
     item = ld_i64(split, SPLIT_ITEM)
     marks = ld_i64(item, BATCH_WATERMARKS)
@@ -304,7 +305,7 @@ def _close_lanes(lanes: int, split: int) -> int:
 
 @native("void(i64, i64)")
 def _share_port(lanes: int, split: int) -> None:
-    """Every lane has its share of the ticket, whose rows are of one port: `_find_lanes` has said where they go."""
+    """Give every lane its share of the ticket, whose rows belong to one port, after `_find_lanes` has placed them."""
     item = ld_i64(split, SPLIT_ITEM)
     rows = ld_i64(item, BATCH_ROWS)
     done = 0

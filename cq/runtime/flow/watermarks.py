@@ -1,10 +1,10 @@
 """The watermark of every row of a batch, for stages where rows wait: closing times that depend on data.
 
-A column of i64: the watermark in force when the row is taken, after its own time has moved it. It never falls. Its
-places are serials, so one column serves the rows of all sources, and lanes find rows of other lanes in it. A kernel
+A column of i64: the watermark in force when the row is taken, after its own time has moved it. It never falls. It is
+indexed by serial, so one column serves the rows of all sources, and lanes find rows of other lanes in it. A kernel
 compares a row's watermark with the next time at which something is due.
 
-Sharing: written by whoever makes the batch, read by the kernels that take it.
+Sharing: written by the maker of the batch, read by the kernels that take it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def marks_follow(marks: int, rows: int, times: int, maximum: int, delay: int, ot
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def marks_reach(marks: int, first: int, last: int, instant: int) -> int:
-    """Return the first place from `first` on whose watermark has reached the instant; `last` when none before it has.
+    """Return the first place from `first` on whose watermark has reached the instant; `last` if none before it has.
 
-    The search doubles its steps: what is sought is near `first` when instants are sought in ascending order.
+    The search doubles its steps: the result is near `first` if instants are searched in ascending order.
     """
     step = 1
     while first + step <= last and ld_i64(marks, first + step - 1) < instant:

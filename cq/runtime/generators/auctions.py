@@ -1,7 +1,7 @@
-"""The rows of NEXMark, natively: what `cq/workloads/nexmark/` says with numpy.
+"""The rows of NEXMark, natively; `cq/workloads/nexmark/` defines them with numpy.
 
-A column is the COLUMN words of the stream's table: of numbers and times, where the values go; of texts, where the ends
-go (Arrow offsets, the first of which is 0) and where the bytes go, with room for SLACK_BYTES more than there are.
+A column is the COLUMN words of the stream's table: for numbers and times, where the values go; for texts, where the
+ends go (Arrow offsets, the first of which is 0) and where the bytes go, with room for SLACK_BYTES more than needed.
 
 Sharing: none. Every row is a function of the parameters and its number.
 """
@@ -53,22 +53,22 @@ from cq.workloads.nexmark.streams import (
     extra_span,
 )
 
-SLACK_BYTES = CELL_BYTES  # what a text may write beyond its end
+SLACK_BYTES = CELL_BYTES  # bytes a text may write beyond its end
 
 _stream = Struct("EVENTS")
 EVENTS_SEED = _stream.word()
 EVENTS_RATE = _stream.word()
-EVENTS_NUMBERS = _stream.word()  # -> i64[EVENTS_COUNT]: the events of a period that are rows
+EVENTS_NUMBERS = _stream.word()  # -> i64[EVENTS_COUNT]: the events of a period that become rows
 EVENTS_COUNT = _stream.word()
 EVENTS_PERIOD = _stream.word()
 EVENTS_COLUMNS = _stream.word()  # -> i64[columns][COLUMN_WORDS]
 EVENTS_PRICES = _stream.word()  # -> i64[PRICE_STEPS]
 EVENTS_CHOICES = _stream.word()  # -> the words of PERSON or BID: cells, see lines.py
-EVENTS_CHARACTERS = _stream.word()  # -> u8[256]: the character of a random byte inside of words
+EVENTS_CHARACTERS = _stream.word()  # -> u8[256]: the character of a random byte inside words
 EVENTS_URLS = _stream.word()  # -> i32[channels + 1]: ends
 EVENTS_URL_TEXT = _stream.word()
-EVENTS_LIFE_MS = _stream.word()  # an auction lives for at most so long
-EVENTS_HIGHER = _stream.word()  # what is added to bidders
+EVENTS_LIFE_MS = _stream.word()  # the longest life of an auction
+EVENTS_HIGHER = _stream.word()  # added to bidders
 EVENTS_WORDS = _stream.size()
 
 _column = Struct("COLUMN")
@@ -100,7 +100,7 @@ _BID_EXTRA, _BID_EXTRAS = extra_span(EXTRA_BID)
 _AUCTION_PLACE = events.AUCTION.start
 
 
-# -- what an event is ------------------------------------------------------------------------------------------------
+# -- events ---------------------------------------------------------------------------------------------------------
 
 
 @native("i64(i64, i64)", inline=True)
@@ -130,20 +130,20 @@ def _time_us(stream: int, event: int) -> int:
 
 @native("i64(i64)", inline=True)
 def _last_person(event: int) -> int:
-    """The newest person, counted from 0."""
+    """The newest person, counting from 0."""
     return sdiv(event, ROUND)
 
 
 @native("i64(i64)", inline=True)
 def _last_auction(event: int) -> int:
-    """The newest auction, counted from 0."""
+    """The newest auction, counting from 0."""
     opened = srem(event, ROUND) - _AUCTION_PLACE
     return sdiv(event, ROUND) * AUCTIONS_A_ROUND + max(-1, min(opened, AUCTIONS_A_ROUND - 1))
 
 
 @native("i64(i64)", inline=True)
 def _hot(newest: int) -> int:
-    """The hot one at the moment."""
+    """The currently hot one."""
     return sdiv(newest, HOT_EVERY) * HOT_EVERY
 
 
@@ -190,7 +190,7 @@ def _end_text(stream: int, column: int, row: int, end: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def _letters(target: int, drawn: int, length: int) -> int:
-    """Random letters are written; returns where they end."""
+    """Write random letters; return where they end."""
     for n in range((length + 7) >> 3):
         st_i64(target, n, mixed_with(drawn, n))
     for n in range(length):
@@ -200,7 +200,7 @@ def _letters(target: int, drawn: int, length: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _words(target: int, characters: int, drawn: int, length: int) -> int:
-    """Random words with blanks between them are written, a letter first and last; returns where they end."""
+    """Write random words with blanks between them, a letter first and last; return where they end."""
     for n in range((length + 7) >> 3):
         st_i64(target, n, mixed_with(drawn, n))
     first = _FIRST_LETTER + (ld_u8(target, 0) * _LETTERS >> 8)
@@ -214,7 +214,7 @@ def _words(target: int, characters: int, drawn: int, length: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _cell(target: int, cells: int, number: int) -> int:
-    """A word of a list is written; returns where it ends."""
+    """Write a word of a list; return where it ends."""
     cell = cells + number * CELL_BYTES
     copy_cell(target, cell)
     return target + ld_u8(cell, LENGTH_BYTE)
@@ -222,7 +222,7 @@ def _cell(target: int, cells: int, number: int) -> int:
 
 @native("i64(i64, i64)")
 def _card(target: int, drawn: int) -> int:
-    """Four groups of four digits are written; returns where they end."""
+    """Write four groups of four digits; return where they end."""
     at = target
     for group in range(CARD_GROUPS):
         left = (shr_u(drawn, 15 * group) & 0x7FFF) * 10000 >> 15
@@ -250,7 +250,7 @@ def _price(stream: int, drawn: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _length(drawn: int, most: int) -> int:
-    """How long a random text is."""
+    """The length of a random text."""
     return SHORTEST + _below(drawn, most - SHORTEST)
 
 
@@ -274,13 +274,13 @@ def _mail(stream: int, row: int, event: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64, i64)", inline=True)
 def _one_of(stream: int, column: int, row: int, cells: int, size: int, drawn: int) -> None:
-    """A word of a list is the text of a row."""
+    """Write a word of a list as the text of a row."""
     _end_text(stream, column, row, _cell(_text_at(stream, column, row), cells, _below(drawn, size)))
 
 
 @native("void(i64, i64, i64)", export=True)
 def write_persons(stream: int, first: int, rows: int) -> None:
-    """Rows of persons from number `first` on stand in the columns."""
+    """Write rows of persons from number `first` on to the columns."""
     choices = ld_i64(stream, EVENTS_CHOICES)
     for row in range(rows):
         event = _event_of(stream, first + row)
@@ -296,14 +296,14 @@ def write_persons(stream: int, first: int, rows: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64)", inline=True)
 def _phrase(stream: int, column: int, row: int, drawn: int, most: int) -> None:
-    """Random words are the text of a row."""
+    """Write random words as the text of a row."""
     at = _text_at(stream, column, row)
     _end_text(stream, column, row, _words(at, ld_i64(stream, EVENTS_CHARACTERS), drawn, _length(drawn, most)))
 
 
 @native("void(i64, i64, i64)", export=True)
 def write_auctions(stream: int, first: int, rows: int) -> None:
-    """Rows of auctions from number `first` on stand in the columns."""
+    """Write rows of auctions from number `first` on to the columns."""
     life = ld_i64(stream, EVENTS_LIFE_MS)
     for row in range(rows):
         event = _event_of(stream, first + row)
@@ -340,7 +340,7 @@ def _channel(stream: int, row: int, drawn: int) -> None:
 
 @native("void(i64, i64, i64)", export=True)
 def write_auction_bids(stream: int, first: int, rows: int) -> None:
-    """Rows of bids from number `first` on stand in the columns."""
+    """Write rows of bids from number `first` on to the columns."""
     higher = ld_i64(stream, EVENTS_HIGHER)
     for row in range(rows):
         event = _event_of(stream, first + row)

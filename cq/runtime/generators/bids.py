@@ -1,4 +1,4 @@
-"""Auction bids made natively: the same rows as `cq/workloads/bids.py`."""
+"""Auction bids generated natively: the same rows as `cq/workloads/bids.py`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _channels() -> NDArray[np.uint8]:
 
 
 def _batches(write: Callable[..., int], words: NDArray[np.int64], rows: int, kept: object) -> Iterator[pa.RecordBatch]:
-    """The rows in batches. kept: what the words lead to, which must stay."""
+    """The rows in batches. kept: what the words point to, which must stay alive."""
     for start in range(0, rows, GENERATED_ROWS):
         n = min(GENERATED_ROWS, rows - start)
         columns = [pa.allocate_buffer(8 * n) for _ in _COLUMNS]

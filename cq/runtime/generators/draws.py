@@ -1,6 +1,6 @@
-"""The random numbers of `cq/workloads/draws.py`, natively: bit for bit what numpy's Philox and its tables give.
+"""The random numbers of `cq/workloads/draws.py`, natively: bit for bit those of numpy's Philox and its tables.
 
-Sharing: none. Every number is a function of (key, counter), so nothing is remembered between two draws.
+Sharing: none. Every number is a function of (key, counter), so there is no state between two draws.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def below_high(draw: int, bound: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", inline=True)
 def fill_draws(out: int, key_0: int, key_1: int, purpose: int, block: int, first: int, count: int) -> int:
-    """Draws `first` to `first + count` of the generator at (purpose, block) are in memory; returns their address.
+    """Write draws `first` to `first + count` of the generator at (purpose, block) to memory; return their address.
 
     out: room for count + 6 words. Draws come four for each count, the first four for count 1, as numpy gives them.
     """

@@ -1,7 +1,8 @@
-"""Linear Road's stream made natively: the same rows as `cq/workloads/linear_road/stream.py`, some twenty times as fast.
+"""Linear Road's stream generated natively: the rows of `cq/workloads/linear_road/stream.py`, about twenty times as
+fast.
 
 Native code drives the roads and writes the columns. Python plans incidents and gives vehicles their names, with the
-very code of the definition: both are a few steps for every minute of traffic.
+same code as the definition: both are a few steps for every minute of traffic.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from cq.workloads.linear_road.traffic import (
     trip_table,
 )
 
-# Rows in one allocation of columns, from which batches are cut: what is left over is copied, a sixth at most.
+# Rows in one allocation of columns, from which batches are cut: the rest is copied, at most a sixth.
 HELD_ROWS = 3 * GENERATED_ROWS
 _FIRST_ROOM = 256
 _MILLION = 1_000_000
@@ -77,7 +78,7 @@ class Road:
         self.address = self.words.ctypes.data
 
     def _keep(self, word: int, memory: np.ndarray) -> np.ndarray:
-        """The word leads to this memory, which stays."""
+        """Point the word to this memory, and keep it alive."""
         self._kept[word] = memory
         self.words[word] = memory.ctypes.data
         return memory
@@ -88,7 +89,7 @@ class Road:
             self._keep(t.ROAD_DRAWS, np.zeros(2 * count + 6, np.int64))
 
     def arrive(self, block: int) -> NewVehicles:
-        """Who enters in this block, in memory that the next block overwrites."""
+        """The vehicles that enter in this block, in memory that the next block overwrites."""
         expect, arrive, _ = self._functions
         count = expect(self.address, block)
         if self._new.shape[1] < count or not block:
@@ -101,7 +102,7 @@ class Road:
         )
 
     def drive(self, block: int, vids: Ints) -> None:
-        """The block has passed; the vehicles of `arrive` entered under these names."""
+        """Let the block pass; the vehicles of `arrive` enter under these names."""
         start = block * BLOCK_S
         if start % SLOT_S == 0:
             self._plan(plan(self._profile, self._seed, self.number // 2, self.number % 2, start // SLOT_S))
@@ -121,11 +122,11 @@ class Road:
 
     @property
     def most_at_once(self) -> int:
-        """No second of the last block had more reports."""
+        """The most reports in one second of the last block."""
         return self._buckets.shape[2] + self._new.shape[1]
 
     def _plan(self, incidents: list[Incident]) -> None:
-        """These incidents come after those there are."""
+        """Add these incidents after the existing ones."""
         planned = int(self.words[t.ROAD_PLANNED])
         if planned + len(incidents) > len(self._incidents):
             larger = np.zeros((2 * (planned + len(incidents)), t.INCIDENT_WORDS), np.int64)
@@ -158,7 +159,7 @@ class Stream:
         self._exits = np.zeros((0, r.EXIT_WORDS), np.int64)
         self._order = np.zeros((2, 0), np.int64)
         self._buffers: list[pa.Buffer] = []
-        self._room = self._taken = 0  # rows of the buffers; of these, handed out
+        self._room = self._taken = 0  # rows of the buffers; rows handed out of them
         for word, value in {
             r.STREAM_SEED: seed, r.STREAM_ROADS: self._addresses.ctypes.data, r.STREAM_ROAD_COUNT: len(self._roads),
             r.STREAM_QUERIES: _bits(queries), r.STREAM_SEGMENTS: profile.segments, r.STREAM_XWAYS: self._names.xways,
@@ -185,7 +186,7 @@ class Stream:
             yield self._cut(left)
 
     def _make_room(self, rows: int) -> None:
-        """The columns take so many more rows; those not handed out yet stand at their beginning."""
+        """Make room in the columns for this many more rows; those not handed out yet move to the beginning."""
         if len(self._exits) < rows:
             self._exits = np.zeros((2 * rows, r.EXIT_WORDS), np.int64)
             self._words[r.STREAM_EXITS] = self._exits.ctypes.data
@@ -236,7 +237,7 @@ def generate(
 
 
 def _first(batches: Iterator[pa.RecordBatch], rows: float) -> Iterator[pa.RecordBatch]:
-    """So many rows of them."""
+    """The first rows of the batches."""
     while rows > 0 and (batch := next(batches, None)) is not None:
         yield batch if batch.num_rows <= rows else batch.slice(0, int(rows))
         rows -= batch.num_rows

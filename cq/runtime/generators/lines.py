@@ -1,7 +1,7 @@
-"""Rows of text, natively: words drawn from a vocabulary, and what `cq/workloads/bids.py` draws for a bid.
+"""Rows of text, natively: words drawn from a vocabulary, and the draws of `cq/workloads/bids.py` for a bid.
 
 A vocabulary is a table of cells: 16 bytes each, the text from byte 0 on, its length in byte 15. So a word is one cache
-line, and is copied by two loads and two stores; what they write beyond its end the next word overwrites.
+line, and is copied by two loads and two stores; the next word overwrites what they write beyond its end.
 
 Sharing: none.
 """
@@ -34,7 +34,7 @@ _cell = Struct("CELL")
 CELL_HEAD = _cell.word()
 CELL_TAIL = _cell.word()
 CELL_BYTES = 8 * _cell.size()
-LENGTH_BYTE = CELL_BYTES - 1  # of a cell, which holds the length
+LENGTH_BYTE = CELL_BYTES - 1  # the byte of a cell that holds the length
 LONGEST_CELL = LENGTH_BYTE
 
 _generator = Struct("GENERATOR")
@@ -43,7 +43,7 @@ GENERATOR_LOW = _generator.word()
 GENERATOR_ADD_HIGH = _generator.word()  # of the increment
 GENERATOR_ADD_LOW = _generator.word()
 
-# PCG64 as numpy has it: a 128-bit linear congruential generator with the output function XSL-RR
+# PCG64 as in numpy: a 128-bit linear congruential generator with the output function XSL-RR
 _MULTIPLIER_HIGH = 2549297995355413924
 _MULTIPLIER_LOW = 4865540595714422341
 _LOW32 = 0xFFFFFFFF
@@ -66,7 +66,7 @@ def _stepped(high: int, low: int, add_high: int, add_low: int) -> tuple[int, int
 
 @native("i64(i64, i64)")
 def _output(high: int, low: int) -> int:
-    """The 64 bits that a state gives."""
+    """The 64 bits that a state yields."""
     mixed, turn = high ^ low, shr_u(high, 58)
     return shr_u(mixed, turn) | shl(mixed, (64 - turn) & 63)
 
@@ -80,16 +80,16 @@ def ranked(draw: int, size: int, accept: int, alias: int) -> int:
 
 @native("void(i64, i64)", inline=True)
 def copy_cell(target: int, cell: int) -> None:
-    """Write the text of a cell, and what is behind it up to CELL_BYTES."""
+    """Write the text of a cell, and the bytes after it up to CELL_BYTES."""
     st_i64(target, CELL_HEAD, ld_i64(cell, CELL_HEAD))
     st_i64(target, CELL_TAIL, ld_i64(cell, CELL_TAIL))
 
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
 def draw_words(generator: int, count: int, size: int, accept: int, alias: int, cells: int, ranks: int) -> int:
-    """`count` ranks of words are drawn; returns the bytes of all the words.
+    """Draw `count` ranks of words; return the bytes of all the words.
 
-    generator: -> the GENERATOR words; the state moves on.
+    generator: -> the GENERATOR words; advances the state.
     """
     high, low = ld_i64(generator, GENERATOR_HIGH), ld_i64(generator, GENERATOR_LOW)
     add_high, add_low = ld_i64(generator, GENERATOR_ADD_HIGH), ld_i64(generator, GENERATOR_ADD_LOW)
@@ -106,7 +106,7 @@ def draw_words(generator: int, count: int, size: int, accept: int, alias: int, c
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def write_lines(ranks: int, rows: int, words: int, cells: int, ends: int, text: int) -> int:
-    """Lines of so many words, each ending in a blank but for the last of a line, are written; returns their bytes.
+    """Write lines of this many words, each word but the last of a line followed by a blank; return their bytes.
 
     ends: Arrow offsets, the first of which is 0.  text: room for 16 bytes more than the words have.
     """
@@ -124,7 +124,7 @@ def write_lines(ranks: int, rows: int, words: int, cells: int, ends: int, text: 
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def write_letters(generator: int, rows: int, words: int, letters: int, text: int, drawn: int) -> int:
-    """Lines of so many words of random letters are written; returns their bytes.
+    """Write lines of this many words of random letters; return their bytes.
 
     drawn: room for as many bytes as the lines have with a blank after every word, and 8 more.
     """
@@ -195,7 +195,7 @@ def _write_channels(bid: int, draws: int, rows: int, valid: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _note_valid(bid: int, draws: int, rows: int) -> None:
-    """Which values of bidder, price and channel are there."""
+    """Note which values of bidder, price and channel are not NULL."""
     least = ld_i64(bid, BID_NULL_BELOW)
     for column in range(3):
         bits = ld_i64(bid, BID_VALID) + column * ld_i64(bid, BID_VALID_BYTES)
@@ -206,7 +206,7 @@ def _note_valid(bid: int, draws: int, rows: int) -> None:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def write_bids(bid: int, chunk: int, chunk_rows: int, rows: int) -> int:
-    """The first rows of a chunk stand in its columns; returns the bytes of the channels."""
+    """Write the first rows of a chunk to its columns; return the bytes of the channels."""
     keys, accept, alias = ld_i64(bid, BID_KEYS), ld_i64(bid, BID_ACCEPT), ld_i64(bid, BID_ALIAS)
     auctions, bidders, prices = ld_i64(bid, BID_AUCTION), ld_i64(bid, BID_BIDDER), ld_i64(bid, BID_PRICE)
     times, interval, first = ld_i64(bid, BID_TS), ld_i64(bid, BID_INTERVAL_US), chunk * chunk_rows

@@ -1,4 +1,4 @@
-"""The streams of NEXMark made natively: the same rows as `cq/workloads/nexmark/streams.py`."""
+"""The streams of NEXMark generated natively: the same rows as `cq/workloads/nexmark/streams.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cq.workloads.nexmark import streams as nx
 from cq.workloads.nexmark import texts as tx
 from cq.workloads.texts import WORDS
 
-# Bytes that a text of a column takes at most, where it is not the word of a list.
+# The most bytes of a text of a column that is not the word of a list.
 _MOST = {"emailaddress": 16, "creditcard": 20, "itemname": nx.ITEM_MOST, "description": nx.DESCRIPTION_MOST, "url": 80}
 _EXTRAS = {nx.PERSON_SCHEMA: nx.EXTRA_PERSON, nx.AUCTION_SCHEMA: nx.EXTRA_AUCTION, nx.BID_SCHEMA: nx.EXTRA_BID}
 
@@ -66,7 +66,7 @@ def _channel_choices() -> Sequence[NDArray[np.uint8]]:
 
 
 class _Stream:
-    """What native code needs to write the rows of one stream: its words, and the memory they lead to."""
+    """What native code needs to write the rows of one stream: its words, and the memory they point to."""
 
     def __init__(self, schema: pa.Schema, function: str, arrivals: ev.KindArrivals, seed: int, rate: int) -> None:
         self._schema, self._write = schema, library_with(GENERATORS).function(function)
@@ -82,16 +82,16 @@ class _Stream:
         })  # fmt: skip
 
     def set(self, words: Mapping[int, int]) -> None:
-        """These words have these values."""
+        """Set these words to these values."""
         for word, value in words.items():
             self._words[word] = value
 
     def keep(self, *memory: object) -> None:
-        """Words lead to this, so it stays."""
+        """Keep alive the memory that words point to."""
         self._kept += memory
 
     def choose(self, lists: Sequence[NDArray[np.uint8]]) -> None:
-        """Words are drawn from these cells."""
+        """Draw words from these cells."""
         addresses = np.array([cells.ctypes.data for cells in lists], np.int64)
         self.keep(lists, addresses)
         self.set({a.EVENTS_CHOICES: addresses.ctypes.data})
@@ -113,7 +113,7 @@ class _Stream:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _room(self, column: int, field: pa.Field, rows: int) -> tuple[pa.Buffer, pa.Buffer | None]:
-        """Memory for the values of a column, or for the ends of its texts and the texts; the table leads there."""
+        """Memory for the values of a column, or for the ends of its texts and the texts; the table points to it."""
         if field.type != pa.string():
             values = pa.allocate_buffer(8 * rows)
             self._columns[column] = values.address, 0
@@ -125,7 +125,7 @@ class _Stream:
         return ends, text
 
     def _most(self, name: str) -> int:
-        """Bytes that one text of this column takes at most."""
+        """The most bytes of one text of this column."""
         if name == "extra":
             shortest, lengths = nx.extra_span(_EXTRAS[self._schema])
             return shortest + lengths

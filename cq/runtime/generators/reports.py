@@ -1,6 +1,6 @@
 """The Linear Road stream of one block, natively: all roads merged by time, and the queries that come with reports.
 
-What `cq/workloads/linear_road/stream.py` says with numpy: within a second the reports by (road, vehicle), then the
+`cq/workloads/linear_road/stream.py` defines it with numpy: within a second the reports by (road, vehicle), then the
 queries in the order of their reports.
 
 Sharing: none.
@@ -38,14 +38,14 @@ _stream = Struct("STREAM")
 STREAM_SEED = _stream.word()
 STREAM_ROADS = _stream.word()  # -> i64[]: addresses
 STREAM_ROAD_COUNT = _stream.word()
-STREAM_QUERIES = _stream.word()  # double: the share of reports that bring one along
+STREAM_QUERIES = _stream.word()  # double: the share of reports with a query
 STREAM_SEGMENTS = _stream.word()
 STREAM_XWAYS = _stream.word()
 STREAM_ROAD_FT = _stream.word()
 STREAM_NEXT_QID = _stream.word()
 STREAM_COLUMNS = _stream.word()  # -> i64[]: addresses of the columns of the batch
 STREAM_AT = _stream.word()  # rows in the batch
-STREAM_EXITS = _stream.word()  # -> i64[][EXIT_WORDS]: who left and comes back
+STREAM_EXITS = _stream.word()  # -> i64[][EXIT_WORDS]: vehicles that left and come back
 STREAM_EXIT_COUNT = _stream.word()
 STREAM_ORDER = _stream.word()  # -> i64[]: room for the order of the reports of one road in one second
 STREAM_ASIDE = _stream.word()  # -> i64[]: as much room again
@@ -55,7 +55,7 @@ _exit = Struct("EXIT")
 EXIT_VID = _exit.word()
 EXIT_TIME = _exit.word()
 EXIT_XWAY = _exit.word()
-EXIT_DRAWN = _exit.word()  # 64 bits that say when and where it comes back
+EXIT_DRAWN = _exit.word()  # 64 bits that determine when and where it comes back
 EXIT_WORDS = _exit.size()
 
 # columns, in the order of the stream's schema
@@ -74,10 +74,10 @@ def _column(stream: int, number: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _ordered(vids: int, count: int, order: int, aside: int) -> int:
-    """1 and the order of reports by vehicle; 0 when they are in order.
+    """Find the order of reports by vehicle and return 1; 0 if they are in order.
 
-    Vehicles come in the order of their names, but for those that come back: one in ten, under a name that is smaller.
-    These are sorted aside, then merged with the others.
+    Vehicles come in the order of their names, except those that come back: one in ten, under a smaller name. These are
+    sorted aside, then merged with the others.
     """
     waiting, kept, greatest = 0, 0, -1
     for n in range(count):
@@ -95,7 +95,7 @@ def _ordered(vids: int, count: int, order: int, aside: int) -> int:
         waiting += 1
     if waiting == 0:
         return 0
-    at = count - 1  # from the end, so that what is kept moves up within the one array
+    at = count - 1  # from the end, so that kept elements move up within one array
     while waiting > 0:
         back = ld_i64(aside, waiting - 1)
         if kept > 0 and ld_i64(vids, ld_i64(order, kept - 1)) > ld_i64(vids, back):
@@ -110,7 +110,7 @@ def _ordered(vids: int, count: int, order: int, aside: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _copied(target: int, source: int, order: int, count: int, sorted_: int) -> None:
-    """A column of reports in their order."""
+    """Copy a column of reports in their order."""
     if sorted_ == 0:
         copy(target, source, count * 8)
     else:
@@ -120,14 +120,14 @@ def _copied(target: int, source: int, order: int, count: int, sorted_: int) -> N
 
 @native("void(i64, i64, i64)")
 def _filled(target: int, value: int, count: int) -> None:
-    """All rows of a column."""
+    """Fill all rows of a column."""
     for n in range(count):
         st_i64(target, n, value)
 
 
 @native("void(i64, i64, i64, i64)")
 def _write_reports(stream: int, road: int, time: int, second: int) -> None:
-    """The reports of one road in one second are the next rows."""
+    """Append the reports of one road in one second."""
     first = ld_i64(ld_i64(road, ROAD_EDGES), second)
     count = ld_i64(ld_i64(road, ROAD_EDGES), second + 1) - first
     if count == 0:
@@ -154,7 +154,7 @@ def _write_reports(stream: int, road: int, time: int, second: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _write_rest(stream: int, time: int, kind: int, count: int) -> None:
-    """The type and time of the next rows, and no value in the columns of queries."""
+    """Write the type and time of the next rows, and no value in the columns of queries."""
     _filled(_column(stream, TYPE), kind, count)
     _filled(_column(stream, TIME), time, count)
     _filled(_column(stream, TS), time * MICROS, count)
@@ -164,7 +164,7 @@ def _write_rest(stream: int, time: int, kind: int, count: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _note_exits(stream: int, prefix: int, first: int, count: int) -> None:
-    """Of the reports in these rows, those whose vehicle leaves now and comes back are noted."""
+    """Note the vehicles among these rows' reports that leave now and come back."""
     columns, at = ld_i64(stream, STREAM_COLUMNS), ld_i64(stream, STREAM_EXIT_COUNT)
     lanes, vids = ld_i64(columns, LANE) + first * 8, ld_i64(columns, VID) + first * 8
     times, xways = ld_i64(columns, TIME) + first * 8, ld_i64(columns, XWAY) + first * 8
@@ -184,7 +184,7 @@ def _note_exits(stream: int, prefix: int, first: int, count: int) -> None:
 
 @native("i64(i64, i64, i64, i64)")
 def _field_hash(stream: int, number: int, vid: int, time: int) -> int:
-    """The hash behind one field of a query."""
+    """The hash that determines one field of a query."""
     hashed = mixed_with(mixed_with(0, HASH_OF_QUERY_FIELDS + number), ld_i64(stream, STREAM_SEED))
     return mixed_with(mixed_with(hashed, vid), time)
 
@@ -197,7 +197,7 @@ def _field(stream: int, number: int, size: int, vid: int, time: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _asked_xway(stream: int, vid: int, day: int, time: int) -> int:
-    """The expressway of the vehicle's toll on that day, or now and then another one."""
+    """The expressway of the vehicle's toll on that day, or occasionally another one."""
     xways = ld_i64(stream, STREAM_XWAYS)
     hashed = mixed_with(mixed_with(0, HASH_OF_XWAY), ld_i64(stream, STREAM_SEED))
     used = urem(mixed_with(mixed_with(hashed, vid), day), xways)
@@ -209,7 +209,7 @@ def _asked_xway(stream: int, vid: int, day: int, time: int) -> int:
 
 @native("void(i64, i64, i64, i64)")
 def _write_query(stream: int, hashed: int, vid: int, time: int) -> None:
-    """The query of a report is the next row."""
+    """Append the query of a report."""
     percent = (hashed & 0xFFFF) * 100 >> 16
     kind = _BALANCE if percent < 50 else _EXPENDITURE if percent < 60 else _TRAVEL
     _write_rest(stream, time, kind, 1)
@@ -235,7 +235,7 @@ def _write_query(stream: int, hashed: int, vid: int, time: int) -> None:
 
 @native("i64(i64, i64, i64)", export=True)
 def stream_write(stream: int, start: int, seconds: int) -> int:
-    """The rows of the first `seconds` of the block that begins at `start` are in the batch; returns its rows.
+    """Write the rows of the first `seconds` of the block that begins at `start` to the batch; return its rows.
 
     All roads have been driven through the block. The columns have room for two rows for every report.
     """

@@ -1,4 +1,4 @@
-"""Word count's sentences made natively: the same rows as `cq/workloads/sentences.py`."""
+"""Word count's sentences generated natively: the same rows as `cq/workloads/sentences.py`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _state(seed: int, chunk: int) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=4)
 def _cells(seed: int, vocabulary: int) -> NDArray[np.uint8]:
-    """The words, each with a blank behind it."""
+    """The words, each followed by a blank."""
     return cells_of(vocabulary_of(seed, vocabulary).slice(0, vocabulary))
 
 

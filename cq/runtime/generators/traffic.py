@@ -1,7 +1,7 @@
-"""One direction of an expressway, natively: what `cq/workloads/linear_road/traffic.py` says with numpy.
+"""One direction of an expressway, natively; `cq/workloads/linear_road/traffic.py` defines it with numpy.
 
-A road is an array of words, and every table it needs is memory of the caller's; a bucket keeps the vehicles whose
-report is due in the same second of each half minute, one row of words for each of the columns X … HELD.
+A road is an array of words, and the caller owns the memory of all its tables; a bucket keeps the vehicles whose report
+is due in the same second of each half minute, one row of words for each of the columns X … HELD.
 
 Sharing: none; one thread drives a road.
 """
@@ -40,7 +40,7 @@ ROAD_CROWD = _road.word()  # double: vehicles of a segment at half density
 ROAD_SQUARED = _road.word()  # 1: the speed law has the exponent 2, else 1.5
 ROAD_FLOOR_MPH = _road.word()
 ROAD_ENTRIES = _road.word()  # -> double[segments]: where vehicles enter
-ROAD_TRIPS = _road.word()  # -> double[segments]: how far they drive; 0: any distance alike
+ROAD_TRIPS = _road.word()  # -> double[segments]: how far they drive; 0: all distances are equally likely
 ROAD_DESIRED = _road.word()  # -> i64[2^16]: quantiles of the desired speed
 ROAD_NOISE = _road.word()  # -> i64[2^16]: quantiles of the driving noise, millionths
 ROAD_VEHICLES = _road.word()  # -> i64[segments]: vehicles now
@@ -50,14 +50,14 @@ ROAD_DRAWS = _road.word()  # -> room for the draws of one bucket, or of one colu
 ROAD_BUCKETS = _road.word()  # -> i64[REPORT_S][BUCKET_COLUMNS][ROAD_ROOM]
 ROAD_ROOM = _road.word()
 ROAD_COUNTS = _road.word()  # -> i64[REPORT_S]: vehicles in each bucket
-ROAD_NEW = _road.word()  # -> i64[NEW_COLUMNS][ROAD_NEW_ROOM]: who enters in this block
+ROAD_NEW = _road.word()  # -> i64[NEW_COLUMNS][ROAD_NEW_ROOM]: the vehicles that enter in this block
 ROAD_NEW_ROOM = _road.word()
 ROAD_NEW_COUNTS = _road.word()  # -> i64[BLOCK_S]: how many enter in each second
 ROAD_REPORTS = _road.word()  # -> i64[REPORT_COLUMNS][ROAD_REPORT_ROOM]
 ROAD_REPORT_ROOM = _road.word()
 ROAD_EDGES = _road.word()  # -> i64[BLOCK_S + 1]: where the reports of each second begin
 ROAD_INCIDENTS = _road.word()  # -> incidents, in the order in which they begin
-ROAD_PLANNED = _road.word()  # incidents there are
+ROAD_PLANNED = _road.word()  # number of incidents
 ROAD_BEGUN = _road.word()  # incidents that have begun
 ROAD_OPEN = _road.word()  # -> i64[]: numbers, from 1, of those begun and not released
 ROAD_OPEN_COUNT = _road.word()
@@ -129,7 +129,7 @@ def _poisson(rate: float, share: float) -> int:
 
 @native("i64(i64, i64)", export=True)
 def road_expect(road: int, block: int) -> int:
-    """How many vehicles enter in this block; the number of every second is noted."""
+    """How many vehicles enter in this block; notes the number for every second."""
     duration = i64_to_f64(ld_i64(road, ROAD_DURATION_S))
     first, last = ld_f64(road, ROAD_RATE_FIRST), ld_f64(road, ROAD_RATE_LAST)
     seed, stream = ld_i64(road, ROAD_SEED), ld_i64(road, ROAD_STREAM)
@@ -154,7 +154,7 @@ def _new_draws(road: int, block: int, count: int, column: int, room: int) -> int
 
 @native("i64(i64, i64, i64)", export=True)
 def road_arrive(road: int, block: int, count: int) -> int:
-    """The `count` vehicles of `road_expect` stand in ROAD_NEW, all but their names; returns count."""
+    """Write the `count` vehicles of `road_expect` to ROAD_NEW, without their names; return count."""
     new, room = ld_i64(road, ROAD_NEW), ld_i64(road, ROAD_NEW_ROOM) * 8
     counts = ld_i64(road, ROAD_NEW_COUNTS)
     at = 0
@@ -189,7 +189,7 @@ def road_arrive(road: int, block: int, count: int) -> int:
 
 @native("void(i64)")
 def _note_limits(road: int) -> None:
-    """The speed that the density of every segment allows, in thousandths of a mile per hour."""
+    """Set the speed that the density of every segment allows, in thousandths of a mile per hour."""
     vehicles, capacity, limits = ld_i64(road, ROAD_VEHICLES), ld_i64(road, ROAD_CAPACITY), ld_i64(road, ROAD_LIMITS)
     half, free = ld_f64(road, ROAD_CROWD), ld_f64(road, ROAD_FREE_MILLI)
     squared = ld_i64(road, ROAD_SQUARED)
@@ -207,7 +207,7 @@ def _incident_at(road: int, number: int) -> int:
 
 @native("void(i64, i64)")
 def _open_and_close(road: int, t: int) -> None:
-    """The incidents of second t have begun, and those released by now are over."""
+    """Begin the incidents of second t, and end those released by now."""
     begun, opened = ld_i64(road, ROAD_BEGUN), ld_i64(road, ROAD_OPEN)
     capacity, count = ld_i64(road, ROAD_CAPACITY), ld_i64(road, ROAD_OPEN_COUNT)
     while begun < ld_i64(road, ROAD_PLANNED) and ld_i64(_incident_at(road, begun + 1), INCIDENT_START_S) <= t:
@@ -231,7 +231,7 @@ def _open_and_close(road: int, t: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _stop_at(road: int, t: int, number: int, bucket: int, reports: int) -> None:
-    """The first vehicles whose move passes the incident's place are held there, as many as it still takes."""
+    """Hold the first vehicles whose move passes the incident's place there, as many as it still takes."""
     incident, room = _incident_at(road, number), ld_i64(road, ROAD_ROOM) * 8
     report_room = ld_i64(road, ROAD_REPORT_ROOM) * 8
     place = ld_i64(incident, INCIDENT_X)
@@ -252,7 +252,7 @@ def _stop_at(road: int, t: int, number: int, bucket: int, reports: int) -> None:
 
 @native("void(i64, i64, i64, i64)")
 def _reach(road: int, t: int, bucket: int, reports: int) -> None:
-    """Where every vehicle of a bucket would be now, and how fast, but for incidents that begin to hold it."""
+    """Where every vehicle of a bucket would be now, and how fast, except for incidents that begin to hold it."""
     room, report_room = ld_i64(road, ROAD_ROOM) * 8, ld_i64(road, ROAD_REPORT_ROOM) * 8
     limits, noise = ld_i64(road, ROAD_LIMITS), ld_i64(road, ROAD_NOISE)
     lowest, count = ld_i64(road, ROAD_FLOOR_MPH), ld_i64(ld_i64(road, ROAD_COUNTS), t % REPORT_S)
@@ -280,7 +280,7 @@ def _reach(road: int, t: int, bucket: int, reports: int) -> None:
 
 @native("i64(i64, i64, i64, i64)")
 def _arrive_there(road: int, t: int, bucket: int, reports: int) -> int:
-    """The bucket's vehicles are where their reports say; those at their exit have left. Returns how many reported."""
+    """Move the bucket's vehicles to their reported places; those at their exit leave. Returns how many reported."""
     room, report_room = ld_i64(road, ROAD_ROOM) * 8, ld_i64(road, ROAD_REPORT_ROOM) * 8
     vehicles, counts = ld_i64(road, ROAD_VEHICLES), ld_i64(road, ROAD_COUNTS)
     count = ld_i64(counts, t % REPORT_S)
@@ -307,7 +307,7 @@ def _arrive_there(road: int, t: int, bucket: int, reports: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _enter(road: int, t: int, bucket: int, reports: int) -> int:
-    """Who enters in second t is in the bucket and has reported; returns how many."""
+    """Put the vehicles that enter in second t into the bucket, with their reports; return how many."""
     room, report_room = ld_i64(road, ROAD_ROOM) * 8, ld_i64(road, ROAD_REPORT_ROOM) * 8
     new, new_room = ld_i64(road, ROAD_NEW), ld_i64(road, ROAD_NEW_ROOM) * 8
     counts, vehicles, new_counts = ld_i64(road, ROAD_COUNTS), ld_i64(road, ROAD_VEHICLES), ld_i64(road, ROAD_NEW_COUNTS)
@@ -335,7 +335,7 @@ def _enter(road: int, t: int, bucket: int, reports: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def road_drive(road: int, block: int) -> int:
-    """The road has come through the block; returns how many reports stand in ROAD_REPORTS, in order of time.
+    """Drive the road through the block; return how many reports are in ROAD_REPORTS, in order of time.
 
     ROAD_ROOM is at least the vehicles of a bucket and those of ROAD_NEW together, ROAD_REPORT_ROOM twice all vehicles.
     """

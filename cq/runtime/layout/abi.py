@@ -1,14 +1,14 @@
 """The binary contract between kernels and the engine: word offsets of everything both sides touch.
 
-All structures are arrays of 64-bit words; `X_Y` is the index of word Y of structure X. Kernels are written by
-cq/codegen, everything else here is filled by the engine.
+All structures are arrays of 64-bit words; `X_Y` is the index of word Y of structure X. cq/codegen writes the kernels,
+the engine fills everything else here.
 
 A stage kernel is `i64 kernel(state, batch, out, constants)`. It walks the batch's segments in order, from the cursor in
 its state, and returns
     DONE   the batch is used up, the cursor is back at its start;
-    MORE   an output port has reached its limit: take the rows away, call again with the same batch;
+    MORE   an output port has reached its limit: remove the rows, call again with the same batch;
     ERROR  the state's error words say what and where; rows emitted so far are all rows before the failing position.
-Between two steps (a row, one group of a closing window) a kernel looks at the ports' limits, so a port never holds
+Between two steps (a row, one group of a closing window) a kernel checks the ports' limits, so a port never holds
 more than its limit plus the fan-out of one step.
 """
 
@@ -29,41 +29,41 @@ BATCH_TICKET = _batch.word()  # consecutive from 0; results of a stage leave in 
 BATCH_SEGMENTS = _batch.word()  # -> segments
 BATCH_SEGMENT_COUNT = _batch.word()
 BATCH_PORTS = _batch.word()  # -> one word a port (a source, or the stage before): -> its column table
-# 0, or -> i32[]: segment bounds index into it and it gives the row (a lane's share). Where lanes have rows of several
-# ports -> i64[]: of a row its serial, counted from BATCH_FIRST, above its place in BATCH_MIXED (SHARE_SERIAL_SHIFT)
+# 0, or -> i32[]: segment bounds index into it and it has the row numbers (a lane's share). If lanes have rows of
+# several ports -> i64[]: a row's serial, counted from BATCH_FIRST, above its place in BATCH_MIXED (SHARE_SERIAL_SHIFT)
 BATCH_SELECTION = _batch.word()
 BATCH_ROWS = _batch.word()  # rows in all segments
 # 0, or -> i64[]: the watermark in force when a row is taken (cq/runtime/flow/watermarks.py), by serial
 BATCH_WATERMARKS = _batch.word()
 BATCH_FIRST = _batch.word()  # serial of its first row; in a batch from an earlier stage that stage's rows are numbered
-# -> i64 a row: what has caused it, for messages: CAUSE_*. In a ticket -> i64 a port: the cause of its row 0, to which a
-# row's number is added
+# -> i64 a row: its cause, for messages: CAUSE_*. In a ticket -> i64 a port: the cause of its row 0, to which a row's
+# number is added
 BATCH_CAUSES = _batch.word()
-# a bit of each port: its source had ended before the first row of the batch, so there is nothing more of it; 0 of the
-# rows of an earlier stage, and of sources beyond the 63rd
+# a bit for each port: its source had ended before the first row of the batch, so it has no more rows; 0 for rows of an
+# earlier stage, and for sources beyond the 63rd
 BATCH_ENDED = _batch.word()
-# 0, or -> i64[]: of a row in a segment of MIXED its port, above its number there (MIXED_PORT_SHIFT), by serial
-# In a lane's share by that place, the rows of a port side by side, in order
+# 0, or -> i64[]: for a row in a segment of MIXED its port, above its number there (MIXED_PORT_SHIFT), by serial. In a
+# lane's share by that place, the rows of a port adjacent, in order
 BATCH_MIXED = _batch.word()
 BATCH_WORDS = _batch.size()
 
 MIXED_PORT_SHIFT = 48
 SHARE_SERIAL_SHIFT = 32  # a ticket has at most 2**31 rows
-SHARE_AHEAD_ROWS = 64  # BATCH_MIXED of a share can be read so far behind its rows; what is there may be anything
+SHARE_AHEAD_ROWS = 64  # BATCH_MIXED of a share can be read this far beyond its rows; the content there is undefined
 
 CAUSE_SOURCE_SHIFT = 48  # cause >= 0: the port of the source, above the number of the row in it
-CAUSE_INSTANT = -(2**62)  # cause < CAUSE_END: this and the instant at which it was made
+CAUSE_INSTANT = -(2**62)  # cause < CAUSE_END: plus the instant at which it was made
 CAUSE_END = -1  # made when all inputs had ended
 
 # -- segment: what happens next, in order ----------------------------------------------------------------------------
 _segment = Struct("SEGMENT")
 SEGMENT_KIND = _segment.word()
-# which port the rows are from; MIXED: from several, as BATCH_MIXED says. In a lane's share the lane's branch
+# the port of the rows; MIXED: several, given by BATCH_MIXED. In a lane's share the lane's branch
 SEGMENT_PORT = _segment.word()
-SEGMENT_LO = _segment.word()  # first row (ROWS, LATE); of MIXED its serial
+SEGMENT_LO = _segment.word()  # first row (ROWS, LATE); for MIXED its serial
 SEGMENT_HI = _segment.word()  # one past the last row
-# Serial of the first row of the segment: row LO, or row SELECTION[LO] of a lane's share. That of any other row
-# is this plus its distance from that one. CLOSE, END: serial of the cause: the row they come before.
+# Serial of the first row of the segment: row LO, or row SELECTION[LO] of a lane's share. That of any other row is this
+# plus its distance from that one. CLOSE, END: serial of the cause: the row they come before.
 SEGMENT_SERIAL = _segment.word()
 # CLOSE: the minimum watermark over all sources, to which event time has now advanced
 SEGMENT_WATERMARK = _segment.word()
@@ -82,22 +82,22 @@ _column = Struct("COLUMN")
 COLUMN_DATA = _column.word()  # -> values, array offset applied (BOOLEAN: -> bits, not applied); VARCHAR: -> bytes
 COLUMN_VALIDITY = _column.word()  # 0 (no NULL), or -> bits
 COLUMN_OFFSETS = _column.word()  # VARCHAR: -> i32[], array offset applied
-COLUMN_BIT = _column.word()  # the array offset, to add to a row number when looking at bits
-# VARCHAR: 0, or -> i32[], array offset applied: which text of a dictionary each row has, NULL rows some text too.
+COLUMN_BIT = _column.word()  # the array offset, to add to a row number for bits
+# VARCHAR: 0, or -> i32[], array offset applied: the dictionary text of each row, any text for NULL.
 # DATA and OFFSETS are then the dictionary's.
 COLUMN_CODES = _column.word()
 COLUMN_TEXTS = _column.word()  # how many texts the dictionary has
-COLUMN_DICTIONARY = _column.word()  # its number: in one run no other dictionary has it; 0: without codes, or not known
-COLUMN_ROWS = _column.word()  # rows it has, whether or not the batch takes them: those ahead may be looked at
+COLUMN_DICTIONARY = _column.word()  # its number, unique within a run; 0: without codes, or unknown
+COLUMN_ROWS = _column.word()  # all its rows, even those outside the batch: a kernel may look ahead
 COLUMN_WORDS = _column.size()
 
-# Buffers of text are readable for this many bytes past the last one, and those that are filled writable, so that whole
+# Text buffers are readable for this many bytes past the last one, and writable if they are being filled, so that whole
 # words may be loaded and stored.
 STRING_SLACK_BYTES = 16
 
 
 class Storage(IntEnum):
-    """How a column lies in memory, in input and output alike (Arrow layouts)."""
+    """The memory layout of a column, in input and output alike (Arrow layouts)."""
 
     BIT = 0  # BOOLEAN
     I8 = 1
@@ -106,7 +106,7 @@ class Storage(IntEnum):
     I64 = 4  # BIGINT, TIMESTAMP, INTERVAL
     F32 = 5
     F64 = 6
-    I128 = 7  # DECIMAL: low word, high word, which of up to 18 digits is the sign of the low one
+    I128 = 7  # DECIMAL: low word, high word, which for up to 18 digits is the sign of the low one
     UTF8 = 8  # 32-bit offsets
 
 
@@ -120,9 +120,9 @@ STORAGE_BYTES = {
     Storage.I128: 16,
 }
 
-ORDINAL_BITS = 24  # of a number that tells apart rows of one serial: a record of 16 MiB makes fewer
+ORDINAL_BITS = 24  # of a number that distinguishes rows of one serial: a record of 16 MiB makes fewer
 
-SPARE_ROWS = 64  # an empty port has room for so many beyond its limit: what one row of an input may put there unasked
+SPARE_ROWS = 64  # an empty port has room for this many beyond its limit: one input row may add as many unchecked
 
 # -- output port: a batch under construction -------------------------------------------------------------------------
 _port = Struct("PORT")
@@ -137,7 +137,7 @@ PORT_SEGMENT_CAPACITY = _port.word()
 PORT_POSITIONS = _port.word()  # 0, or -> i64[rows][POSITION_WORDS]: a lane's output, merged by these
 # 0, or -> i64[]: the watermark of each row, for a next stage whose closing times depend on data
 PORT_WATERMARKS = _port.word()
-PORT_CAUSES = _port.word()  # 0, or -> i64[]: what has caused each row, for messages of later stages
+PORT_CAUSES = _port.word()  # 0, or -> i64[]: the cause of each row, for messages of later stages
 PORT_WORDS = _port.size()
 
 _out = Struct("OUT")
@@ -152,7 +152,7 @@ OUT_WORDS = _out.size()
 # -- position of an output row, compared word by word ----------------------------------------------------------------
 _position = Struct("POSITION")
 POSITION_SERIAL = _position.word()
-POSITION_INSTANT = _position.word()  # NEVER for what a row itself causes: instants come before the row
+POSITION_INSTANT = _position.word()  # NEVER for rows caused by a row itself: instants come before the row
 POSITION_NODE = _position.word()  # place of the closing operator in the plan
 POSITION_START = _position.word()  # window start
 POSITION_ARRIVAL = _position.word()  # serial of the group's first row, or of the released row
@@ -166,39 +166,39 @@ TIMES_WORDS = _times.size()
 
 _routing = Struct("ROUTING")  # which entries a function of `Moving` takes (cq/runtime/layout/pipeline.py)
 ROUTING_ROUTE = _routing.word()  # -> u8[256]: the lane of each virtual partition
-ROUTING_LANE = _routing.word()  # the one whose state is filled
+ROUTING_LANE = _routing.word()  # the lane whose state is filled
 ROUTING_WORDS = _routing.size()
 
 _state = Struct("STATE")
-STATE_SEGMENT = _state.word()  # cursor: the segment to go on with
-STATE_ROW = _state.word()  # cursor: 1 + the row to go on with, or 0: the segment has not begun
+STATE_SEGMENT = _state.word()  # cursor: the segment to resume
+STATE_ROW = _state.word()  # cursor: 1 + the row to resume, or 0: the segment has not begun
 STATE_ERROR_CODE = _state.word()  # ErrorCode
-STATE_ERROR_SITE = _state.word()  # which place of the query: index into StageSpec.sites
+STATE_ERROR_SITE = _state.word()  # the place in the query: index into StageSpec.sites
 STATE_ERROR_PORT = _state.word()
-STATE_ERROR_ROW = _state.word()  # row of the port's batch, or -1 when a closing window failed
+STATE_ERROR_ROW = _state.word()  # row of the port's batch, or -1 if a closing window failed
 STATE_ERROR_SERIAL = _state.word()
 STATE_ERROR_INSTANT = _state.word()
-STATE_LATE_ROWS = _state.word()  # rows dropped as late by event-time operators, each counted once a path
-STATE_INSTANT = _state.word()  # closing time under way
+STATE_LATE_ROWS = _state.word()  # rows dropped as late by event-time operators, each counted once per path
+STATE_INSTANT = _state.word()  # current closing time
 STATE_SCRATCH = _state.word()  # -> bytes that live for one step (cq/runtime/values/text.py), or 0
-STATE_RESULT = _state.word()  # where a library function leaves a second result
-STATE_RESULT_HIGH = _state.word()  # its high word, where it has two
+STATE_RESULT = _state.word()  # a second result of a library function
+STATE_RESULT_HIGH = _state.word()  # its high word, if it has two
 STATE_ERROR_NODE = _state.word()  # the rest of the failing position: in lanes other lanes' rows before it are delivered
 STATE_ERROR_START = _state.word()
 STATE_ERROR_ARRIVAL = _state.word()
 STATE_CALLS = _state.word()  # kernel calls so far (the engine's)
-STATE_HELD_BYTES = _state.word()  # what the containers held when last weighed (the engine's)
-STATE_ERROR_GROUP = _state.word()  # 1 + index into StageSpec.groups when a value of a group, or of a pair, failed
-STATE_ERROR_ENTRY = _state.word()  # -> its entry, START its window's; of a pair the other row's time
+STATE_HELD_BYTES = _state.word()  # what the containers held when last measured (the engine's)
+STATE_ERROR_GROUP = _state.word()  # 1 + index into StageSpec.groups if a value of a group, or of a pair, failed
+STATE_ERROR_ENTRY = _state.word()  # -> its entry, START its window's; for a pair the other row's time
 STATE_ERROR_TABLE = _state.word()  # -> the table the entry is in
-STATE_STOPPING = _state.word()  # 1: nobody waits for the rest: what tests many pairs for one row fails with STOPPED
+STATE_STOPPING = _state.word()  # 1: the rest is not needed: code that tests many pairs for one row fails with STOPPED
 STATE_FIRST_FREE = _state.rest()  # operators' words start here
 
 name_words(globals())
 
 
 class ErrorCode(IntEnum):
-    """Why a kernel stopped; `ERROR_CODES` gives the user's code, except of STOPPED."""
+    """Why a kernel stopped; `ERROR_CODES` gives the user's code, except for STOPPED."""
 
     NONE = 0
     OVERFLOW = 1
@@ -210,7 +210,7 @@ class ErrorCode(IntEnum):
     BROKEN_BATCH = 7
     LATE = 8
     REFUSED = 9
-    STOPPED = 10  # no error: somebody asked the run to stop
+    STOPPED = 10  # not an error: the run was asked to stop
 
 
 ERROR_CODES = {

@@ -1,7 +1,7 @@
 """A pipeline: everything the engine runs, and nothing about SQL.
 
 The compiler makes it, the engine runs it. Stages form a chain: tickets flow from admission through the stages in order,
-the last stage's ports are the sinks. What runs side by side is in one stage: its branches, each in lanes of its own; a
+the last stage's ports are the sinks. Whatever runs in parallel is in one stage: its branches, each in its own lanes; a
 diamond in the plan is inside one stage too (docs/decisions/one-loop-a-stage.md).
 """
 
@@ -21,9 +21,9 @@ class TableShape:
     """Entries of a hash table: words of 8 bytes. Tag (epoch and hash), arrival of the first row, keys, then values.
 
     string_words: indices of words that begin a two-word string (cq/runtime/containers/tables.py).
-    arrival_words: indices of words, beside that of its first row, that hold the arrival of a row, or NEVER.
-    until_word: the word of a key that is a time in microseconds; an entry is over, and may be forgotten, when event
-    time is past that time and `behind_us` more. 0: no entry ever is.
+    arrival_words: indices of words, besides that of its first row, that hold the arrival of a row, or NEVER.
+    until_word: the word of a key that is a time in microseconds; an entry ends, and may be forgotten, when event time
+    is more than `behind_us` past that time. 0: no entry ever ends.
     """
 
     entry_words: int
@@ -38,16 +38,16 @@ class TableShape:
 class Slot:
     """One described word of a stage's state: checkpoints and restores walk these, nothing else is state.
 
-    name: what it is to its operator; with `node` it names the state for good.
-    container: the name a container of cq/runtime/containers/ has registered under; "": a plain word, 0 at first.
+    name: its role in its operator; with `node` it identifies the state for good.
+    container: the name of a container registered in cq/runtime/containers/; "": a plain word, 0 at first.
     node: stable identity of the operator it belongs to.
-    shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words; log:
-    the key's, then the row's).
+    shapes: of its content (panes: one for groups, then one for each DISTINCT set; waiting: the row's words; log: the
+    key's, then the row's).
     contents: a hash of what it holds; only slots of one key and the same contents may take over from each other.
-    transient: it is empty whenever nothing is under way, and no part of a snapshot.
+    transient: it is empty whenever nothing is in progress, and not part of a snapshot.
     parameters: of panes (pane, offset, size, slide, by_calendar, shift_us), of intervals (gap_us,).
-    operator, line, column: what people call the operator, and where it is written.  way: how to have it keep less; ""
-    where windows and groups decide.
+    operator, line, column: the operator's name for people, and its place in the query.  way: how to make it keep less;
+    "" if windows and groups decide.
     """
 
     name: str
@@ -65,15 +65,15 @@ class Slot:
 
     @property
     def key(self) -> str:
-        """What it is called in snapshots: the same in every plan of a query."""
+        """Its name in snapshots: the same in every plan of a query."""
         return f"{self.node} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """Generated functions that put what a state of another plan holds into one of this stage, a function for each slot.
+    """Generated functions that move the state of another plan into this stage's state, a function for each slot.
 
-    They are compiled when a snapshot of another plan is restored, and for nothing else.
+    They are compiled only when a snapshot of another plan is restored.
     entries: (slot key, its branch, function `i64 move(source, target, constants, routing)` over two containers, which
     returns 1, or 0 without memory).  routing: 0, or -> two words: u8[256], the lane of each virtual partition, and the
     lane of `target`.
@@ -99,7 +99,7 @@ class EventTime:
     """How admission finds a row's event time: microseconds = column * scale.
 
     entry: a function of the first stage that computes this column, the source's first, before rows are admitted (see
-    `StageSpec.time_entries`); None when the source delivers it.
+    `StageSpec.time_entries`); None if the source delivers it.
     """
 
     column: int
@@ -122,7 +122,7 @@ class SourceSpec:
 
     @property
     def plain(self) -> bool:
-        """Whether its event times stand in their column as admission compares them."""
+        """Whether its column has the event times in the form that admission compares."""
         time = self.time
         if time is None:
             return False
@@ -130,7 +130,7 @@ class SourceSpec:
 
     @property
     def delivered(self) -> tuple[ColumnSpec, ...]:
-        """The columns that are read; a computed event time stands before them."""
+        """The columns that are read; a computed event time precedes them."""
         return self.columns if self.time is None or self.time.entry is None else self.columns[1:]
 
 
@@ -149,9 +149,9 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place of the query where a data error can happen: what the error says, and where in the text.
+    """A place of the query where a data error can happen: the message, and the place in the text.
 
-    asked: whether Python was asked there, which may have said more than `text` does.
+    asked: whether Python was called there, which may have given a longer message than `text`.
     """
 
     text: str
@@ -164,11 +164,11 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class UserCall:
-    """A function of the user that a stage calls: `i64 call(state, record)`, which asks Python and answers 0, or an
-    ErrorCode. The engine puts its address into this word of the stage's constants.
+    """A user function that a stage calls: `i64 call(state, record)`, which calls Python and returns 0, or an ErrorCode.
+    The engine puts its address into this word of the stage's constants.
 
-    record: words: two for each argument (of which one takes the first, BOOLEAN and doubles by their bits), one for each
-    that tells whether it is NULL, one that tells whether the result is, two for each result. Texts are an address and a
+    record: words: two for each argument (if one is enough, the first; BOOLEAN and doubles by their bits), one for each
+    that says whether it is NULL, one that says whether the result is, two for each result. Texts are an address and a
     length, those of results in step bytes.
     """
 
@@ -177,7 +177,7 @@ class UserCall:
 
     @property
     def words(self) -> int:
-        """Of the record."""
+        """Words of the record."""
         return self.result + 2 * len(self.function.results)
 
     def argument(self, number: int) -> int:
@@ -185,12 +185,12 @@ class UserCall:
         return 2 * number
 
     def null(self, number: int) -> int:
-        """The word that tells whether an argument is NULL; written only if the function sees NULL."""
+        """The word that says whether an argument is NULL; written only if the function sees NULL."""
         return 2 * len(self.function.parameters) + number
 
     @property
     def result_null(self) -> int:
-        """The word that tells whether the result is NULL."""
+        """The word that says whether the result is NULL."""
         return 3 * len(self.function.parameters)
 
     @property
@@ -201,7 +201,7 @@ class UserCall:
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """A key of a group's entry: the first word it takes, its null word and its bit there, or -1 and -1."""
+    """A key of a group's entry: its first word, its null word and its bit there, or -1 and -1."""
 
     name: str
     type: DataType
@@ -212,9 +212,9 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """How to read which group an entry is, for errors.
+    """How to read the group of an entry, for errors.
 
-    lag_us: how long after its window's end a group is computed; None: it is of no window.
+    lag_us: how long after its window's end a group is computed; None: it has no window.
     """
 
     keys: tuple[GroupKey, ...]
@@ -223,14 +223,14 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """How errors tell which kept row another one has met: on which side of the join it is. Its entry is its time."""
+    """How errors name the kept row that another one has met: its side of the join. Its entry is its time."""
 
     side: str
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """The words of a state that count what an operator did: the rows it gave, and those it dropped as late."""
+    """The words of a state that count an operator's rows: those it emitted, and those it dropped as late."""
 
     rows: int
     late: int
@@ -255,14 +255,14 @@ class PortSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """How a stage's rows are told apart.
+    """How a stage's rows are divided.
 
     entry: the function `i64 lanes(batch, place, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi
-    of a port's batch into out, a u32[hi - lo], and returns 1; or 0 where the branch does not read the port. place:
+    of a port's batch into out, a u32[hi - lo], and returns 1; or 0 if the branch does not read the port. place:
     branch * ports + port.
-    count: of the lanes, those of all branches.  branches: groups of operators, each with as many of the lanes; a row
+    count: number of lanes of all branches.  branches: groups of operators, each with an equal number of lanes; a row
     goes to one lane of every branch that reads its port.
-    turns: what a source row causes in a lane has a turn below this in POSITION_NODE.
+    turns: rows that a source row causes in a lane have a turn below this in POSITION_NODE.
     """
 
     entry: str
@@ -279,14 +279,14 @@ class Lanes:
 class Chains:
     """How the transactions of a stage are evaluated by several workers (cq/runtime/layout/chains.py).
 
-    begin, collect, evaluate: functions `i64 f(state, batch, share, constants)`. begin: 1, and the tables are as the
-    first ticket finds them, or 0 without memory; it has no share.  collect: 1, and what the share's rows name is in
-    lists, or 0 without memory.
-    evaluate: 1 when transactions of the share, from its cursor on, were done, up to one that is not ready; 0: none
-    was; -1 without memory. In all ways but CHAINS: the one at the cursor is done.
-    event_words: what an event takes.  events: the word of the state that says where they are.
-    programs: the words at which the transactions of an event begin.  access_bytes: what an access takes.
-    nodes: the operators whose transactions these are, as slots name them.
+    begin, collect, evaluate: functions `i64 f(state, batch, share, constants)`. begin: prepares the tables for the
+    first ticket and returns 1, or 0 without memory; it has no share.  collect: lists what the share's rows name and
+    returns 1, or 0 without memory.
+    evaluate: 1 if transactions of the share, from its cursor on, were done, up to one that is not ready; 0: none was;
+    -1 without memory. In all ways but CHAINS: the one at the cursor is done.
+    event_words: words of an event.  events: the word of the state with the place of the events.
+    programs: the words at which the transactions of an event begin.  access_bytes: bytes of an access.
+    nodes: the operators of these transactions, as slots name them.
     """
 
     begin: str
@@ -301,16 +301,16 @@ class Chains:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSpec:
-    """A stage as codegen has written it: a loop that is still to be compiled.
+    """A stage as written by codegen: a loop that is still to be compiled.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
-    lanes: for LANES, and only for that.  by_key: for PARTIAL, where parts can be filled by key: the function that
-    hashes a row's key, as `Lanes.entry`.  complete: for SHARED, and only for that: bits of the sources after whose
-    end no row changes a container.  chains, sharing: for CHAINS and the other ways of running transactions together.
-    time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
+    lanes: for LANES only.  by_key: for PARTIAL, if parts can be filled by key: the function that hashes a row's key,
+    like `Lanes.entry`.  complete: for SHARED only: bits of the sources after whose end no row changes a container.
+    chains, sharing: for CHAINS and the other ways of running transactions together.
+    time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of computed event times
     (cq/runtime/engine/clock.py).
-    constants: the bytes a kernel reads its literals from (words, then string bytes).
-    user_calls: of the user's functions, whose addresses its constants have room for.
+    constants: the bytes that a kernel reads its literals from (words, then string bytes).
+    user_calls: of the user functions whose addresses its constants have room for.
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
     groups: by STATE_ERROR_GROUP - 1.  moving: writes the functions that fill its containers from another plan's.
     rejections: of the triggers that it runs.
@@ -343,12 +343,12 @@ class StageSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """Sources, a chain of stages, and the closing times admission has to announce.
+    """Sources, a chain of stages, and the closing times that admission has to announce.
 
     grids: admission sends CLOSE when the watermark passes a multiple of any of them.  watermarks: tickets carry the
     watermark of every row, for stages whose closing times depend on data.
     mixed: segments may have rows of its two sources (abi.MIXED), whose times are plain.
-    workers: how many of those it was made for can be busy; None: as many as there are.
+    workers: the most of its planned workers that can be busy; None: all.
     """
 
     sources: tuple[SourceSpec, ...]

@@ -1,14 +1,14 @@
-"""Native structures: their words are declared once, in order, and know their names where generated code shows them.
+"""Native structures: their words are declared once, in order, and have names in generated code.
 
-A structure is declared at the top of the module that owns it, a word a line; nobody writes an offset:
+A structure is declared at the top of the module that owns it, a word a line; offsets are never written by hand:
 
     _heap = Struct("HEAP")
     HEAP_ITEMS = _heap.word()  # -> items
     HEAP_COUNT = _heap.word()
     HEAP_WORDS = _heap.size()
 
-A module whose words generated code touches calls `name_words(globals())` behind them. To everybody who computes with it
-a `Word` is the int it stands for; generated code is printed with its name (cq/codegen/printing.py).
+A module whose words generated code uses calls `name_words(globals())` after them. In computations a `Word` is a plain
+int; generated code prints its name (cq/codegen/printing.py).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _DECLARED = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 class Struct:
-    """Gives out the words of a structure, the next free ones at every call.
+    """Hands out the words of a structure, the next free ones at every call.
 
-    name: what the names of its words begin with.  after: the size of the structure it begins with; negative: so many
-    words before what its address points to. Lines are counted from its address; two words of `line` never share a cache
-    line, even where that address is in the middle of one.
+    name: the prefix of its words' names.  after: the size of the structure it begins with; negative: this many words
+    before the place its address points to. Lines are counted from its address; two words of `line` never share a cache
+    line, even if that address is in the middle of one.
     """
 
     def __init__(self, name: str, after: int = 0) -> None:
@@ -50,11 +50,11 @@ class Struct:
         return self.words(WORDS_A_LINE)
 
     def align(self) -> None:
-        """What follows begins a cache line."""
+        """Let the next word begin a cache line."""
         self.skip(-self._next % WORDS_A_LINE)
 
     def skip(self, count: int) -> None:
-        """The next `count` words are unused."""
+        """Leave the next `count` words unused."""
         assert not self._closed, f"{self._name}: a hole behind its end"
         assert count >= 0, f"{self._name}: a hole of {count} words"
         self._next += count
@@ -65,7 +65,7 @@ class Struct:
         return self._next
 
     def size(self) -> int:
-        """How many words it has, all declared now."""
+        """The number of its words, all declared now."""
         return self.rest()
 
     def lines(self) -> int:
@@ -75,20 +75,20 @@ class Struct:
 
 
 class Overlay:
-    """Gives out words of a structure that has its place and size in common with another one, which keeps the rest."""
+    """Hands out words of a structure that shares its place and size with another one, which keeps the rest."""
 
     def __init__(self, name: str, size: int) -> None:
         self._name, self._size, self._taken = name, int(size), set[int]()
 
     def at(self, word: int) -> int:
-        """The word in the place of this one of the other structure."""
+        """The word in the place of this word of the other structure."""
         assert 0 <= word < self._size, f"{self._name}: word {int(word)} of {self._size}"
         assert word not in self._taken, f"{self._name}: word {int(word)} twice"
         self._taken.add(int(word))
         return int(word)
 
     def size(self) -> int:
-        """How many words it has."""
+        """The number of its words."""
         return self._size
 
 
@@ -104,12 +104,12 @@ class Word(int):
 
 
 def beside(word: int, distance: int, suffix: str) -> int:
-    """The word so many places behind another one, named after it."""
+    """The word this many places after another one, named after it."""
     return Word(word + distance, f"{word.name}_{suffix}") if isinstance(word, Word) else word + distance
 
 
 def name_words(scope: dict[str, Any]) -> None:
-    """Let every public constant of a module that is an int know its name; one declared as another gets its own."""
+    """Give every public int constant of a module its name; one declared as another gets its own."""
     for name, value in list(scope.items()):
         if _DECLARED.fullmatch(name) and (type(value) is int or (isinstance(value, Word) and value.name != name)):
             scope[name] = Word(value, name)

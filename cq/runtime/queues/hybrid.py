@@ -5,9 +5,9 @@ Shared    MASTER  ring of lane numbers + 1, one for each item.  lane ring  the i
           COUNT[lane]  items claimed and not done; the worker that raises it from 0 serves the lane, the others have
           delegated their claim to it. Each on a line of its own.
 I1        two workers never serve one lane at once.                        tests: test_a_lane_has_one_worker_at_a_time
-I2        items of a lane are served once each, in order of their adding.   tests: test_items_of_a_lane_keep_their_order
+I2        items of a lane are served once each, in the order added.   tests: test_items_of_a_lane_keep_their_order
 I3        the worker that serves a lane finds an item for every claim.     tests: test_a_claim_always_finds_its_item
-Progress  no call waits: a claim on a busy lane is left to its worker, who sees it before it leaves.
+Progress  no call waits: a claim on a busy lane is left to its worker, which sees it before leaving.
 Order     add: item into the lane's ring, then the lane into MASTER; the other way round a claim could find no item.
 Source    Prasaad et al. (2018), section 4.3, figure 7. Lanes are what the paper calls partitions.
 """
@@ -52,7 +52,7 @@ def hybrid_new(lanes: int, capacity: int) -> int:
 
 @native("void(i64)", export=True)
 def hybrid_drop(hybrid: int) -> None:
-    """The queue is gone; no thread uses it. 0 is ignored."""
+    """Free the queue; no thread uses it. 0 is ignored."""
     if hybrid == 0:
         return
     queues = ld_i64(hybrid, HYBRID_QUEUES)
@@ -67,7 +67,7 @@ def hybrid_drop(hybrid: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def hybrid_has_room(hybrid: int, lane: int) -> int:
-    """1 when the writer can add an item to the lane.
+    """1 if the writer can add an item to the lane.
 
     MASTER is as large as all lanes together, and still has no room while a worker is between the claim and the release
     of its oldest cell.
@@ -79,7 +79,7 @@ def hybrid_has_room(hybrid: int, lane: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def hybrid_add(hybrid: int, lane: int, item: int) -> int:
-    """1 and the item is behind all of its lane; 0 when there is no room. One thread at a time."""
+    """Append the item to its lane and return 1; 0 if there is no room. One thread at a time."""
     if hybrid_has_room(hybrid, lane) == 0:
         return 0
     pushed = ring_push(ld_i64(ld_i64(hybrid, HYBRID_QUEUES), lane), item)
@@ -90,7 +90,7 @@ def hybrid_add(hybrid: int, lane: int, item: int) -> int:
 
 @native("i64(i64)", export=True)
 def hybrid_claim(hybrid: int) -> int:
-    """A lane that the caller now serves, or -1 when there is nothing that others do not see to already."""
+    """A lane that the caller now serves, or -1 if there is none that others are not serving already."""
     while True:
         lane = ring_pop(ld_i64(hybrid, HYBRID_MASTER)) - 1
         if lane < 0:
@@ -109,5 +109,5 @@ def hybrid_item(hybrid: int, lane: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def hybrid_done(hybrid: int, lane: int) -> int:
-    """The item is served; 1 when the caller goes on with the lane's next, 0 when the lane is no longer its."""
+    """Mark the item as served; 1 if the caller goes on with the lane's next one, 0 if it no longer serves the lane."""
     return 1 if at_add(ld_i64(hybrid, HYBRID_COUNTS) + lane * 64, -1) > 1 else 0

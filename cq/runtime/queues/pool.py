@@ -1,14 +1,14 @@
-"""A pool of things that are lent out and come back: tickets, tasks, splits.
+"""A pool of things that are lent and come back: tickets, tasks, splits.
 
-A ring cannot hold them: while one thread is between the claim and the release of a cell, a push of another can find the
-ring full, though there is room for all. Here each thing has a home of its own, so that coming back is one store.
+A ring cannot hold them: while one thread is between the claim and the release of a cell, another thread's push can find
+the ring full, though there is room for all. Here each thing has a home of its own, so that coming back is one store.
 
-Roles     many takers (pool_take); a thing is put back by whoever has it (pool_put).
+Roles     many takers (pool_take); the holder of a thing puts it back (pool_put).
 Shared    one word a home: the thing that is in, or 0 while it is out.
 I1        a thing that is in is taken by one thread.                          tests: test_a_thing_is_lent_to_one_thread
 I2        a thing that came back can be taken at once; no put ever refuses.   tests: test_what_comes_back_can_be_taken
-Progress  no call waits. A take may miss a thing that comes back while it looks: whoever needs it looks again.
-Order     put: what was done to the thing, then its home (seq_cst).  take: the home by CAS, then the thing.
+Progress  no call waits. A take may miss a thing that comes back meanwhile: its caller looks again.
+Order     put: all changes to the thing, then its home (seq_cst).  take: the home by CAS, then the thing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POOL_FIRST = _pool.rest()  # the homes, from here on
 
 @native("i64(i64)", export=True)
 def pool_new(homes: int) -> int:
-    """An empty pool with so many homes; 0 without memory."""
+    """An empty pool with this many homes; 0 without memory."""
     pool = zalloc((POOL_FIRST + homes) * 8)
     if pool != 0:
         st_i64(pool, POOL_HOMES, homes)
@@ -33,25 +33,25 @@ def pool_new(homes: int) -> int:
 
 @native("void(i64)", export=True)
 def pool_drop(pool: int) -> None:
-    """The pool is gone; the things are not. 0 is ignored."""
+    """Free the pool; the things stay. 0 is ignored."""
     release(pool)
 
 
 @native("i64(i64, i64)", export=True)
 def pool_home(pool: int, number: int) -> int:
-    """The address of a home, which `pool_put` wants."""
+    """The address of a home, for `pool_put`."""
     return pool + (POOL_FIRST + number) * 8
 
 
 @native("void(i64, i64)", export=True)
 def pool_put(home: int, thing: int) -> None:
-    """The thing is in, at its home."""
+    """Put the thing back in its home."""
     at_store(home, thing)
 
 
 @native("i64(i64)", export=True)
 def pool_take(pool: int) -> int:
-    """A thing that was in and is now the caller's; 0 when none was."""
+    """Take a thing that was in, for the caller to own; 0 if there was none."""
     for number in range(ld_i64(pool, POOL_HOMES)):
         home = pool + (POOL_FIRST + number) * 8
         thing = at_load(home)
@@ -62,7 +62,7 @@ def pool_take(pool: int) -> int:
 
 @native("i64(i64)", export=True)
 def pool_count(pool: int) -> int:
-    """How many things are in; of each it is told as it was at some moment of the call."""
+    """How many things are in; each is counted as it was at some moment of the call."""
     count = 0
     for number in range(ld_i64(pool, POOL_HOMES)):
         if at_load(pool + (POOL_FIRST + number) * 8) != 0:

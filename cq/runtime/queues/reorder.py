@@ -1,14 +1,14 @@
 """Reorder buffer: workers finish tickets in any order; the next stage sees them in ticket order.
 
-Roles     many writers (reorder_put); one reader at a time, whoever gets the flag (reorder_enter … reorder_leave).
+Roles     many writers (reorder_put); one reader at a time, the holder of the flag (reorder_enter … reorder_leave).
 Shared    REORDER_HEAD  next ticket to deliver; written by the reader, and once before there is one.
           REORDER_FLAG  1 while there is a reader.
           slot t & mask  the result of ticket t, or 0.
 I1        a ticket is delivered once, after all lower ones.                       tests: test_tickets_leave_in_order
 I2        put(t) refuses when t >= head + capacity; put(head) never refuses.      tests: test_head_always_fits
-I3        a result that could be delivered is not left behind: when a put and a leave overlap, the one of them that
-          comes second sees it.                                                   tests: test_no_result_is_left_behind
-I4        who becomes the reader finds the head's result.                          tests: test_no_result_is_left_behind
+I3        a result that could be delivered is not left behind: if a put and a leave overlap, the one that comes
+          second sees it.                                                         tests: test_no_result_is_left_behind
+I4        a new reader finds the head's result.                          tests: test_no_result_is_left_behind
 Progress  no call waits; a thread that finds a reader goes on with other work.
 Order     put: slot (seq_cst), then the flag by CAS.  leave: flag = 0 (seq_cst), then slot. Both pairs are
           store-then-load of different words, so neither store may be weaker than seq_cst.
@@ -41,13 +41,13 @@ def reorder_new(capacity: int) -> int:
 
 @native("void(i64, i64)", export=True)
 def reorder_begin(buffer: int, ticket: int) -> None:
-    """The empty buffer begins with this ticket. Nobody else knows of the buffer yet."""
+    """Let the empty buffer begin with this ticket. No other thread knows the buffer yet."""
     at_store(buffer + REORDER_HEAD * 8, ticket)
 
 
 @native("void(i64)", export=True)
 def reorder_drop(buffer: int) -> None:
-    """The buffer is gone; no thread uses it. 0 is ignored."""
+    """Free the buffer; no thread uses it. 0 is ignored."""
     release(buffer)
 
 
@@ -59,9 +59,9 @@ def _head_slot(buffer: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def reorder_put(buffer: int, ticket: int, result: int) -> int:
-    """1 and the result (not 0) of the ticket is in the buffer; 0 when the ticket is too far ahead.
+    """Put the result (not 0) of the ticket into the buffer and return 1; 0 if the ticket is too far ahead.
 
-    Each ticket is put once. The caller then looks whether it can deliver (`reorder_enter`).
+    Each ticket is put once. The caller then tries to deliver (`reorder_enter`).
     """
     mask = ld_i64(buffer, REORDER_MASK)
     if ticket > at_load(buffer + REORDER_HEAD * 8) + mask:
@@ -72,13 +72,13 @@ def reorder_put(buffer: int, ticket: int, result: int) -> int:
 
 @native("i64(i64)", export=True)
 def reorder_ready(buffer: int) -> int:
-    """1 when the result of the head ticket is there."""
+    """1 if the result of the head ticket is there."""
     return 1 if at_load(_head_slot(buffer)) != 0 else 0
 
 
 @native("i64(i64)", export=True)
 def reorder_enter(buffer: int) -> int:
-    """1 and the caller is the reader; 0 when another is, or when the head's result is not there."""
+    """Become the reader and return 1; 0 if another thread is, or if the head's result is not there."""
     while reorder_ready(buffer) == 1:
         if not at_cas(buffer + REORDER_FLAG * 8, 0, 1):
             return 0
@@ -90,19 +90,19 @@ def reorder_enter(buffer: int) -> int:
 
 @native("i64(i64)", export=True)
 def reorder_head(buffer: int) -> int:
-    """The result of the head ticket, or 0 when it is not there. Reader only."""
+    """The result of the head ticket, or 0 if it is not there. Reader only."""
     return at_load(_head_slot(buffer))
 
 
 @native("void(i64)", export=True)
 def reorder_next(buffer: int) -> None:
-    """The head ticket is delivered; the one after it is the head. Reader only."""
+    """Deliver the head ticket; the one after it becomes the head. Reader only."""
     at_store(_head_slot(buffer), 0)
     at_add(buffer + REORDER_HEAD * 8, 1)
 
 
 @native("i64(i64)", export=True)
 def reorder_leave(buffer: int) -> int:
-    """The caller is no longer the reader; 1 when the head's result is there and so somebody has to look again."""
+    """Stop being the reader; 1 if the head's result is there, so that a thread has to look again."""
     at_store(buffer + REORDER_FLAG * 8, 0)
     return reorder_ready(buffer)

@@ -1,4 +1,4 @@
-"""Bounded ring: any number of threads put words in, any number take them out, first in first out.
+"""Bounded ring: any number of threads put words in, any number take them out, first in, first out.
 
 Roles     many writers (ring_push), many readers (ring_pop, ring_take).
 Shared    RING_TAIL  position of the next push.  RING_HEAD  position of the next take.  Each on a line of its own.
@@ -9,8 +9,8 @@ I2        at most `capacity` values are inside; a push beyond that refuses.  tes
 I3        takes number the values 0, 1, 2 … in the order of their pushes: the position is a ticket.
                                                                           tests: test_positions_follow_the_pushes
 I4        `ring_size` is never less than what is inside.   tests: test_the_size_is_never_less_than_what_is_inside
-Progress  no call waits. A push or take repeats only when another thread's step succeeded. While a push is between its
-          claim and its publication the ring can look empty; whoever relies on a value being there rescans after the
+Progress  no call waits. A push or take repeats only if another thread's step succeeded. While a push is between its
+          claim and its publication the ring can look empty; code that relies on a value being there rescans after the
           publication (workers are woken after a push, never before).
 Order     push: value, then turn (release).  take: turn (acquire), then value, then turn (release).
 Source    D. Vyukov's bounded queue. Values are words other than 0.
@@ -49,13 +49,13 @@ def ring_new(capacity: int) -> int:
 
 @native("void(i64)", export=True)
 def ring_drop(ring: int) -> None:
-    """The ring is gone; no thread uses it. 0 is ignored."""
+    """Free the ring; no thread uses it. 0 is ignored."""
     release(ring)
 
 
 @native("i64(i64, i64)", export=True)
 def ring_push(ring: int, value: int) -> int:
-    """1 and the value is inside, behind all that were pushed before; 0 when the ring is full."""
+    """Append the value and return 1; 0 if the ring is full."""
     mask = ld_i64(ring, RING_MASK)
     position = at_load(ring + RING_TAIL * 8)
     while True:
@@ -73,7 +73,7 @@ def ring_push(ring: int, value: int) -> int:
 
 @native("(i64, i64)(i64)")
 def ring_take(ring: int) -> tuple[int, int]:
-    """The oldest value, now outside, and its position; (0, 0) when there is none."""
+    """Remove and return the oldest value, and its position; (0, 0) if there is none."""
     mask = ld_i64(ring, RING_MASK)
     position = at_load(ring + RING_HEAD * 8)
     while True:
@@ -91,21 +91,21 @@ def ring_take(ring: int) -> tuple[int, int]:
 
 @native("i64(i64)", export=True)
 def ring_pop(ring: int) -> int:
-    """The oldest value, now outside; 0 when there is none."""
+    """Remove and return the oldest value; 0 if there is none."""
     value, _position = ring_take(ring)
     return value
 
 
 @native("i64(i64)", export=True)
 def ring_size(ring: int) -> int:
-    """At least as many values as are inside, those under way included: some may leave between the two loads."""
+    """At least the number of values inside, those in progress included: some may leave between the two loads."""
     head = at_load(ring + RING_HEAD * 8)
     return at_load(ring + RING_TAIL * 8) - head
 
 
 @native("i64(i64)", export=True)
 def ring_has_room(ring: int) -> int:
-    """1 when the next push succeeds; holds until then for a thread that alone may push."""
+    """1 if the next push succeeds; holds until then for the only thread that may push."""
     position = at_load(ring + RING_TAIL * 8)
     cell = ring + (RING_CELLS + (position & ld_i64(ring, RING_MASK)) * CELL_WORDS) * 8
     return 1 if at_load_acq(cell + CELL_TURN * 8) == position else 0

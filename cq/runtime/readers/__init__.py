@@ -1,8 +1,7 @@
 """Native ways to read what `cq/connectors` defines.
 
-`json_scan` finds the cells of JSON lines, `csv_scan` reads rows of CSV into columns; the definitions in
-cq/connectors/json/rows.py, cq/connectors/csv/rows.py and cq/connectors/cells.py remain what a line, a row and a value
-are, and tests compare the two.
+`json_scan` finds the cells of JSON lines, `csv_scan` reads rows of CSV into columns; cq/connectors/json/rows.py,
+cq/connectors/csv/rows.py and cq/connectors/cells.py define lines, rows and values, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.readers import json_lines as j
 from cq.runtime.readers.csv_scan import csv_scan as csv_scan
 
-FEWEST_PLACES = 64  # of fields that are remembered from line to line
+FEWEST_PLACES = 64  # of fields remembered from line to line
 
 
 def json_scan(levels: tuple[Level, ...], raw: tuple[bool, ...]) -> Scan:
-    """What finds the cells of columns with these names. raw: whether a column takes JSON text, whatever it is."""
+    """Finds the cells of columns with these names. raw: whether a column takes JSON text of any kind."""
     return JsonScan(library_with(READERS).function("json_cells"), levels, raw).cells
 
 
 class JsonScan:
-    """Names in native memory, and the function that looks for them. Several threads may use it at once.
+    """Names in native memory, and the function that finds them. Several threads may use it at once.
 
-    address: where an array is for `run`.
+    address: the address of an array for `run`.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class JsonScan:
             first += len(level.names)
 
     def cells(self, text: bytes) -> Cells | None:
-        """The cells of whole lines; None where the definition has to look at one of them."""
+        """The cells of whole lines; None if the definition has to read one of them."""
         ended = text if text.endswith(b"\n") else text + b"\n"
         lines = np.empty(count_line_feeds(ended), np.int64)
         call, kept = self._call(lines)
@@ -75,7 +74,7 @@ class JsonScan:
         return Cells(written, lines[:rows], int(call[j.JSON_LINE]) - rows) if result == j.DONE else None
 
     def _call(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-        """The words of a call, and what they lead to, which must stay as long as they."""
+        """The words of a call, and the memory they point to, which must live as long as they."""
         leads = {
             j.JSON_NODES: self._nodes,
             j.JSON_NAMES: self._names,

@@ -1,12 +1,12 @@
 """Rows of CSV text natively: cells straight into columns.
 
-What a row is, and what a cell is, cq/connectors/csv/rows.py and cq/connectors/cells.py define. Only what is plain is
-read here: rows with the right number of cells, each on one line, numbers and times as most are written. Anything else
-(a quote that is never closed, a blank line, a time with a zone, more digits than a word has …) ends the reading; it is
-no error yet. So rows that are read stand on one line each, and the text ends where a row ends.
+cq/connectors/csv/rows.py and cq/connectors/cells.py define rows and cells. Only plain text is read here: rows with the
+right number of cells, each on one line, numbers and times in their usual form. Anything else (a quote that is never
+closed, a blank line, a time with a zone, more digits than fit a word …) ends the reading; that is not an error yet. So
+rows that are read are on one line each, and the text ends where a row ends.
 
 Source: D. Lemire, Number parsing at a gigabyte per second, 2021 (eight digits at once).
-Sharing: none. A call's words and all they lead to belong to the thread that calls.
+Sharing: none. A call's words and all they point to belong to the calling thread.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from cq.runtime.values.numerals import MOST_DIGITS, gathered, number_parts, powe
 
 DONE, STRANGE_ROW = 0, 1
 UNDECLARED, INTEGER, DOUBLE, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP = range(8)  # kinds of fields
-MOST_NUMBER_BYTES = 64  # a longer one the definition looks at
+MOST_NUMBER_BYTES = 64  # the definition reads longer ones
 
 _call = Struct("CSV")
-CSV_FIELDS = _call.word()  # -> CSV_FIELD words for each cell of a row
+CSV_FIELDS = _call.word()  # -> FIELD_WORDS for each cell of a row
 CSV_WIDTH = _call.word()  # cells of a row
 CSV_DELIMITER = _call.word()
-CSV_QUOTE = _call.word()  # -1: there is no quoting
-CSV_NULLS = _call.word()  # -> what stands for NULL where it is not in quotes, NULL words each
-CSV_NULLS_END = _call.word()  # -> behind the last of them
+CSV_QUOTE = _call.word()  # -1: no quoting
+CSV_NULLS = _call.word()  # -> texts that mean NULL without quotes, NULL words each
+CSV_NULLS_END = _call.word()  # -> after the last of them
 CSV_DIGITS = _call.word()  # -> room for a number
 CSV_ROWS = _call.word()  # found
 CSV_WORDS = _call.size()
@@ -57,18 +57,18 @@ NULL_WORDS = _null.size()
 
 _field = Struct("CSV_FIELD")
 FIELD_KIND = _field.word()
-FIELD_VALUES = _field.word()  # -> values, of texts their letters; 0: they are looked at and not kept
+FIELD_VALUES = _field.word()  # -> values, for texts their letters; 0: they are checked and not kept
 FIELD_VALID = _field.word()  # -> a bit a row, all of them 1 at first
-FIELD_ENDS = _field.word()  # -> i32, where texts end, behind a 0
+FIELD_ENDS = _field.word()  # -> i32, the ends of texts, after a 0
 FIELD_NULLS = _field.word()  # how many were found
 FIELD_NULLABLE = _field.word()
-FIELD_GUESSED = _field.word()  # nobody said that digits are numbers
+FIELD_GUESSED = _field.word()  # 1: the type was guessed, so digits need not be numbers
 FIELD_LEAST = _field.word()  # of numbers
 FIELD_GREATEST = _field.word()
 FIELD_BYTES = _field.word()  # of an integer
 FIELD_SCALE = _field.word()  # of a DECIMAL
 FIELD_WRITTEN = _field.word()  # bytes of texts
-FIELD_DAY_TEXT = _field.word()  # the first eight bytes of the last day that was read
+FIELD_DAY_TEXT = _field.word()  # the first eight bytes of the last day read
 FIELD_DAY_END = _field.word()  # and the other two
 FIELD_DAY = _field.word()
 FIELD_WORDS = _field.size()
@@ -103,7 +103,7 @@ def _zero_bytes(word: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _cell_end(at: int, delimiters: int) -> int:
-    """The first delimiter, LF or CR. delimiters: eight of them."""
+    """The address of the first delimiter, LF or CR. delimiters: eight of them."""
     while True:
         word = ld_i64(at, 0)
         found = _zero_bytes(word ^ delimiters) | _zero_bytes(word ^ _LFS) | _zero_bytes(word ^ _CRS)
@@ -114,8 +114,8 @@ def _cell_end(at: int, delimiters: int) -> int:
 
 @native("(i64, i64)(i64, i64)")
 def _quoted_end(at: int, quote: int) -> tuple[int, int]:
-    """The quote that closes a cell whose letters begin at `at`, 0 where its line ends before, and how many quotes in it
-    are written twice."""
+    """The quote that closes a cell whose letters begin at `at`, 0 if its line ends before, and how many quotes in it
+    are doubled."""
     quotes = wmul(quote, _ONES)
     doubled = 0
     while True:
@@ -138,7 +138,7 @@ def _quoted_end(at: int, quote: int) -> tuple[int, int]:
 
 @native("i64(i64)", inline=True)
 def _are_digits(word: int) -> int:
-    """Whether its eight bytes are."""
+    """Whether its eight bytes are digits."""
     high = word & _HIGH_NIBBLES
     return high == _ZEROS and wadd(word, _SIXES) & _HIGH_NIBBLES == _ZEROS
 
@@ -153,7 +153,7 @@ def _eight(word: int) -> int:
 
 @native("(i64, i64)(i64, i64)")
 def _digits(at: int, end: int) -> tuple[int, int]:
-    """The number that digits write, and whether there are 1 to 19 of them and no more than a word holds."""
+    """The value of digits, and whether there are 1 to 19 of them and it fits a word."""
     if end <= at or end - at > _MOST_WORD_DIGITS:
         return 0, 0
     value = 0
@@ -174,13 +174,13 @@ def _digits(at: int, end: int) -> tuple[int, int]:
 
 @native("i64(i64, i64)", inline=True)
 def _zero_leads(start: int, end: int) -> int:
-    """Whether a digit follows a zero at the beginning: perhaps a label, not a number."""
+    """Whether a digit follows a leading zero: perhaps a label, not a number."""
     return end - start > 1 and ld_u8(start, 0) == _ZERO and _ZERO <= ld_u8(start, 1) <= _NINE
 
 
 @native("(i64, i64)(i64, i64)", inline=True)
 def _without_blanks(start: int, end: int) -> tuple[int, int]:
-    """The text without blanks and tabs around it."""
+    """The text without surrounding blanks and tabs."""
     while start < end and (ld_u8(start, 0) == _BLANK or ld_u8(start, 0) == _TAB):
         start += 1
     while start < end and (ld_u8(end, -1) == _BLANK or ld_u8(end, -1) == _TAB):
@@ -274,7 +274,7 @@ def _take_double(field: int, row: int, start: int, end: int, room: int) -> int:
 
 @native("i64(i64)", inline=True)
 def _pair(at: int) -> int:
-    """The number of two digits; beyond 99 where one is none."""
+    """The number of two digits; above 99 if one is not a digit."""
     tens, ones = ld_u8(at, 0) - _ZERO, ld_u8(at, 1) - _ZERO
     good = tens >= 0 and tens <= 9 and ones >= 0 and ones <= 9
     return pick(good, tens * 10 + ones, 100)
@@ -282,7 +282,7 @@ def _pair(at: int) -> int:
 
 @native("(i64, i64)(i64, i64)")
 def _day(field: int, at: int) -> tuple[int, int]:
-    """The day that the ten bytes YYYY-MM-DD write, and whether they do; the field remembers it."""
+    """The day of the ten bytes YYYY-MM-DD, and whether they are one; the field remembers it."""
     head, tail = ld_i64(at, 0), ld_u8(at, 8) << 8 | ld_u8(at, 9)
     if head == ld_i64(field, FIELD_DAY_TEXT) and tail == ld_i64(field, FIELD_DAY_END):
         return ld_i64(field, FIELD_DAY), 1
@@ -312,7 +312,7 @@ def _take_date(field: int, row: int, start: int, end: int) -> int:
 
 @native("(i64, i64)(i64, i64)")
 def _clock(at: int, end: int) -> tuple[int, int]:
-    """The microseconds since midnight that HH:MM, HH:MM:SS or HH:MM:SS.f write, and whether they do."""
+    """The microseconds since midnight of HH:MM, HH:MM:SS or HH:MM:SS.f, and whether the text is one."""
     hour, minute = _pair(at), _pair(at + 3)
     if hour > 23 or minute > 59 or ld_u8(at, 2) != _COLON:
         return 0, 0
@@ -347,7 +347,7 @@ def _take_timestamp(field: int, row: int, start: int, end: int) -> int:
     return good
 
 
-# -- texts and truths --------------------------------------------------------------------------------------------------
+# -- texts and booleans ------------------------------------------------------------------------------------------------
 
 
 @native("i64(i64, i64, i64, i64)")
@@ -369,7 +369,7 @@ def _take_boolean(field: int, row: int, start: int, end: int) -> int:
 
 @native("void(i64, i64, i64, i64)", inline=True)
 def _keep_text(field: int, row: int, start: int, end: int) -> None:
-    """The letters are the row's. Up to seven more are written behind them."""
+    """Write the letters as the row's text. Up to seven more bytes are written after them."""
     written = ld_i64(field, FIELD_WRITTEN)
     out = ld_i64(field, FIELD_VALUES) + written
     for k in range((end - start + 7) >> 3):
@@ -379,7 +379,7 @@ def _keep_text(field: int, row: int, start: int, end: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _keep_doubled(field: int, row: int, start: int, end: int, quote: int) -> None:
-    """The letters are the row's, of two quotes one."""
+    """Write the letters as the row's text, with doubled quotes as one."""
     written = ld_i64(field, FIELD_WRITTEN)
     letters = ld_i64(field, FIELD_VALUES)
     while start < end:
@@ -401,7 +401,7 @@ def _end_text(field: int, row: int, written: int) -> None:
 
 @native("i64(i64, i64)")
 def _take_null(field: int, row: int) -> int:
-    """1 and the row has no value; 0 where it has to have one."""
+    """Make the row's value NULL and return 1; 0 if it must have one."""
     if ld_i64(field, FIELD_NULLABLE) == 0:
         return 0
     if ld_i64(field, FIELD_VALUES) != 0:
@@ -414,7 +414,7 @@ def _take_null(field: int, row: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _take(call: int, field: int, row: int, start: int, end: int) -> int:
-    """1 and the value of a cell that is no text is the row's; 0: the definition must look at it."""
+    """Store the value of a cell that is not text and return 1; 0: the definition must read it."""
     kind = ld_i64(field, FIELD_KIND)
     if kind == INTEGER:
         return _take_integer(field, row, start, end)
@@ -431,7 +431,7 @@ def _take(call: int, field: int, row: int, start: int, end: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _is_null(call: int, start: int, end: int) -> int:
-    """1 where a cell that is not quoted stands for NULL."""
+    """1 if an unquoted cell means NULL."""
     text, stop = ld_i64(call, CSV_NULLS), ld_i64(call, CSV_NULLS_END)
     while text < stop:
         length = ld_i64(text, NULL_LENGTH)
@@ -443,7 +443,7 @@ def _is_null(call: int, start: int, end: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64)", inline=True)
 def _take_cell(call: int, field: int, row: int, start: int, end: int, doubled: int) -> int:
-    """1 and the cell is the row's; 0: the definition must look at it.  doubled: -1 for a cell that is not quoted."""
+    """Store the cell and return 1; 0: the definition must read it.  doubled: -1 for an unquoted cell."""
     if doubled < 0 and _is_null(call, start, end) != 0:
         return _take_null(field, row)
     if ld_i64(field, FIELD_KIND) != TEXT:
@@ -459,10 +459,10 @@ def _take_cell(call: int, field: int, row: int, start: int, end: int, doubled: i
 
 @native("i64(i64, i64, i64)", export=True)
 def csv_columns(call: int, text: int, size: int) -> int:
-    """DONE and all rows are in the columns, CSV_ROWS of them; STRANGE_ROW: the definition must look at one.
+    """DONE: all rows are in the columns, CSV_ROWS of them; STRANGE_ROW: the definition must read one.
 
-    text: rows that end in LF or CRLF, valid UTF-8, and STRING_SLACK_BYTES behind them. Columns have room for as many
-    rows as there are LFs, and texts for `size` bytes and STRING_SLACK_BYTES.
+    text: rows that end in LF or CRLF, valid UTF-8, followed by STRING_SLACK_BYTES. Columns have room for as many rows
+    as there are LFs, and texts for `size` bytes and STRING_SLACK_BYTES.
     """
     delimiter, quote, width = ld_i64(call, CSV_DELIMITER), ld_i64(call, CSV_QUOTE), ld_i64(call, CSV_WIDTH)
     delimiters = wmul(delimiter, _ONES)

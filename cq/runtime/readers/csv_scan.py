@@ -1,4 +1,4 @@
-"""CSV text to columns by native code: what the connector of CSV asks of an engine (`cq.connectors.csv.plain`)."""
+"""CSV text to columns by native code, as the CSV connector (`cq.connectors.csv.plain`) requires of an engine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS = {
 
 
 def csv_scan(plain: Plain) -> Callable[[bytes], PlainColumns | None] | None:
-    """What reads rows of this form, None where a column has a type it does not read."""
+    """Reads rows of this form; None if it does not read the type of some column."""
     if any(f.type.kind not in _KINDS for f in plain.fields):
         return None
     return CsvScan(library_with(READERS).function("csv_columns"), plain).columns
@@ -44,7 +44,7 @@ def csv_scan(plain: Plain) -> Callable[[bytes], PlainColumns | None] | None:
 class CsvScan:
     """The form of a file's rows, and the function that reads them. Several threads may use it at once.
 
-    address: where an array is for `run`.
+    address: the address of an array for `run`.
     """
 
     def __init__(self, run: Callable[..., int], plain: Plain, address: Address = real_address) -> None:
@@ -68,7 +68,7 @@ class CsvScan:
             row[c.FIELD_GREATEST] = 10**digits - 1 if digits <= MOST_DIGITS else INT64_MAX
 
     def columns(self, text: bytes) -> PlainColumns | None:
-        """The columns of whole rows of UTF-8; None where the definition has to look at one."""
+        """The columns of whole rows of UTF-8; None if the definition has to read one."""
         ended = text if text.endswith(b"\n") else text + b"\n"
         rows = count_line_feeds(ended)
         fields = self._fields.copy()
@@ -93,7 +93,7 @@ class CsvScan:
 
 
 class _Made:
-    """A column while it is read."""
+    """A column being read."""
 
     def __init__(self, scan: CsvScan, row: NDArray[np.int64], type_: DataType, rows: int, size: int) -> None:
         """row: its words in the call.  size: of the text."""
@@ -121,6 +121,6 @@ class _Made:
         return pa.Array.from_buffers(to_arrow(self._type), rows, buffers, nulls)
 
     def give_back(self) -> None:
-        """What it needed while it was read is free."""
+        """Free the memory used for reading."""
         if self._letters is not None:
             self._scan.spare.give_back(self._letters)

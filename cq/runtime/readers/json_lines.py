@@ -1,14 +1,14 @@
 """Lines of JSON natively: the fields that columns take, as the cells of CSV text.
 
-What a line is and which field a column takes is defined by cq/connectors/json/rows.py. A line that has to be looked at
-by that definition (no JSON, a name with escapes, a lone surrogate, no object where fields of one are taken …) ends the
-reading; it is no error yet.
+cq/connectors/json/rows.py defines lines and the fields that columns take. A line that the definition has to read (not
+JSON, a name with escapes, a lone surrogate, not an object where its fields are taken …) ends the reading; that is not
+an error yet.
 
-A cell is a number or a word as it stands, or text: bare where the bytes between its quotes are its letters, in quotes
-where it is empty or has escapes, so that NULL, which is nothing, stays apart. `DELIMITER` is between cells: no letter
+A cell is a number or a word as it is, or text: bare if the bytes between its quotes are its letters, in quotes if it is
+empty or has escapes, so that NULL, which is nothing, stays distinct. `DELIMITER` is between cells: it is not a letter
 of JSON text, so bare text never has one.
 
-Sharing: none. A call's words and all they lead to belong to the thread that calls.
+Sharing: none. A call's words and all they point to belong to the calling thread.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from cq.runtime.layout.words import Struct
 DELIMITER = 0x1F
 DONE, STRANGE_LINE, NO_ROOM = 0, 1, 2
 NOWHERE = 0  # the address that no text has
-FULL_NAME, FOLDED_NAME = 2, 1  # how a field answers to a column: a better answer is not replaced by a worse one
+FULL_NAME, FOLDED_NAME = 2, 1  # how a field matches a column: a better match is not replaced by a worse one
 
 _call = Struct("JSON")
-JSON_NODES = _call.word()  # -> names by level, JSON_NODE words each
-JSON_NAMES = _call.word()  # -> names, JSON_NAME words each; those of a level follow one another
-JSON_COLUMNS = _call.word()  # how many
+JSON_NODES = _call.word()  # -> names by level, NODE_WORDS each
+JSON_NAMES = _call.word()  # -> names, NAME_WORDS each; those of a level are contiguous
+JSON_COLUMNS = _call.word()  # number of columns
 JSON_CELLS = _call.word()  # -> a cell for every column
-JSON_MEMO = _call.word()  # -> what the fields of the line before were, by their place in it, zeros at first
-JSON_PLACES = _call.word()  # how many of them are kept
+JSON_MEMO = _call.word()  # -> the fields of the previous line, by their place in it, zeros at first
+JSON_PLACES = _call.word()  # number of fields kept
 JSON_STACK = _call.word()  # -> open objects and arrays
-JSON_DEPTH = _call.word()  # how many may be open
+JSON_DEPTH = _call.word()  # the most that may be open
 JSON_LINES = _call.word()  # -> i64, the lines before each row
 JSON_ROWS = _call.word()  # found
-JSON_LINE = _call.word()  # lines that were read
+JSON_LINE = _call.word()  # lines read
 JSON_WRITTEN = _call.word()  # bytes of CSV
 JSON_WORDS = _call.size()
 
@@ -56,9 +56,9 @@ NODE_WORDS = _node.size()
 _name = Struct("NAME")
 NAME_TEXT = _name.word()  # -> its bytes
 NAME_LENGTH = _name.word()
-NAME_COLUMN = _name.word()  # that takes the value; -1: none
-NAME_NODE = _name.word()  # of the names inside the value; -1: none
-NAME_RAW = _name.word()  # whether the column takes the value as JSON text, whatever it is
+NAME_COLUMN = _name.word()  # the column that takes the value; -1: none
+NAME_NODE = _name.word()  # the level of names inside the value; -1: none
+NAME_RAW = _name.word()  # whether the column takes any value as JSON text
 NAME_WORDS = _name.size()
 
 _cell = Struct("CELL")
@@ -69,21 +69,21 @@ CELL_ANSWER = _cell.word()  # FULL_NAME, FOLDED_NAME, or 0 before a field was fo
 CELL_WORDS = _cell.size()
 
 _memo = Struct("MEMO")
-MEMO_START = _memo.word()  # -> the name and its closing quote in a line before; 0: none yet
+MEMO_START = _memo.word()  # -> the name and its closing quote in an earlier line; 0: none yet
 MEMO_LENGTH = _memo.word()  # of both
 MEMO_HEAD = _memo.word()  # the first eight bytes of them, as far as there are
 MEMO_MASK = _memo.word()
-MEMO_NODE = _memo.word()  # the level it stands on
-MEMO_NAME = _memo.word()  # -> the name it was found to be, or 0
+MEMO_NODE = _memo.word()  # its level
+MEMO_NAME = _memo.word()  # -> the matching name, or 0
 MEMO_ANSWER = _memo.word()
 MEMO_WORDS = _memo.size()
 
 _open = Struct("OPEN")
 OPEN_NODE = _open.word()  # -> the level of names of an object; NO_NAMES
 OPEN_IS_OBJECT = _open.word()
-OPEN_ANSWER = _open.word()  # how the path to it was answered
+OPEN_ANSWER = _open.word()  # how the path to it matched
 OPEN_START = _open.word()
-OPEN_NAME = _open.word()  # -> whose value it is, or 0
+OPEN_NAME = _open.word()  # -> the name whose value it is, or 0
 OPEN_WORDS = _open.size()
 
 NO_NAMES = -1
@@ -98,7 +98,7 @@ _BLANK, _TAB, _CR, _LF = 0x20, 0x09, 0x0D, 0x0A
 _QUOTE, _BACKSLASH, _COMMA, _COLON = 0x22, 0x5C, 0x2C, 0x3A
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = 0x7B, 0x7D, 0x5B, 0x5D
 _MINUS, _PLUS, _POINT, _ZERO, _NINE = 0x2D, 0x2B, 0x2E, 0x30, 0x39
-_LETTER_E, _SMALL = 0x65, 0x20  # a letter with the bit _SMALL is a small one
+_LETTER_E, _SMALL = 0x65, 0x20  # a letter with the bit _SMALL is lower case
 _LETTER_N, _LETTER_U = 0x6E, 0x75
 _NULL_WORD = 0x6C6C756E  # the bytes of null, true and alse, lowest first
 _TRUE_WORD = 0x65757274
@@ -113,7 +113,7 @@ _HIGH_SURROGATE, _LOW_SURROGATE, _PAST_SURROGATES = 0xD800, 0xDC00, 0xE000
 
 @native("i64(i64)", inline=True)
 def _past_blanks(at: int) -> int:
-    """The first byte that is no blank; a line feed is none."""
+    """The first byte that is not a blank; a line feed is not one."""
     byte = ld_u8(at, 0)
     while byte == _BLANK or byte == _TAB or byte == _CR:
         at += 1
@@ -123,7 +123,7 @@ def _past_blanks(at: int) -> int:
 
 @native("i64(i64)", inline=True)
 def _past_letters(at: int) -> int:
-    """The first byte of a text that is a quote, a backslash or a control character, which every line ends with."""
+    """The first byte of a text that is a quote, a backslash or a control character, which ends every line."""
     while True:
         word = ld_i64(at, 0)
         quotes, backslashes = word ^ _QUOTES, word ^ _BACKSLASHES
@@ -146,7 +146,7 @@ def _hex_digit(byte: int) -> int:
 
 @native("i64(i64)")
 def _hex_unit(at: int) -> int:
-    """The value of four digits; negative unless they are."""
+    """The value of four hex digits; negative if they are not."""
     value, bad = 0, 0
     for k in range(4):
         digit = _hex_digit(ld_u8(at, k))
@@ -159,7 +159,7 @@ def _hex_unit(at: int) -> int:
 
 @native("i64(i64)")
 def _past_escape(at: int) -> int:
-    """Behind the escape at a backslash; NOWHERE if it is none."""
+    """The address after the escape at a backslash; NOWHERE if it is not one."""
     byte = ld_u8(at, 1)
     if byte == _LETTER_U:
         return at + 6 if _hex_unit(at + 2) >= 0 else NOWHERE
@@ -168,7 +168,7 @@ def _past_escape(at: int) -> int:
 
 @native("i64(i64)")
 def _escaped(byte: int) -> int:
-    """The letter that a backslash and this one stand for; -1 for none."""
+    """The letter that a backslash and this letter mean; -1 for none."""
     if byte == _QUOTE or byte == _BACKSLASH or byte == 0x2F:
         return byte
     if byte == 0x62:
@@ -184,7 +184,7 @@ def _escaped(byte: int) -> int:
 
 @native("(i64, i64)(i64)")
 def _text_end(at: int) -> tuple[int, int]:
-    """The closing quote of a text whose letters begin at `at`, NOWHERE without one, and whether it has escapes."""
+    """The closing quote of a text whose letters begin at `at`, NOWHERE if there is none, and whether it has escapes."""
     escapes = 0
     at = _past_letters(at)
     while ld_u8(at, 0) == _BACKSLASH:
@@ -198,7 +198,7 @@ def _text_end(at: int) -> tuple[int, int]:
 
 @native("i64(i64)", inline=True)
 def _past_digits(at: int) -> int:
-    """Behind the digits that begin here; NOWHERE if there are none."""
+    """The address after the digits that begin here; NOWHERE if there are none."""
     start = at
     while _ZERO <= ld_u8(at, 0) <= _NINE:
         at += 1
@@ -207,7 +207,7 @@ def _past_digits(at: int) -> int:
 
 @native("i64(i64)")
 def _past_number(at: int) -> int:
-    """Behind the number that begins here; NOWHERE if none does."""
+    """The address after the number that begins here; NOWHERE if there is none."""
     at += ld_u8(at, 0) == _MINUS
     leading_zero = ld_u8(at, 0) == _ZERO
     start = at
@@ -228,7 +228,7 @@ def _past_number(at: int) -> int:
 
 @native("(i64, i64)(i64)")
 def _past_scalar(at: int) -> tuple[int, int]:
-    """Behind the text, number or word that begins here, NOWHERE if none does; and the kind of its cell."""
+    """The address after the text, number or word that begins here, or NOWHERE; and the kind of its cell."""
     byte = ld_u8(at, 0)
     if byte == _QUOTE:
         end, escapes = _text_end(at + 1)
@@ -253,7 +253,7 @@ def _past_scalar(at: int) -> tuple[int, int]:
 
 @native("i64(i64, i64, i64)")
 def _equal_folded(a: int, b: int, length: int) -> int:
-    """Whether two names are one but for A to Z being small letters."""
+    """Whether two names are equal with A to Z as lower-case letters."""
     for k in range(length):
         x, y = ld_u8(a, k), ld_u8(b, k)
         x += pick(0x41 <= x <= 0x5A, _SMALL, 0)
@@ -265,7 +265,7 @@ def _equal_folded(a: int, b: int, length: int) -> int:
 
 @native("(i64, i64)(i64, i64, i64, i64)")
 def _named(call: int, node: int, text: int, length: int) -> tuple[int, int]:
-    """The name on a level that a field has, and how it answers to it; 0 and 0 for none."""
+    """The name on a level that matches a field, and how it matches; 0 and 0 for none."""
     first = ld_i64(call, JSON_NAMES) + ld_i64(node, NODE_FIRST) * NAME_WORDS * 8
     count = ld_i64(node, NODE_COUNT)
     folded = 0
@@ -281,7 +281,7 @@ def _named(call: int, node: int, text: int, length: int) -> tuple[int, int]:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _is_known(memo: int, at: int, node: int) -> int:
-    """Whether the name that begins at `at` is the one remembered."""
+    """Whether the name that begins at `at` is the remembered one."""
     if ld_i64(memo, MEMO_NODE) != node or (ld_i64(at, 0) ^ ld_i64(memo, MEMO_HEAD)) & ld_i64(memo, MEMO_MASK) != 0:
         return 0
     length = ld_i64(memo, MEMO_LENGTH)
@@ -290,7 +290,7 @@ def _is_known(memo: int, at: int, node: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _learn(call: int, memo: int, at: int, node: int) -> int:
-    """The name that begins at `at` is remembered; returns 0 if the definition must look at it."""
+    """Remember the name that begins at `at`; return 0 if the definition must read it."""
     end, escapes = _text_end(at)
     if end == NOWHERE or escapes != 0:
         return 0
@@ -311,7 +311,7 @@ def _learn(call: int, memo: int, at: int, node: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _past_name(call: int, memo: int, at: int, node: int) -> int:
-    """Where the value of the field that begins here begins, the memo knows its name; NOWHERE if no such field does."""
+    """Where the value of the field that begins here begins; the memo knows its name. NOWHERE if there is no field."""
     if ld_u8(at, 0) != _QUOTE:
         return NOWHERE
     at += 1
@@ -326,7 +326,7 @@ def _past_name(call: int, memo: int, at: int, node: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64, i64)", inline=True)
 def _keep(call: int, name: int, answer: int, start: int, end: int, kind: int) -> None:
-    """The value is the cell of the column of this name, unless a better answer is there."""
+    """Make the value the cell of this name's column, unless a better match is there."""
     column = ld_i64(name, NAME_COLUMN)
     if column < 0:
         return
@@ -344,7 +344,7 @@ def _keep(call: int, name: int, answer: int, start: int, end: int, kind: int) ->
 
 @native("void(i64, i64, i64, i64, i64)")
 def _push(call: int, opened: int, at: int, name: int, answer: int) -> None:
-    """The object or array that begins at `at` is open."""
+    """Push the object or array that begins at `at` as open."""
     is_object = ld_u8(at, 0) == _OPEN_OBJECT
     node = NO_NAMES
     if name != 0 and is_object and ld_i64(name, NAME_NODE) >= 0:
@@ -358,13 +358,13 @@ def _push(call: int, opened: int, at: int, name: int, answer: int) -> None:
 
 @native("i64(i64)", inline=True)
 def _has_fields(name: int) -> int:
-    """Whether columns take fields of the value with this name: what is no object there, the definition must look at."""
+    """Whether columns take fields of the value with this name: if it is not an object, the definition must read it."""
     return 1 if name != 0 and ld_i64(name, NAME_NODE) >= 0 else 0
 
 
 @native("i64(i64, i64)")
 def _past_object(call: int, at: int) -> int:
-    """Behind the object that begins here, with its fields in the cells; NOWHERE if the definition must look at it."""
+    """The address after the object that begins here, with its fields in cells; NOWHERE: the definition must read it."""
     bottom = ld_i64(call, JSON_STACK)
     top = bottom + (ld_i64(call, JSON_DEPTH) - 1) * OPEN_WORDS * 8
     first_memo, places = ld_i64(call, JSON_MEMO), ld_i64(call, JSON_PLACES)
@@ -419,7 +419,7 @@ def _past_object(call: int, at: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _copied(out: int, start: int, end: int) -> int:
-    """The bytes are at `out`; returns where they end. Up to seven more are written behind them."""
+    """Copy the bytes to `out`; return where they end. Up to seven more are written after them."""
     for k in range((end - start + 7) >> 3):
         st_i64(out, k, ld_i64(start, k))
     return out + (end - start)
@@ -427,7 +427,7 @@ def _copied(out: int, start: int, end: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _doubled(out: int, start: int, end: int) -> int:
-    """The bytes are at `out` between quotes, every quote in them twice."""
+    """Copy the bytes to `out` between quotes, doubling every quote."""
     st_u8(out, 0, _QUOTE)
     out += 1
     for k in range(end - start):
@@ -441,7 +441,7 @@ def _doubled(out: int, start: int, end: int) -> int:
 
 @native("i64(i64, i64)")
 def _encoded(out: int, point: int) -> int:
-    """The character is at `out` in UTF-8."""
+    """Write the character to `out` in UTF-8."""
     if point < 0x80:
         st_u8(out, 0, point)
         return out + 1
@@ -463,7 +463,7 @@ def _encoded(out: int, point: int) -> int:
 
 @native("(i64, i64)(i64)")
 def _character(at: int) -> tuple[int, int]:
-    """Behind the escape \\uXXXX at `at`, or two of them, and their character; NOWHERE for a lone surrogate."""
+    """The address after the escape \\uXXXX at `at`, or two, and their character; NOWHERE for a lone surrogate."""
     unit = _hex_unit(at + 2)
     if unit < _HIGH_SURROGATE or unit >= _PAST_SURROGATES:
         return at + 6, unit
@@ -477,7 +477,7 @@ def _character(at: int) -> tuple[int, int]:
 
 @native("i64(i64, i64, i64)")
 def _unescaped(out: int, start: int, end: int) -> int:
-    """The letters of a text are at `out` between quotes, every quote twice; NOWHERE for a lone surrogate."""
+    """Write the letters of a text to `out` between quotes, doubling quotes; NOWHERE for a lone surrogate."""
     st_u8(out, 0, _QUOTE)
     out += 1
     at = start
@@ -504,7 +504,7 @@ def _unescaped(out: int, start: int, end: int) -> int:
 
 @native("i64(i64, i64)")
 def _row_bytes(cells: int, columns: int) -> int:
-    """More than the row can take."""
+    """More bytes than the row can take."""
     total = STRING_SLACK_BYTES
     for k in range(columns):
         cell = cells + k * CELL_WORDS * 8
@@ -514,7 +514,7 @@ def _row_bytes(cells: int, columns: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _written(cells: int, columns: int, out: int) -> int:
-    """The cells are at `out` as a line of CSV; returns its end, NOWHERE if the definition must look at it."""
+    """Write the cells to `out` as a line of CSV; return its end, NOWHERE if the definition must read it."""
     for k in range(columns):
         if k > 0:
             st_u8(out, 0, DELIMITER)
@@ -536,17 +536,17 @@ def _written(cells: int, columns: int, out: int) -> int:
 
 @native("void(i64, i64)")
 def _clear(cells: int, columns: int) -> None:
-    """No column has a value."""
+    """Clear the values of all columns."""
     for k in range(columns * CELL_WORDS):
         st_i64(cells, k, 0)
 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def json_cells(call: int, text: int, size: int, out: int, capacity: int) -> int:
-    """Lines of JSON objects become lines of CSV; returns DONE, or why not.
+    """Turn lines of JSON objects into lines of CSV; return DONE, or why not.
 
-    text: whole lines that end in a line feed, and STRING_SLACK_BYTES behind them; valid UTF-8.  JSON_ROWS, JSON_LINE
-    and JSON_WRITTEN say how far it came.
+    text: whole lines that end in a line feed, followed by STRING_SLACK_BYTES; valid UTF-8.  JSON_ROWS, JSON_LINE and
+    JSON_WRITTEN report how far it came.
     """
     cells, columns, lines = ld_i64(call, JSON_CELLS), ld_i64(call, JSON_COLUMNS), ld_i64(call, JSON_LINES)
     at, stop, to, room = text, text + size, out, out + capacity

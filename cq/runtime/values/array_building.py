@@ -1,7 +1,7 @@
-"""Arrays made of arrays: parts of them, orders of them, several in one. Conventions as in arrays.py.
+"""Arrays made from arrays: parts of them, orders of them, several in one. Conventions as in arrays.py.
 
-Most make a list of indices, in step bytes, and take the elements of these. How elements are compared says how they lie,
-too.
+Most build a list of indices, in step bytes, and take the elements at these. How elements are compared also determines
+their layout.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -43,13 +43,13 @@ from cq.runtime.values.text import step_bytes
 
 GOOD, OVERFLOW = int(ErrorCode.NONE), int(ErrorCode.OVERFLOW)
 BRACE, CLOSING_BRACE = 0x7B, 0x7D
-COUNT_BYTES = 24  # that a number of 20 digits takes, with quotes, colon and comma
+COUNT_BYTES = 24  # for a number of 20 digits, with quotes, colon and comma
 ASCENDING, DESCENDING, NULLS_FIRST = 0, 1, 2  # how a list is ordered: bits
 
 
 @native("i64(i64)")
 def _width_of(how: int) -> int:
-    """How many words an element takes."""
+    """The words of an element."""
     if how == WIDE:
         return 2
     return 1
@@ -72,7 +72,7 @@ def _put_piece(piece: int, array: int, index: int) -> None:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _put_element(made: int, at: int, array: int, index: int, width: int) -> None:
-    """The element of a made array is that at an index of another; they are no texts."""
+    """Copy the element at an index of another array to the made array; not for texts."""
     for n in range(width):
         st_i64(made, 1 + at * width + n, ld_i64(array, 1 + index * width + n))
     flags = 8 + ld_i64(array, 0) * width * 8
@@ -124,7 +124,7 @@ def array_concat(state: int, array: int, other: int, how: int) -> int:
 
 @native("i64(i64, i64)")
 def ascending_indices(state: int, count: int) -> int:
-    """Room for so many indices; the first ones, ascending."""
+    """Room for this many indices; the first ones, ascending."""
     indices = step_bytes(state, count * 8)
     if indices != 0:
         for n in range(count):
@@ -168,7 +168,7 @@ def array_reverse(state: int, array: int, how: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def array_of_items(state: int, items: int, size: int, how: int) -> int:
-    """The array of what an aggregate has listed in so many bytes: `Listed` in cq/codegen/state/accumulators.py."""
+    """The array of the values in this many bytes of a list: `ListedValues` in cq/codegen/state/list_accumulators.py."""
     if how == TEXT:
         return _listed_texts(state, items, size)
     width = _width_of(how)
@@ -184,7 +184,7 @@ def array_of_items(state: int, items: int, size: int, how: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _listed_texts(state: int, items: int, size: int) -> int:
-    """The array of texts that stand each behind its length."""
+    """The array of texts that follow their lengths."""
     count = 0
     at = 0
     while at < size:
@@ -207,7 +207,7 @@ def _listed_texts(state: int, items: int, size: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _goes_before(keys: int, a: int, b: int, how: int, order: int) -> int:
-    """Whether the element at an index goes before that at another; not where they are equal."""
+    """Whether the element at an index goes before that at another; not if they are equal."""
     flags = array_flags(keys, how)
     first = ld_u8(flags, a)
     second = ld_u8(flags, b)
@@ -222,7 +222,7 @@ def _goes_before(keys: int, a: int, b: int, how: int, order: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def ordered_indices(state: int, keys: int, how: int, order: int) -> int:
-    """The indices in the order of the keys there, equal ones as they were: runs of 1, 2, 4, … are merged."""
+    """The indices in the order of their keys, stably: runs of 1, 2, 4, … are merged."""
     count = ld_i64(keys, 0)
     indices = ascending_indices(state, count)
     other = ascending_indices(state, count)
@@ -258,7 +258,7 @@ def ordered_indices(state: int, keys: int, how: int, order: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def array_order(state: int, array: int, how: int, keys: int, keys_how: int, order: int) -> int:
-    """The elements in the order of the keys at their indices, of which there are as many."""
+    """The elements in the order of the keys at their indices; there are as many keys."""
     indices = ordered_indices(state, keys, keys_how, order)
     if indices == 0:
         return 0
@@ -267,7 +267,7 @@ def array_order(state: int, array: int, how: int, keys: int, keys_how: int, orde
 
 @native("i64(i64, i64, i64)")
 def first_indices(state: int, array: int, how: int) -> int:
-    """The indices of elements of which no equal one is before them, ascending; how many is in the word behind the room
+    """The indices of elements without an equal one before them, ascending; their number is in the word after the room
     for all. NULLs are equal."""
     count = ld_i64(array, 0)
     indices = ordered_indices(state, array, how, ASCENDING)
@@ -290,7 +290,7 @@ def first_indices(state: int, array: int, how: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def array_distinct(state: int, array: int, how: int) -> int:
-    """The elements of which no equal one is before them; NULLs are equal."""
+    """The elements without an equal one before them; NULLs are equal."""
     indices = first_indices(state, array, how)
     if indices == 0:
         return 0
@@ -315,7 +315,7 @@ def array_remove(state: int, array: int, other: int, how: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def array_extreme(array: int, how: int, order: int) -> int:
-    """The index of the first element, of those that are not NULL, in this order; -1 where there is none."""
+    """The index of the first non-NULL element in this order; -1 if there is none."""
     flags = array_flags(array, how)
     best = -1
     for index in range(ld_i64(array, 0)):
@@ -329,7 +329,7 @@ def array_extreme(array: int, how: int, order: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def array_sum(state: int, array: int, wide: int) -> int:
-    """An ErrorCode, and in the result words the sum of the words: OVERFLOW where it takes both, which `wide` allows."""
+    """Put the sum of the words into the result words; an ErrorCode: OVERFLOW if it takes both, which `wide` allows."""
     low = 0
     high = 0
     for index in range(ld_i64(array, 0)):
@@ -345,7 +345,7 @@ def array_sum(state: int, array: int, wide: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def array_sum_floats(state: int, array: int) -> int:
-    """GOOD, and in STATE_RESULT the sum of the doubles that are not NULL, from the first to the last."""
+    """Put the sum of the non-NULL doubles, from first to last, into STATE_RESULT; GOOD."""
     count = ld_i64(array, 0)
     total = 0.0
     for index in range(count):
@@ -394,8 +394,7 @@ def array_join(
 
 @native("i64(i64, i64, i64)", export=True)
 def array_commonest(state: int, array: int, how: int) -> int:
-    """The index of the most frequent element that is not NULL, of several of the least; -1 without any, -2 without
-    memory."""
+    """The index of the most frequent non-NULL element, the least of several; -1 if there is none, -2 without memory."""
     indices = ordered_indices(state, array, how, ASCENDING)
     if indices == 0:
         return -2
@@ -416,7 +415,7 @@ def array_commonest(state: int, array: int, how: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def array_counts(state: int, array: int) -> int:
-    """How often each text that is not NULL is there, as JSON in ascending order; the array is in that order."""
+    """The count of each non-NULL text, as JSON in ascending order; the array is in that order."""
     count = ld_i64(array, 0)
     flags = array_flags(array, TEXT)
     texts = array + array_bytes(count, 1)
@@ -458,7 +457,7 @@ def array_counts(state: int, array: int) -> int:
 
 @native("i64(i64, i64)")
 def _put_number(out: int, number: int) -> int:
-    """Writes a number above 0; the address behind it."""
+    """Write a number above 0; return the address after it."""
     power = 1
     while power <= sdiv(number, 10):
         power = power * 10

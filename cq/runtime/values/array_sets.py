@@ -1,5 +1,5 @@
 """Arrays as sets: what two of them share, how many values one has. Conventions as in arrays.py; NULLs equal each other
-where elements are kept, and are left aside where they are counted.
+if elements are kept, and are ignored if they are counted.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -11,12 +11,12 @@ from cq.runtime.base.ops import ld_i64, ld_u8, st_i64, udiv, wadd, wsub
 from cq.runtime.values.array_building import ASCENDING, array_take, ascending_indices, first_indices, ordered_indices
 from cq.runtime.values.arrays import array_flags, array_new, element_order
 
-NO_STEP, TOO_MANY = -1, -2  # instead of an address: what a sequence cannot be
+NO_STEP, TOO_MANY = -1, -2  # instead of an address: errors of a sequence
 
 
 @native("i64(i64, i64)", export=True)
 def array_count(array: int, how: int) -> int:
-    """How many elements are not NULL."""
+    """The number of elements that are not NULL."""
     flags = array_flags(array, how)
     count = 0
     for index in range(ld_i64(array, 0)):
@@ -27,8 +27,8 @@ def array_count(array: int, how: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _has(array: int, indices: int, other: int, at: int, how: int) -> int:
-    """Whether an array has an equal of the element at an index of another. indices: its own, in ascending order, NULLs
-    last."""
+    """Whether an array has an element equal to the one at an index of another. indices: its own, in ascending order,
+    NULLs last."""
     flags = array_flags(array, how)
     null = ld_u8(array_flags(other, how), at)
     low = 0
@@ -37,7 +37,7 @@ def _has(array: int, indices: int, other: int, at: int, how: int) -> int:
     while low < high:
         middle = (low + high) >> 1
         index = ld_i64(indices, middle)
-        before = 0  # whether the element in the middle goes before the one that is looked for
+        before = 0  # whether the element in the middle goes before the wanted one
         if ld_u8(flags, index) == 0:
             before = 1
             if null == 0 and element_order(array, index, other, at, how) >= 0:
@@ -50,7 +50,7 @@ def _has(array: int, indices: int, other: int, at: int, how: int) -> int:
         return 0
     index = ld_i64(indices, low)
     if null != 0:
-        return ld_u8(flags, index) != 0  # behind all values there are only NULLs
+        return ld_u8(flags, index) != 0  # after all values there are only NULLs
     if ld_u8(flags, index) != 0:
         return 0
     return element_order(array, index, other, at, how) == 0
@@ -58,7 +58,7 @@ def _has(array: int, indices: int, other: int, at: int, how: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def array_kept(state: int, array: int, other: int, how: int, wanted: int) -> int:
-    """The elements, each once, that another array has if `wanted`, else those that it has not."""
+    """The elements, each once, that another array has if `wanted`, else those that it does not have."""
     count = ld_i64(array, 0)
     first = first_indices(state, array, how)
     if first == 0:
@@ -77,7 +77,7 @@ def array_kept(state: int, array: int, other: int, how: int, wanted: int) -> int
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def array_shared(state: int, array: int, other: int, how: int) -> int:
-    """How many elements that are not NULL another array has, too; -1 without memory."""
+    """How many non-NULL elements another array has, too; -1 without memory."""
     indices = ordered_indices(state, other, how, ASCENDING)
     if indices == 0:
         return -1
@@ -107,7 +107,7 @@ def array_compact(state: int, array: int, how: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def array_sequence(state: int, start: int, stop: int, step: int, most: int) -> int:
-    """The numbers from `start` to `stop` by `step`, at most so many; 0 without memory, NO_STEP or TOO_MANY."""
+    """The numbers from `start` to `stop` by `step`, at most `most`; 0 without memory, NO_STEP or TOO_MANY."""
     if step == 0:
         return NO_STEP
     count = 0
@@ -128,7 +128,7 @@ def array_sequence(state: int, start: int, stop: int, step: int, most: int) -> i
 
 @native("i64(i64, i64, i64, i64)")
 def _steps(low: int, high: int, step: int, most: int) -> int:
-    """How many numbers there are from one to another, at most one more than `most`. step: without a sign."""
+    """How many numbers there are from one to another, at most one more than `most`. step: without its sign."""
     between = udiv(wsub(high, low), step)
     if between < 0 or between >= most:
         return most + 1

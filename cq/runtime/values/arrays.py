@@ -1,10 +1,10 @@
-"""Arrays in kernels: one run of bytes each, the same for equal values but for -0.0 and NaN.
+"""Arrays in kernels: one run of bytes each, the same for equal values except for -0.0 and NaN.
 
 An array is (address, length). Its first word is the number of its elements, then comes a word for each (two for a
-DECIMAL of more than 18 digits), then a byte for each that is 1 where it is NULL, filled up to whole words. The word of
-a number or time is its value, of a REAL or DOUBLE the bits of the DOUBLE, of a text the offset of its end in the bytes
-that then follow, filled up to whole words too. The word of a NULL is 0, or where its text would end. The length is a
-multiple of 8, but an array may lie anywhere. cq/runtime/flow/lists.py makes arrays of Arrow's lists, and lists of them.
+DECIMAL of more than 18 digits), then a byte for each that is 1 if it is NULL, padded to whole words. The word of a
+number or time is its value, for a REAL or DOUBLE the bits of the DOUBLE, for a text the offset of its end in the bytes
+that follow, padded to whole words too. The word of a NULL is 0, or where its text would end. The length is a multiple
+of 8, but an array may be anywhere. cq/runtime/flow/lists.py turns Arrow's lists into arrays, and arrays into lists.
 
 Conventions as in characters.py: a new array is fresh step bytes with the length in STATE_RESULT.
 
@@ -22,7 +22,7 @@ from cq.runtime.values.text import split_end, split_next, step_bytes, text_compa
 # how elements are compared
 WORD, WIDE, FLOAT, TEXT = range(4)
 
-_piece = Struct("PIECE")  # a text that is to become an element
+_piece = Struct("PIECE")  # a text that will become an element
 PIECE_TEXT = _piece.word()  # its address
 PIECE_LENGTH = _piece.word()  # -1 for NULL
 PIECE_WORDS = _piece.size()
@@ -30,15 +30,15 @@ PIECE_WORDS = _piece.size()
 
 @native("i64(i64, i64)", export=True, inline=True)
 def array_bytes(count: int, width: int) -> int:
-    """How long an array of so many elements of so many words is, without its texts."""
+    """The length of an array of this many elements of this many words, without its texts."""
     return 8 + count * width * 8 + ((count + 7) & -8)
 
 
 @native("i64(i64, i64, i64)", export=True, inline=True)
 def array_nulls(array: int, count: int, width: int) -> int:
-    """Whether, as 1 or 0, one of its elements, so many of so many words, is NULL."""
+    """Whether, as 1 or 0, one of `count` elements of `width` words is NULL."""
     flags = array + 8 + count * width * 8
-    for word in range((count + 7) >> 3):  # a loop with two ends: as vectors it takes longer for the arrays of events
+    for word in range((count + 7) >> 3):  # a loop with two exits: vectorised it takes longer for the arrays of events
         if ld_i64(flags, word) != 0:
             return 1
     return 0
@@ -46,7 +46,7 @@ def array_nulls(array: int, count: int, width: int) -> int:
 
 @native("i64(i64, i64)")
 def array_flags(array: int, how: int) -> int:
-    """The address of the bytes that say which elements are NULL."""
+    """The address of the bytes that mark NULL elements."""
     width = 8
     if how == WIDE:
         width = 16
@@ -55,7 +55,7 @@ def array_flags(array: int, how: int) -> int:
 
 @native("i64(i64, i64)", export=True, inline=True)
 def array_place(array: int, number: int) -> int:
-    """The place, from 0, of the element with this number, from 1, or from -1 at the end; -1 where there is none."""
+    """The place, from 0, of the element with this number, from 1, or from -1 at the end; -1 if there is none."""
     count = ld_i64(array, 0)
     if number > 0 and number <= count:
         return number - 1
@@ -66,7 +66,7 @@ def array_place(array: int, number: int) -> int:
 
 @native("i64(i64, i64)", export=True, inline=True)
 def text_start(array: int, place: int) -> int:
-    """Where in the bytes of the texts that of an element begins."""
+    """Where the text of an element begins in the bytes of the texts."""
     if place == 0:
         return 0
     return ld_i64(array, place)
@@ -74,7 +74,7 @@ def text_start(array: int, place: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def array_new(state: int, count: int, width: int) -> int:
-    """An array of so many elements of so many words, for the caller to fill; none is NULL."""
+    """An array of this many elements of this many words, for the caller to fill; none is NULL."""
     size = array_bytes(count, width)
     made = step_bytes(state, size)
     if made != 0:
@@ -143,7 +143,7 @@ def _text_order(array: int, place: int, other: int, at: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def element_order(array: int, place: int, other: int, at: int, how: int) -> int:
-    """-1, 0 or 1 as the element of one array is before, equal to or behind that of another; neither is NULL."""
+    """-1, 0 or 1 as the element of one array is before, equal to or after that of another; neither is NULL."""
     if how == FLOAT:
         return _float_order(ld_f64(array, 1 + place), ld_f64(other, 1 + at))
     if how == TEXT:
@@ -159,7 +159,7 @@ def element_order(array: int, place: int, other: int, at: int, how: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def same_floats(array: int, other: int) -> int:
-    """Whether two arrays of REAL or DOUBLE are equal: NULLs are, and NaNs."""
+    """Whether two arrays of REAL or DOUBLE are equal; NULLs are equal, and NaNs."""
     count = ld_i64(array, 0)
     if ld_i64(other, 0) != count:
         return 0
@@ -174,7 +174,7 @@ def same_floats(array: int, other: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def array_find(array: int, other: int, how: int) -> int:
-    """The number, from 1, of the first element that equals the only one of another array; 0 where none does."""
+    """The number, from 1, of the first element equal to the only one of another array; 0 if there is none."""
     flags = array_flags(array, how)
     for place in range(ld_i64(array, 0)):
         if ld_u8(flags, place) == 0 and element_order(array, place, other, 0, how) == 0:
@@ -184,8 +184,8 @@ def array_find(array: int, other: int, how: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def sorted_array_has(array: int, other: int, how: int) -> int:
-    """1 where an element equals the only one of another array, else 0, in an array that ascends and has no NULL."""
-    low = 0  # elements below it are less than the one that is looked for, those from `high` on are not
+    """1 if an element equals the only one of another array, else 0; the array ascends and has no NULL."""
+    low = 0  # elements below it are less than the wanted one, those from `high` on are not
     high = ld_i64(array, 0)
     count = high
     while low < high:

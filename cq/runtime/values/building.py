@@ -1,4 +1,4 @@
-"""Texts made of texts: the native side of cq/lang/functions/text_building.py.
+"""Texts made from texts: the native side of cq/lang/functions/text_building.py.
 
 Conventions as in characters.py: text is valid UTF-8, new text is fresh step bytes with the length in STATE_RESULT.
 
@@ -25,13 +25,13 @@ from cq.runtime.values.characters import code_point, substring_end, substring_st
 from cq.runtime.values.text import character_bytes, step_bytes, step_give_back
 
 GOOD, NO_MEMORY = int(ErrorCode.NONE), int(ErrorCode.NO_MEMORY)
-FARTHEST = 1 << 40  # a place in a text beyond all places; two of them add up to a word
+FARTHEST = 1 << 40  # beyond all places in a text; the sum of two fits a word
 BLANK = 32
 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def piece_start(text: int, length: int, separator: int, separator_length: int, number: int) -> int:
-    """Where the piece with this number, from 1 or from -1 at the end, begins; -1 when there is none."""
+    """Where the piece with this number, from 1 or from -1 at the end, begins; -1 if there is none."""
     wanted = number
     if number < 0:
         wanted = number + 2
@@ -58,7 +58,7 @@ def piece_start(text: int, length: int, separator: int, separator_length: int, n
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def separator_at(text: int, length: int, separator: int, separator_length: int, count: int) -> int:
-    """Where the separator with this number, from 1 or from -1 at the end, begins; -1 when there are fewer."""
+    """Where the separator with this number, from 1 or from -1 at the end, begins; -1 if there are fewer."""
     at = -1
     step = 1
     rest = count
@@ -77,7 +77,7 @@ def separator_at(text: int, length: int, separator: int, separator_length: int, 
 
 @native("i64(i64, i64, i64, i64)")
 def _put_repeated(out: int, part: int, size: int, times: int) -> int:
-    """Writes a part so many times, each copy twice as long as the one before; the address after them."""
+    """Write a part this many times, each copy twice as long as the one before; return the address after them."""
     total = size * times
     done = min_i64(size, total)
     copy(out, part, done)
@@ -90,7 +90,7 @@ def _put_repeated(out: int, part: int, size: int, times: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def text_repeat(state: int, text: int, length: int, times: int) -> int:
-    """The text so many times."""
+    """The text repeated this many times."""
     count = 0
     if length > 0:
         count = max_i64(times, 0)
@@ -104,7 +104,7 @@ def text_repeat(state: int, text: int, length: int, times: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def text_blank(state: int, count: int) -> int:
-    """So many spaces."""
+    """This many spaces."""
     size = max_i64(count, 0)
     made = step_bytes(state, size)
     if made != 0:
@@ -115,7 +115,7 @@ def text_blank(state: int, count: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
 def text_pad(state: int, text: int, length: int, count: int, padding: int, padding_length: int, before: int) -> int:
-    """The text cut or padded, on the left where `before` is 1, to so many code points."""
+    """The text cut or padded, on the left if `before` is 1, to this many code points."""
     had = text_length(text, length)
     missing = 0
     if count > had:
@@ -162,7 +162,7 @@ def text_reverse(state: int, text: int, length: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _same(character: int, size: int, other: int) -> int:
-    """Whether two characters are one."""
+    """Whether two characters are equal."""
     return character_bytes(ld_u8(other, 0)) == size and mem_eq(character, other, size)
 
 
@@ -170,7 +170,7 @@ def _same(character: int, size: int, other: int) -> int:
 def text_translate(
     state: int, text: int, length: int, characters: int, characters_length: int, others: int, others_length: int
 ) -> int:
-    """Each of the characters replaced by the one at its place in `others`, left out when there is none."""
+    """Each of the characters replaced by the one at its place in `others`, or removed if there is none."""
     made = step_bytes(state, length * 4)
     if made == 0:
         return 0
@@ -198,7 +198,7 @@ def text_translate(
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
 def text_overlay(state: int, text: int, length: int, other: int, other_length: int, start: int, count: int) -> int:
-    """The text with `other` in the place of `count` code points from `start`."""
+    """The text with `other` in place of `count` code points from `start`."""
     first = max_i64(min_i64(start, FARTHEST), -FARTHEST)
     after = first + max_i64(min_i64(count, FARTHEST), -FARTHEST)
     head = substring_end(text, length, 1, first - 1, 0)
@@ -216,7 +216,7 @@ def text_overlay(state: int, text: int, length: int, other: int, other_length: i
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def text_distance(state: int, text: int, length: int, other: int, other_length: int) -> int:
-    """An ErrorCode, and in STATE_RESULT Levenshtein's distance: one row of his table at a time."""
+    """Put Levenshtein's distance into STATE_RESULT, one row of the table at a time; an ErrorCode."""
     columns = text_length(other, other_length)
     size = (columns + 1) * 16
     row = step_bytes(state, size)

@@ -1,7 +1,7 @@
 """Functions of text that count code points, search, replace and match: the native side of cq/lang/functions/text.py.
 
-Text is valid UTF-8, so whole code points can be compared and searched as bytes. A part of a text is not copied: what
-gives one returns byte offsets. New text is fresh step bytes, with the length in STATE_RESULT; 0 without memory.
+Text is valid UTF-8, so whole code points can be compared and searched as bytes. A part of a text is not copied: its
+function returns byte offsets. New text is fresh step bytes, with the length in STATE_RESULT; 0 without memory.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -13,7 +13,7 @@ from cq.runtime.base.ops import MAX64, copy, ld_i32, ld_u8, ld_u16, mem_eq, mem_
 from cq.runtime.layout.abi import STATE_RESULT
 from cq.runtime.values.text import character_bytes, step_bytes
 
-CONTINUES = 0xC0  # the upper two bits of a byte; 0x80 in every byte of a character but the first
+CONTINUES = 0xC0  # the upper two bits of a byte; 0x80 in every byte of a character except the first
 CONTINUATION = 0x80
 ANY_ONE, ANY_RUN = 95, 37  # `_` and `%`
 SPACE = 0x20
@@ -48,7 +48,7 @@ def _character_before(text: int, at: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def text_last(text: int, length: int, count: int) -> int:
-    """The offset of the last `count` code points; 0 when there are no more."""
+    """The offset of the last `count` code points; 0 if there are no more."""
     at = length
     while count > 0 and at > 0:
         at = _character_before(text, at)
@@ -82,7 +82,7 @@ def substring_end(text: int, length: int, start: int, count: int, first: int) ->
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def slice_end(text: int, length: int, last: int, first: int) -> int:
-    """Where a slice that begins at `first` ends, with the code point of number `last`: below 0 from the end."""
+    """Where a slice that begins at `first` ends, after the code point with number `last`: below 0 from the end."""
     if last < -length:
         return first
     end = text_last(text, length, -last - 1) if last < 0 else text_forward(text, length, 0, last)
@@ -91,7 +91,7 @@ def slice_end(text: int, length: int, last: int, first: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def trim_start(text: int, length: int, characters: int, characters_length: int) -> int:
-    """The offset of the first code point that is none of the characters."""
+    """The offset of the first code point that is not one of the characters."""
     at = 0
     while at < length:
         size = character_bytes(ld_u8(text, at))
@@ -103,7 +103,7 @@ def trim_start(text: int, length: int, characters: int, characters_length: int) 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def trim_end(text: int, length: int, first: int, characters: int, characters_length: int) -> int:
-    """The offset after the last code point, not before `first`, that is none of the characters."""
+    """The offset after the last code point, not before `first`, that is not one of the characters."""
     end = length
     while end > first:
         at = _character_before(text, end)
@@ -115,7 +115,7 @@ def trim_end(text: int, length: int, first: int, characters: int, characters_len
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def text_position(text: int, length: int, part: int, part_length: int) -> int:
-    """The code point, from 1, at which the part first stands; 0 when it does not."""
+    """The code point, from 1, at which the part first occurs; 0 if it does not."""
     found = mem_find(text, length, part, part_length)
     if found < 0:
         return 0
@@ -126,7 +126,7 @@ def text_position(text: int, length: int, part: int, part_length: int) -> int:
 def text_replace(
     state: int, text: int, length: int, search: int, search_length: int, other: int, other_length: int
 ) -> int:
-    """The text with every occurrence of `search`, left to right, replaced; an empty one is nowhere."""
+    """The text with every occurrence of `search`, left to right, replaced; an empty one never occurs."""
     count = 0
     at = 0
     found = -1
@@ -164,7 +164,7 @@ def _stands_at(text: int, length: int, part: int, part_length: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def like_is_valid(pattern: int, length: int, escape: int, escape_length: int) -> int:
-    """Whether the escape is one code point and stands in the pattern before `_`, `%` and itself only."""
+    """Whether the escape is one code point and precedes only `_`, `%` and itself in the pattern."""
     if escape_length == 0 or escape_length != character_bytes(ld_u8(escape, 0)):
         return 0
     at = 0
@@ -183,7 +183,7 @@ def like_is_valid(pattern: int, length: int, escape: int, escape_length: int) ->
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def text_like(text: int, length: int, pattern: int, pattern_length: int, escape: int, escape_length: int) -> int:
-    """Whether the text fits a valid pattern.
+    """Whether the text matches a valid pattern.
 
     Every `%` takes as little as possible, and only the last one seen is tried again: an earlier one never has to take
     more. So the time is at most the product of the two lengths.
@@ -223,17 +223,17 @@ def text_like(text: int, length: int, pattern: int, pattern_length: int, escape:
             return 0
     while of < pattern_length and ld_u8(pattern, of) == ANY_RUN:
         if _stands_at(pattern + of, pattern_length - of, escape, escape_length) != 0:
-            return 0  # `%` is the escape: what follows is a character that is not there
+            return 0  # `%` is the escape: the next character is missing
         of += 1
     return of == pattern_length
 
 
 # -- upper and lower case ---------------------------------------------------------------------------------------------
 
-# A case table (cq/codegen/expressions/case_tables.py) says what every code point becomes:
+# A case table (cq/codegen/expressions/case_tables.py) maps every code point:
 #   u16[CASE_BLOCKS]         the place of each block of CASE_BLOCK code points, in units of one block
 #   blocks of i32            class + 4 * change; a change below CASE_SPECIAL is added to the code point, others are
-#                            CASE_SPECIAL + the offset, from the table's start, of a count and so many bytes of UTF-8
+#                            CASE_SPECIAL + the offset, from the table's start, of a count and that many bytes of UTF-8
 CASE_BLOCK_BITS = 7
 CASE_BLOCK = 1 << CASE_BLOCK_BITS
 CASE_BLOCKS = 0x110000 >> CASE_BLOCK_BITS
@@ -260,7 +260,7 @@ def code_point(text: int, at: int) -> int:
 
 @native("i64(i64, i64)")
 def put_code_point(out: int, point: int) -> int:
-    """Writes a code point in UTF-8; the address after it."""
+    """Write a code point in UTF-8; return the address after it."""
     if point < 0x80:
         st_u8(out, 0, point)
         return out + 1
@@ -288,7 +288,7 @@ def _case_entry(table: int, point: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _is_final(text: int, length: int, at: int, table: int) -> int:
-    """Whether the capital sigma at an offset ends a word: a letter before it and none behind, ignorable ones aside."""
+    """Whether the capital sigma at an offset ends a word: a letter before it and none after, ignorable ones aside."""
     before = at
     kind = CASE_IGNORABLE
     while before > 0 and kind == CASE_IGNORABLE:
@@ -334,7 +334,7 @@ def text_case(state: int, text: int, length: int, first: int, table: int) -> int
 
 @native("i64(i64, i64, i64, i64)")
 def _put_changed(out: int, table: int, point: int, change: int) -> int:
-    """Writes what becomes of a code point by the change that a table names for it; the address behind."""
+    """Write the result of a code point's change in a table; return the address after it."""
     if change < CASE_SPECIAL:
         return put_code_point(out, point + change)
     special = table + change - CASE_SPECIAL
@@ -344,7 +344,7 @@ def _put_changed(out: int, table: int, point: int, change: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def text_titles(state: int, text: int, length: int, table: int) -> int:
-    """The text with the first letters of words, which spaces part, as a table for titles says."""
+    """The text with the first letters of words, separated by spaces, changed by a table for titles."""
     made = step_bytes(state, length * MOST_CASE_GROWTH)
     if made == 0:
         return 0

@@ -1,4 +1,4 @@
-"""Texts as other alphabets write their bytes: fields of forms and base 64; the native side of text_bytes.py.
+"""Bytes of text in other alphabets: form fields and base 64; the native side of text_bytes.py.
 
 New text is fresh step bytes, with the length in STATE_RESULT; 0 without memory.
 
@@ -15,7 +15,7 @@ from cq.runtime.values.text import step_bytes
 
 BLANK, PLUS, PERCENT, SLASH, EQUALS = 32, 43, 37, 47, 61
 POINT, DASH, STAR, LOW_LINE = 46, 45, 42, 95
-NOTHING = -1  # the length of no text
+NOTHING = -1  # the length that means no text
 
 
 @native("i64(i64)", inline=True)
@@ -31,7 +31,7 @@ def _hex_letter(digit: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def write_url(state: int, text: int, length: int) -> int:
-    """The text as a field of a form."""
+    """The text as a form field."""
     made = step_bytes(state, length * 3)
     if made == 0:
         return 0
@@ -55,7 +55,7 @@ def write_url(state: int, text: int, length: int) -> int:
 
 @native("i64(i64)")
 def _hex_value(byte: int) -> int:
-    """The value of a hexadecimal digit; below 0 for none."""
+    """The value of a hexadecimal digit; below 0 if it is not one."""
     if byte >= ZERO and byte <= ZERO + 9:
         return byte - ZERO
     lower = byte | 32
@@ -66,7 +66,7 @@ def _hex_value(byte: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _is_character(text: int, length: int, at: int) -> int:
-    """The bytes of the UTF-8 character at an offset; 0 if there is none."""
+    """The number of bytes of the UTF-8 character at an offset; 0 if there is none."""
     first = ld_u8(text, at)
     if first < 0x80:
         return 1
@@ -88,7 +88,7 @@ def _is_character(text: int, length: int, at: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def read_url(state: int, text: int, length: int) -> int:
-    """The text that a field of a form stands for; a length below 0 for none."""
+    """The text that a form field encodes; a length below 0 if it is invalid."""
     made = step_bytes(state, length)
     if made == 0:
         return 0
@@ -119,7 +119,7 @@ def read_url(state: int, text: int, length: int) -> int:
 
 @native("i64(i64)")
 def _base64_letter(value: int) -> int:
-    """The letter of six bits."""
+    """The letter for six bits."""
     if value < 26:
         return value + 65
     if value < 52:

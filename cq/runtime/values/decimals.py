@@ -1,8 +1,8 @@
 """DECIMALs of more than 18 digits: two words, hi (signed) and lo (unsigned bits), with less than 10**38 in them.
 
-Results are exact and rounded once, halves away from zero; a magnitude passes through 256 bits where a product, or a
-dividend brought to the scale of its quotient, needs them. Functions leave their result in STATE_RESULT and
-STATE_RESULT_HIGH and return an `ErrorCode`, as in numerals.py.
+Results are exact and rounded once, halves away from zero; a magnitude has 256 bits where a product, or a dividend
+scaled for its quotient, needs them. Functions put their result into STATE_RESULT and STATE_RESULT_HIGH and return an
+`ErrorCode`, as in numerals.py.
 
 Source: D. Knuth, TAOCP volume 2, 4.3.1, algorithm D with two digits of 64 bits.
 Sharing: none. The state belongs to the kernel that calls.
@@ -58,9 +58,9 @@ HALF_OF_DIGITS = 19  # 10**19 is the largest power of ten in one word, without a
 TEN_19 = 10**HALF_OF_DIGITS - (1 << 64)
 TEN_32_HI, TEN_32_LO = 10**32 >> 64, (10**32 & (1 << 64) - 1) - (1 << 64)
 DECIMAL_LIMIT = 1e38  # the first number with too many digits for any DECIMAL
-QUOTIENT_BITS = 57  # enough that a double, of 53, is rounded by what is cut off
+QUOTIENT_BITS = 57  # enough that the bits cut off round a double, of 53
 TEXT_BYTES = 48  # the longest text has 38 digits, a sign, a zero and a point
-DOWN, CUT, UP = -1, 0, 1  # which whole number is taken
+DOWN, CUT, UP = -1, 0, 1  # which integer is taken
 
 
 @native("(i64, i64)(i64)")
@@ -112,7 +112,7 @@ def product256(hi: int, lo: int, other_hi: int, other_lo: int) -> tuple[int, int
 
 @native("(i64, i64, i64)(i64, i64, i64, i64, i64)")
 def _divide_three(top: int, middle: int, low: int, hi: int, lo: int) -> tuple[int, int, int]:
-    """Quotient and rest of (top, middle, low) by (hi, lo), whose first bit is set; (top, middle) < (hi, lo)."""
+    """Quotient and remainder of (top, middle, low) by (hi, lo), whose first bit is set; (top, middle) < (hi, lo)."""
     quotient = -1
     rest = wadd(middle, hi)
     carried = ult(rest, hi)
@@ -131,7 +131,7 @@ def _divide_three(top: int, middle: int, low: int, hi: int, lo: int) -> tuple[in
 
 @native("(i64, i64, i64, i64)(i64, i64, i64, i64, i64, i64)")
 def divided256(n3: int, n2: int, n1: int, n0: int, hi: int, lo: int) -> tuple[int, int, int, int]:
-    """Quotient and rest, two words each, of unsigned values where (n3, n2) < (hi, lo)."""
+    """Quotient and remainder, two words each, of unsigned values where (n3, n2) < (hi, lo)."""
     if hi == 0:
         if n2 == 0:
             q_hi, q_lo, rest = udivmod128(n1, n0, lo)
@@ -159,7 +159,7 @@ def divided256(n3: int, n2: int, n1: int, n0: int, hi: int, lo: int) -> tuple[in
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _stored(state: int, hi: int, lo: int, negative: int, precision: int) -> int:
-    """The magnitude with its sign is the result, if it has at most so many digits."""
+    """Store the magnitude with its sign as the result, if it has at most this many digits."""
     bound_hi, bound_lo = power_of_ten_128(precision)
     if below128(hi, lo, bound_hi, bound_lo) == 0:
         return OVERFLOW
@@ -180,7 +180,7 @@ def _quotient(
     q_hi, q_lo, r_hi, r_lo = divided256(n3, n2, n1, n0, hi, lo)
     left_lo = wsub(lo, r_lo)
     left_hi = wsub(wsub(hi, r_hi), pick(ult(lo, r_lo), 1, 0))
-    if below128(r_hi, r_lo, left_hi, left_lo) == 0:  # a rest of a half or more
+    if below128(r_hi, r_lo, left_hi, left_lo) == 0:  # a remainder of a half or more
         q_lo = wadd(q_lo, 1)
         q_hi = wadd(q_hi, pick(q_lo == 0, 1, 0))
         if q_hi == 0 and q_lo == 0:
@@ -203,7 +203,7 @@ def decimal_sum(
     b_hi, b_lo = magnitude(other_hi, other_lo)
     b3, b2, b1, b0 = product256(b_hi, b_lo, unit_hi, unit_lo)
     negative = pick(hi < 0, 1, 0)
-    if (hi < 0) != (other_hi < 0):  # the smaller magnitude is taken from the larger one: its complement is added
+    if (hi < 0) != (other_hi < 0):  # subtract the smaller magnitude from the larger one: add its complement
         less = below128(a3, a2, b3, b2)
         if a3 == b3 and a2 == b2:
             less = below128(a1, a0, b1, b0)
@@ -247,7 +247,7 @@ def decimal_product(state: int, hi: int, lo: int, other_hi: int, other_lo: int, 
 def decimal_quotient(state: int, hi: int, lo: int, up: int, other_hi: int, other_lo: int, precision: int) -> int:
     """(hi, lo) * 10**up / (other_hi, other_lo), which is not 0."""
     a_hi, a_lo = magnitude(hi, lo)
-    if up > MOST:  # of such a dividend of more than 38 digits every quotient has too many
+    if up > MOST:  # a dividend of more than 38 digits always has a quotient with too many
         unit_hi, unit_lo = power_of_ten_128(up - MOST)
         n3, n2, a_hi, a_lo = product256(a_hi, a_lo, unit_hi, unit_lo)
         bound_hi, bound_lo = power_of_ten_128(MOST)
@@ -263,7 +263,7 @@ def decimal_quotient(state: int, hi: int, lo: int, up: int, other_hi: int, other
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def decimal_remainder(state: int, hi: int, lo: int, other_hi: int, other_lo: int) -> int:
-    """The rest of the division by (other_hi, other_lo), which is not 0, with the sign of the dividend. Never fails."""
+    """The remainder of division by (other_hi, other_lo), which is not 0, with the sign of the dividend. Never fails."""
     a_hi, a_lo = magnitude(hi, lo)
     b_hi, b_lo = magnitude(other_hi, other_lo)
     _, _, r_hi, r_lo = divided256(0, 0, a_hi, a_lo, b_hi, b_lo)
@@ -272,7 +272,7 @@ def decimal_remainder(state: int, hi: int, lo: int, other_hi: int, other_lo: int
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def decimal_rescaled(state: int, hi: int, lo: int, shift: int, precision: int) -> int:
-    """(hi, lo) * 10**shift, rounded where the shift is negative, if it has at most so many digits."""
+    """(hi, lo) * 10**shift, rounded if the shift is negative, if it has at most this many digits."""
     a_hi, a_lo = magnitude(hi, lo)
     negative = pick(hi < 0, 1, 0)
     if shift < -MOST or (a_hi == 0 and a_lo == 0):
@@ -350,7 +350,7 @@ def decimal_mean(state: int, top: int, hi: int, lo: int, up: int, count: int, pr
 
 @native("i64(i64, i64)")
 def _bits(hi: int, lo: int) -> int:
-    """How many bits an unsigned value has from the first that is set."""
+    """The number of bits of an unsigned value, from the highest one that is set."""
     if hi != 0:
         return 128 - clz(hi)
     return 64 - clz(lo)
@@ -363,7 +363,7 @@ def decimal_to_double(hi: int, lo: int, scale: int) -> float:
     if a_hi == 0 and a_lo == 0:
         return 0.0
     d_hi, d_lo = power_of_ten_128(scale)
-    # the dividend * 2**up gives a quotient of 56 bits at least; what 2**127 does not hold of it goes into the dividend
+    # the dividend * 2**up gives a quotient of at least 56 bits; a factor beyond 2**127 goes into the dividend
     up = max_i64(QUOTIENT_BITS + _bits(d_hi, d_lo) - _bits(a_hi, a_lo), 0)
     step = up
     if up > 127:
@@ -378,7 +378,7 @@ def decimal_to_double(hi: int, lo: int, scale: int) -> float:
     n3, n2, n1, n0 = product256(a_hi, a_lo, factor_hi, factor_lo)
     q_hi, q_lo, r_hi, r_lo = divided256(n3, n2, n1, n0, d_hi, d_lo)
     made = to_double(q_hi, q_lo, r_hi | r_lo)
-    made = made * bits_f64(shl(1023 - up, HIDDEN_BIT - 1))  # 2**-up, exact: nothing comes near to underflow
+    made = made * bits_f64(shl(1023 - up, HIDDEN_BIT - 1))  # 2**-up, exact: nothing comes near underflow
     if hi < 0:
         return -made
     return made
@@ -402,7 +402,7 @@ def double_to_wide_decimal(state: int, x: float, real: int, precision: int, scal
 
 @native("i64(i64)")
 def _or_bad(status: int) -> int:
-    """What has too many digits is no value of the type."""
+    """A value with too many digits is not a value of the type."""
     if status == OVERFLOW:
         return BAD
     return status
@@ -412,8 +412,8 @@ def _or_bad(status: int) -> int:
 def _gathered(
     text: int, first: int, last: int, hi: int, lo: int, count: int, rounds: int
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """(hi, lo) with further digits behind it, and `count` of them from the first that is not 0. MOST are kept; `rounds`
-    becomes 1 when the first digit that is not is 5 or more."""
+    """(hi, lo) followed by further digits, and `count` of them from the first that is not 0. MOST are kept; `rounds`
+    becomes 1 if the first digit that is not kept is 5 or more."""
     for at in range(first, last):
         digit = ld_u8(text, at) - ZERO
         if count > 0 or digit != 0:
@@ -440,7 +440,7 @@ def read_wide_decimal(state: int, text: int, length: int, precision: int, scale:
     hi, lo, count, rounds = _gathered(text, whole, whole_end, 0, 0, 0, 0)
     hi, lo, count, rounds = _gathered(text, fraction, fraction_end, hi, lo, count, rounds)
     shift = scale + exponent - (fraction_end - fraction)  # the unscaled value is all digits * 10**shift
-    if count > MOST:  # of the digits that were not kept only the first can decide, and never alone
+    if count > MOST:  # of the dropped digits only the first can decide, and never alone
         shift += count - MOST
         if shift == 0:
             lo = wadd(lo, rounds)
@@ -468,7 +468,7 @@ def write_wide_decimal(state: int, hi: int, lo: int, scale: int) -> int:
         end = put_number(put_number(out, upper, 1), lower, HALF_OF_DIGITS)
     else:
         end = put_number(out, lower, scale + 1)
-    if scale > 0:  # the digits after the point make room for it
+    if scale > 0:  # the digits after the point move to make room for it
         for n in range(scale):
             st_u8(end, -n, ld_u8(end, -n - 1))
         st_u8(end, -scale, POINT)

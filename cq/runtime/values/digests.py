@@ -1,7 +1,7 @@
 """Digests and digits of bytes: MD5, SHA-1, SHA-256, CRC-32, hexadecimal and binary; the native side of text_bytes.py.
 
-Digests work on 32-bit words held in 64 bits; the texts' ends are padded as RFC 1321 and FIPS 180-4 say. Constants of
-the rounds come from `round_constants` in cq/codegen/expressions/text_building.py.
+Digests work on 32-bit words held in 64 bits; texts are padded by RFC 1321 and FIPS 180-4. `round_constants` in
+cq/codegen/expressions/text_building.py makes the constants of the rounds.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -17,7 +17,7 @@ from cq.runtime.values.text import step_bytes
 
 LOW_WORD = 0xFFFFFFFF
 BLOCK_BYTES = 64
-UPPER_A, LOWER_A = 65 - 10, 97 - 10  # what a digit of 10 or more is added to
+UPPER_A, LOWER_A = 65 - 10, 97 - 10  # added to a digit of 10 or more
 SCHEDULE_BYTES = 80 * 4
 MOST_DIGEST = 64  # hexadecimal digits of the longest digest
 
@@ -30,7 +30,7 @@ def _rotated(word: int, count: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _put_digits(out: int, value: int, count: int, bits: int, letter: int) -> int:
-    """Writes the last `count` digits of so many bits each; the address after them."""
+    """Write the last `count` digits of `bits` bits each; return the address after them."""
     for at in range(count):
         digit = shr_u(value, bits * (count - 1 - at)) & (shl(1, bits) - 1)
         if digit < 10:
@@ -42,7 +42,7 @@ def _put_digits(out: int, value: int, count: int, bits: int, letter: int) -> int
 
 @native("i64(i64, i64, i64)", export=True)
 def write_bits(state: int, value: int, bits: int) -> int:
-    """A number's 64 bits as digits of so many bits each, without zeros in front."""
+    """A number's 64 bits as digits of `bits` bits each, without leading zeros."""
     made = step_bytes(state, 64)
     if made == 0:
         return 0
@@ -99,7 +99,7 @@ def _padded_bytes(length: int) -> int:
 
 @native("void(i64, i64, i64, i64)")
 def _pad(out: int, text: int, length: int, big: int) -> None:
-    """Writes the text, its end mark, and its length in bits, the upper byte first where `big` is 1."""
+    """Write the text, its end mark, and its length in bits, the upper byte first if `big` is 1."""
     size = _padded_bytes(length)
     copy(out, text, length)
     st_u8(out, length, 0x80)
@@ -121,7 +121,7 @@ def _big_word(block: int, index: int) -> int:
 
 @native("i64(i64)")
 def _bytes_turned(word: int) -> int:
-    """The word with its bytes in the other order."""
+    """The word with its bytes reversed."""
     return shl(word & 255, 24) | shl(shr_u(word, 8) & 255, 16) | shl(shr_u(word, 16) & 255, 8) | shr_u(word, 24)
 
 
@@ -238,7 +238,7 @@ def digest_sha1(state: int, text: int, length: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def digest_sha256(state: int, text: int, length: int, table: int) -> int:
-    """The SHA-256 digest. table: u32[64] addends, then u32[8] what the digest begins with."""
+    """The SHA-256 digest. table: u32[64] addends, then u32[8] initial digest."""
     size = _padded_bytes(length)
     made = step_bytes(state, MOST_DIGEST + SCHEDULE_BYTES + 32 + size)
     if made == 0:

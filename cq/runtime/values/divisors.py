@@ -1,4 +1,4 @@
-"""Divisors of whole numbers: the native side of cq/lang/functions/integers.py.
+"""Divisors of integers: the native side of cq/lang/functions/integers.py.
 
 Sharing: none.
 """
@@ -11,7 +11,7 @@ from cq.runtime.base.ops import pick, udiv, umulhi, urem, wmul, wsub
 
 @native("i64(i64, i64)", export=True)
 def common_divisor(x: int, y: int) -> int:
-    """The greatest common divisor as unsigned bits: below 0 when it is 2**63."""
+    """The greatest common divisor as unsigned bits: below 0 if it is 2**63."""
     a = pick(x < 0, wsub(0, x), x)
     b = pick(y < 0, wsub(0, y), y)
     while b != 0:
@@ -23,7 +23,7 @@ def common_divisor(x: int, y: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def common_multiple(x: int, y: int) -> int:
-    """The least common multiple; below 0 when no BIGINT holds it."""
+    """The least common multiple; below 0 if it does not fit a BIGINT."""
     divisor = common_divisor(x, y)
     if x == 0 or y == 0:
         return 0

@@ -1,9 +1,9 @@
 """DOUBLE and REAL as decimals: text to the nearest double, the shortest text of a double, rounding and DECIMAL by it.
 
 Conventions as in numerals.py. A decimal is (significand, exponent) with the value significand * 10**exponent; the
-shortest one of a double has the fewest digits that give it back, of those the nearest, and no final zero.
-The C library prints and scans, by digits and exponent only; what stands in hot loops avoids it: reading a number of up
-to 15 digits near 1, and rounding one, is a single exact product or quotient.
+shortest one of a double has the fewest digits that read back as it, among those it is the nearest, and no final zero.
+The C library prints and scans, with digits and exponent only; hot loops avoid it: reading a number of up to 15 digits
+near 1, and rounding one, is a single exact product or quotient.
 
 Source: W. D. Clinger, How to read floating point numbers accurately, 1990 (the exact case).
 Sharing: none. The state belongs to the kernel that calls.
@@ -68,11 +68,11 @@ EXACT_INTEGER = 1 << 53  # every integer up to here is a double
 EXACT_POWER = 22  # 10**22 is the largest power of ten that is a double
 SMALLEST_NORMAL, SMALLEST_NORMAL_REAL = 2.2250738585072014e-308, 1.1754943508222875e-38
 SCAN_BYTES = 32  # room for 19 digits, `e`, an exponent of up to 6 characters, and a zero byte
-SAFE_UNITS = 1e14  # |x| * 10**digits below this: k + 1/2 is exact in k * 10 + 5, a double, over a power of ten
+SAFE_UNITS = 1e14  # |x| * 10**digits below this: k + 1/2 is exact as k * 10 + 5, a double, over a power of ten
 MOST_PLACES = 400  # no double has a digit further from the point
 DECIMAL_LIMIT = 1e18  # the first number with too many digits for any DECIMAL
 DOUBLE_TEXT_BYTES = 32  # the longest text has 24
-PLAIN_LEAST, PLAIN_MOST = -3, 7  # Java writes no `E` for exponents from the one up to but not including the other
+PLAIN_LEAST, PLAIN_MOST = -3, 7  # Java writes no `E` for exponents in this range, the upper end excluded
 
 
 @native("f64(i64)")
@@ -89,7 +89,7 @@ def double_power_of_ten(n: int) -> float:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def read_double(state: int, text: int, length: int, real: int) -> int:
-    """The nearest double of a number, with `d` or `f` behind it or not, of `nan`, `inf` or `infinity` in any case.
+    """The nearest double of a number, optionally followed by `d` or `f`, or of `nan`, `inf` or `infinity` in any case.
 
     For a REAL it is rounded once more.
     """
@@ -126,7 +126,7 @@ def read_double(state: int, text: int, length: int, real: int) -> int:
 
 @native("f64(i64, i64)", export=True)
 def exact_double(value: int, power: int) -> float:
-    """The double nearest to value * 10**power, where both are doubles: up to EXACT_INTEGER and EXACT_POWER."""
+    """The double nearest to value * 10**power, if both are doubles: up to EXACT_INTEGER and EXACT_POWER."""
     if power >= 0:
         return i64_to_f64(value) * double_power_of_ten(power)
     return f64_div(i64_to_f64(value), double_power_of_ten(-power))
@@ -172,7 +172,7 @@ def _copy_digits(out: int, text: int, first: int, last: int) -> int:
 
 @native("f64(i64, i64, i64)")
 def _scanned(digits: int, end: int, exponent: int) -> float:
-    """The double nearest to the digits from `digits` to `end` with this exponent; there is room behind them."""
+    """The double nearest to the digits from `digits` to `end` with this exponent; there is room after them."""
     out = put_byte(end, LOWER_E)
     if exponent < 0:
         out = put_byte(out, MINUS)
@@ -192,7 +192,7 @@ def _double_of(room: int, significand: int, exponent: int) -> float:
 
 @native("(i64, i64)(i64, f64, i64)")
 def _printed(room: int, x: float, digits: int) -> tuple[int, int]:
-    """The decimal of so many digits nearest to x; `room` has PRINTED_BYTES."""
+    """The decimal of this many digits nearest to x; `room` has PRINTED_BYTES."""
     size = print_f64(x, digits, room)
     significand = 0
     at = 0
@@ -226,7 +226,7 @@ def _without_zeros(significand: int, exponent: int) -> tuple[int, int]:
 
 @native("(i64, i64)(i64, f64, i64)")
 def _shortest_in(room: int, x: float, real: int) -> tuple[int, int]:
-    digits = 15  # fewer digits than this that give a normal double back are those of the 15 without final zeros
+    digits = 15  # if fewer digits read back as a normal double, they are these 15 without final zeros
     most = 17
     least_normal = SMALLEST_NORMAL
     if real != 0:
@@ -266,10 +266,10 @@ def shortest(state: int, x: float, real: int) -> tuple[int, int]:
 def _small_units(x: float, digits: int) -> int:
     """x * 10**digits half up by the shortest decimal of x, for x >= 0 below SAFE_UNITS * 10**-digits.
 
-    There the shortest decimal reaches a tie exactly when x is not below the double nearest to the tie.
+    There the shortest decimal reaches a tie exactly if x is not below the double nearest to the tie.
     """
     unit = double_power_of_ten(digits)
-    units = f64_to_i64(x * unit)  # one too many when the product rounds up to a whole, which is then the result
+    units = f64_to_i64(x * unit)  # one too many if the product rounds up to an integer, which is then the result
     if x >= f64_div(i64_to_f64(units * 10 + 5), unit * 10.0):
         units += 1
     return units
@@ -277,13 +277,13 @@ def _small_units(x: float, digits: int) -> int:
 
 @native("i64(f64, i64)")
 def _are_small(x: float, digits: int) -> int:
-    """Whether `_small_units` takes them."""
+    """Whether `_small_units` applies."""
     return digits >= 0 and digits < EXACT_POWER and x * double_power_of_ten(digits) < SAFE_UNITS
 
 
 @native("i64(i64, f64, i64, i64)", export=True)
 def round_double(state: int, x: float, digits: int, real: int) -> int:
-    """x half up at so many digits after the point, by its shortest decimal; never -0.0. An `ErrorCode`."""
+    """x half up at this many digits after the point, by its shortest decimal; never -0.0. An `ErrorCode`."""
     magnitude = f64_abs(x)
     made = x
     if f64_bits(magnitude) < INFINITE_BITS and digits <= MOST_PLACES:
@@ -308,8 +308,8 @@ def round_double(state: int, x: float, digits: int, real: int) -> int:
 
 @native("f64(i64, f64, i64, i64, i64)")
 def _rounded(room: int, x: float, significand: int, exponent: int, digits: int) -> float:
-    """The double nearest to the decimal rounded at so many digits; x is the decimal's own."""
-    cut = -(exponent + digits)  # so many of its last digits go
+    """The double nearest to the decimal rounded at this many digits; x is the double of the decimal."""
+    cut = -(exponent + digits)  # how many of its last digits are dropped
     if cut <= 0:
         return x
     if cut > digit_count(significand):
@@ -339,7 +339,7 @@ def double_to_decimal(state: int, x: float, real: int, precision: int, scale: in
 
 @native("i64(i64, f64, i64)", export=True)
 def write_double(state: int, x: float, real: int) -> int:
-    """Java's text of a DOUBLE or REAL: its shortest decimal, a digit after the point at least, `1.0E7` from 10**7."""
+    """Java's text of a DOUBLE or REAL: its shortest decimal, at least one digit after the point, `1.0E7` from 10**7."""
     text = step_bytes(state, DOUBLE_TEXT_BYTES)
     if text == 0:
         return 0

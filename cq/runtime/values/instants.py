@@ -1,4 +1,4 @@
-"""Instants as text of a zone and back, equal to cq/lang/value_text.py. Conventions as in times.py.
+"""Instants as text in a zone and back, equal to cq/lang/value_text.py. Conventions as in times.py.
 
 Sharing: none. The state belongs to the kernel that calls, and tables of zones are read only.
 """
@@ -41,13 +41,13 @@ from cq.runtime.values.times import (
 )
 from cq.runtime.values.zones import zone_offset
 
-NO_PART = -1  # in place of a number of two digits
+NO_PART = -1  # instead of a number of two digits
 
 
 @native("(i64, i64)(i64, i64, i64, i64)")
 def _next_pair(text: int, at: int, end: int, colon: int) -> tuple[int, int]:
-    """The number of two digits that begins here, after a colon if `colon` says that one may stand before them, and the
-    offset behind it; NO_PART where they are not there."""
+    """The number of two digits that begins here, after an optional colon if `colon` allows it, and the offset after it;
+    NO_PART if they are not there."""
     if colon != 0 and byte_is(text, at, end, COLON) != 0:
         at += 1
     if at + 2 > end or digits_end(text, at, at + 2) != at + 2:
@@ -57,7 +57,7 @@ def _next_pair(text: int, at: int, end: int, colon: int) -> tuple[int, int]:
 
 @native("(i64, i64)(i64, i64, i64)")
 def _distance(text: int, at: int, end: int) -> tuple[int, int]:
-    """Microseconds from UTC of `Z`, `UTC` or `+hh[:mm[:ss]]`, which is all that is left of the text; whether it is."""
+    """Microseconds from UTC for `Z`, `UTC` or `+hh[:mm[:ss]]`, if that is the rest of the text; and whether it is."""
     word = word_of(text, at, end, 0)
     if word == ZULU or word == SMALL_ZULU or word == UTC:
         return 0, 1
@@ -98,7 +98,7 @@ def _keep_local(state: int, days: int, micros: int, zone: int) -> int:
 def read_instant(state: int, text: int, length: int, zone: int) -> int:
     """Microseconds since 1970 in UTC of `YYYY-MM-DD[ hh:mm[:ss[.f]][+hh[:mm[:ss]]]]`.
 
-    zone: the table, by local times, of the zone of a text that names none.
+    zone: the table, by local times, of the default zone of a text without one.
     """
     first, end = trimmed(text, length)
     days, at, good = day_of(text, first, end)
@@ -128,7 +128,7 @@ def read_instant(state: int, text: int, length: int, zone: int) -> int:
 
 @native("i64(i64, i64)")
 def _put_distance(out: int, offset: int) -> int:
-    """`+hh:mm`, and the seconds if there are some."""
+    """`+hh:mm`, and the seconds if there are any."""
     sign = PLUS
     if offset < 0:
         sign = MINUS

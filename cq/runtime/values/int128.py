@@ -64,7 +64,7 @@ def divide_step(hi: int, lo: int, d: int) -> int:
 
 @native("(i64, i64, i64)(i64, i64, i64)")
 def udivmod128(hi: int, lo: int, d: int) -> tuple[int, int, int]:
-    """Quotient (two words) and rest of the unsigned (hi, lo) by the unsigned d, which is not 0."""
+    """Quotient (two words) and remainder of the unsigned (hi, lo) by the unsigned d, which is not 0."""
     q_hi = udiv(hi, d)
     rest = urem(hi, d)
     q_lo = divide_step(rest, lo, d)
@@ -141,9 +141,9 @@ def avg_i128(hi: int, lo: int, count: int) -> float:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def div_half_up(hi: int, lo: int, d: int, out: int) -> int:
-    """Whether (hi, lo) / d, rounded to nearest with halves away from zero, fits 64 bits; it is then word 0 of `out`.
+    """Whether (hi, lo) / d, rounded to nearest with halves away from zero, fits 64 bits; the result is word 0 of `out`.
 
-    d > 0. The rounding of SQL decimals: AVG, and the product or quotient of two decimals brought to its scale.
+    d > 0. The rounding of SQL decimals: AVG, and the product or quotient of two decimals at its scale.
     """
     negative = hi < 0
     high = hi
@@ -167,7 +167,7 @@ def div_half_up(hi: int, lo: int, d: int, out: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def mul_div_half_up(a: int, b: int, d: int, out: int) -> int:
-    """Whether a * b / d, rounded half away from zero, fits 64 bits; it is then word 0 of `out`. d > 0."""
+    """Whether a * b / d, rounded half away from zero, fits 64 bits; the result is word 0 of `out`. d > 0."""
     return div_half_up(smulhi(a, b), wmul(a, b), d, out)
 
 

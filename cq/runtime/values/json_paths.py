@@ -1,8 +1,8 @@
 """JSON in texts: the native side of cq/lang/functions/json_text.py, equal to it.
 
-A path is a table that `path_table` in cq/codegen/expressions/json_text.py makes, of i32 words: how many steps there
-are, then STEP words a step: the number of an element (-1 for a name), the offset of the name and its bytes. One walk
-over the text finds the value and checks the rest; open objects and arrays are words of step memory.
+A path is a table made by `path_table` in cq/codegen/expressions/json_text.py, of i32 words: the number of steps, then
+STEP words for each: the number of an element (-1 for a name), the offset of the name and its length. One walk over the
+text finds the value and checks the rest; open objects and arrays are words of step memory.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -17,15 +17,15 @@ from cq.runtime.values.numerals import digits_end, letters, word_of
 from cq.runtime.values.text import character_bytes, step_bytes
 
 MOST_DEPTH = 200  # as in json_text.py
-STEP, NUMBER, NAME, NAME_LENGTH = 3, 1, 2, 3  # words of a step, and where they are behind the count
+STEP, NUMBER, NAME, NAME_LENGTH = 3, 1, 2, 3  # words of a step, and their places after the count
 NOWHERE = -1
-IS_OBJECT, IS_LIVE, ONE_MORE = 1, 2, 4  # of an open object or array: may the path go on in it; elements before
+IS_OBJECT, IS_LIVE, ONE_MORE = 1, 2, 4  # of an open one: the path may go on in it; the count of elements before
 QUOTE, BACKSLASH, COMMA, COLON, MINUS, PLUS, POINT, ZERO = 0x22, 0x5C, 0x2C, 0x3A, 0x2D, 0x2B, 0x2E, 0x30
 OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY = 0x7B, 0x7D, 0x5B, 0x5D
 LETTER_E, LETTER_F, LETTER_N, LETTER_T, LETTER_U, SMALL = 0x65, 0x66, 0x6E, 0x74, 0x75, 0x20
 HIGH, LOW, PAST = 0xD800, 0xDC00, 0xE000  # surrogates
 TRUE, FALSE, NULL = letters(b"true"), letters(b"false"), letters(b"null")
-GROWTH = 6  # bytes that one letter takes at most when it is escaped
+GROWTH = 6  # the most bytes of an escaped letter
 
 
 @native("i64(i64, i64, i64)")
@@ -39,7 +39,7 @@ def _past_blanks(text: int, length: int, at: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _hex_unit(text: int, length: int, at: int) -> int:
-    """The value of four digits; NOWHERE unless they are."""
+    """The value of four hex digits; NOWHERE if they are not."""
     if at + 4 > length:
         return NOWHERE
     value = 0
@@ -56,7 +56,7 @@ def _hex_unit(text: int, length: int, at: int) -> int:
 
 @native("i64(i64)")
 def _escaped(byte: int) -> int:
-    """The letter that a backslash and this one stand for; NOWHERE for none."""
+    """The letter that a backslash and this letter mean; NOWHERE for none."""
     if byte == QUOTE or byte == BACKSLASH or byte == 0x2F:
         return byte
     if byte == 0x62:
@@ -74,7 +74,7 @@ def _escaped(byte: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _string_end(text: int, length: int, at: int) -> int:
-    """Behind the string whose quote is at an offset; NOWHERE if it is none."""
+    """The offset after the string whose quote is at an offset; NOWHERE if it is not one."""
     at += 1
     while at < length and ld_u8(text, at) != QUOTE:
         if ld_u8(text, at) == BACKSLASH:
@@ -95,7 +95,7 @@ def _string_end(text: int, length: int, at: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _number_end(text: int, length: int, at: int) -> int:
-    """Behind the number that begins at an offset; NOWHERE if none does."""
+    """The offset after the number that begins at an offset; NOWHERE if there is none."""
     if at < length and ld_u8(text, at) == MINUS:
         at += 1
     end = digits_end(text, at, length)
@@ -118,7 +118,7 @@ def _number_end(text: int, length: int, at: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _word_end(text: int, length: int, at: int, word: int, count: int) -> int:
-    """Behind the word at an offset; NOWHERE if another stands there."""
+    """The offset after the word at an offset; NOWHERE if there is another one."""
     if at + count > length or word_of(text, at, at + count, 0) != word:
         return NOWHERE
     return at + count
@@ -126,7 +126,7 @@ def _word_end(text: int, length: int, at: int, word: int, count: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _scalar_end(text: int, length: int, at: int) -> int:
-    """Behind the string, number or word that begins at an offset; NOWHERE if none does."""
+    """The offset after the string, number or word that begins at an offset; NOWHERE if there is none."""
     byte = ld_u8(text, at)
     if byte == QUOTE:
         return _string_end(text, length, at)
@@ -144,7 +144,7 @@ def _scalar_end(text: int, length: int, at: int) -> int:
 
 @native("(i64, i64)(i64, i64, i64)")
 def _letter(text: int, length: int, at: int) -> tuple[int, int]:
-    """The code point at an offset in a string, read through its escape, and the offset behind it; half of a surrogate
+    """The code point at an offset in a string, read through its escape, and the offset after it; half of a surrogate
     pair is itself."""
     byte = ld_u8(text, at)
     if byte != BACKSLASH:
@@ -162,8 +162,8 @@ def _letter(text: int, length: int, at: int) -> tuple[int, int]:
 
 @native("i64(i64, i64, i64, i64, i64)")
 def _put_string(out: int, text: int, length: int, at: int, quoted: int) -> int:
-    """Writes the letters of the string whose quote is at an offset, escaped and in quotes if `quoted`; the address
-    behind them, 0 for half of a surrogate pair that is not escaped."""
+    """Write the letters of the string whose quote is at an offset, escaped and in quotes if `quoted`; return the
+    address after them, 0 for half of a surrogate pair that is not escaped."""
     end = _string_end(text, length, at) - 1
     at += 1
     if quoted != 0:
@@ -185,7 +185,7 @@ def _put_string(out: int, text: int, length: int, at: int, quoted: int) -> int:
 
 @native("i64(i64, i64)")
 def _put_unit(out: int, unit: int) -> int:
-    """Writes sixteen bits as an escape."""
+    """Write sixteen bits as an escape."""
     st_u8(out, 0, BACKSLASH)
     st_u8(out, 1, LETTER_U)
     for k in range(4):
@@ -216,7 +216,7 @@ def json_quoted(state: int, text: int, length: int) -> int:
 
 @native("i64(i64, i64)")
 def put_letter(out: int, point: int) -> int:
-    """Writes a code point inside quotes."""
+    """Write a code point inside quotes."""
     if point >= 0x10000:
         out = _put_unit(out, HIGH + shr_u(point - 0x10000, 10))
         return _put_unit(out, LOW + ((point - 0x10000) & 1023))
@@ -242,7 +242,7 @@ def put_letter(out: int, point: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64)")
 def _is_name(text: int, start: int, end: int, name: int, name_length: int, room: int) -> int:
-    """Whether the string between two offsets, quotes and all, is a name. The room takes its letters."""
+    """Whether the string between two offsets, with its quotes, is a name. The room takes its letters."""
     at = start + 1
     while at < end - 1 and ld_u8(text, at) != BACKSLASH:
         at += 1
@@ -254,7 +254,7 @@ def _is_name(text: int, start: int, end: int, name: int, name_length: int, room:
 
 @native("i64(i64, i64, i64, i64)")
 def _opened(path: int, depth: int, byte: int, live: int) -> int:
-    """The word of an object or array that begins with this byte; live: the path goes on from it."""
+    """The word of an object or array that begins with this byte; live: the path continues from it."""
     opened = (byte == OPEN_OBJECT) * IS_OBJECT
     if live != 0:
         by_name = ld_i32(path, depth * STEP + NUMBER) < 0
@@ -264,8 +264,8 @@ def _opened(path: int, depth: int, byte: int, live: int) -> int:
 
 @native("(i64, i64)(i64, i64, i64, i64, i64, i64, i64)")
 def _past_name(text: int, length: int, at: int, path: int, step: int, room: int, live: int) -> tuple[int, int]:
-    """Where the value of the field that begins at an offset begins, NOWHERE if none does; and whether the path, if it
-    was live, goes on there."""
+    """Where the value of the field that begins at an offset begins, NOWHERE if there is no field; and whether the path,
+    if it was live, continues there."""
     if at >= length or ld_u8(text, at) != QUOTE:
         return NOWHERE, 0
     after = _string_end(text, length, at)
@@ -288,8 +288,8 @@ def _closing(opened: int) -> int:
 
 @native("(i64, i64)(i64, i64, i64, i64)")
 def _walk(text: int, length: int, path: int, room: int) -> tuple[int, int]:
-    """Where the value at a path begins and ends, NOWHERE if it is not there; the end is 0 in a text that is no JSON.
-    room: MOST_DEPTH words, and as many bytes as the text has behind them."""
+    """Where the value at a path begins and ends, NOWHERE if it is not there; the end is 0 if the text is not JSON.
+    room: MOST_DEPTH words, followed by as many bytes as the text has."""
     steps = ld_i32(path, 0)
     start = NOWHERE
     end = NOWHERE
@@ -321,7 +321,7 @@ def _walk(text: int, length: int, path: int, room: int) -> tuple[int, int]:
                 end = after
             at = after
             fresh = 0
-        # behind a value, or behind the bracket that opens one
+        # after a value, or after the bracket that opens one
         at = _past_blanks(text, length, at)
         while depth > 0 and at < length and ld_u8(text, at) == _closing(ld_i64(room, depth - 1)):
             depth -= 1
@@ -347,7 +347,7 @@ def _walk(text: int, length: int, path: int, room: int) -> tuple[int, int]:
             live = shr_u(opened, 2) == ld_i32(path, (depth - 1) * STEP + NUMBER)
 
 
-# -- what is found -----------------------------------------------------------------------------------------------------
+# -- results ----------------------------------------------------------------------------------------------------------
 
 
 @native("i64(i64, i64)")
@@ -358,7 +358,7 @@ def _room(state: int, length: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _put_value(out: int, text: int, start: int, end: int) -> int:
-    """Writes a value without blanks; the address behind it."""
+    """Write a value without blanks; return the address after it."""
     at = start
     while at < end:
         byte = ld_u8(text, at)
@@ -415,8 +415,8 @@ def json_is_valid(state: int, text: int, length: int, path: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def json_count(state: int, text: int, length: int, path: int) -> int:
-    """The elements of the array that the text is, below 0 if it is none; the address of memory, 0 without. The path is
-    the empty one."""
+    """The number of elements of the text as an array, below 0 if it is not one; the address of memory, 0 without. The
+    path is the empty one."""
     room = _room(state, length)
     if room == 0:
         return 0

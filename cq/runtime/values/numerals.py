@@ -1,7 +1,7 @@
 """Integers, decimals and truth values as text and back: the native counterpart of cq/lang/value_text.py, equal to it.
 
-Readers take a text and return an `ErrorCode`: 0, with the value in word STATE_RESULT of the state, or why there is
-none. Writers return the address of fresh step bytes, with the length in STATE_RESULT, or 0 without memory.
+Readers take a text and return an `ErrorCode`: 0, with the value in word STATE_RESULT of the state, or the reason for
+no value. Writers return the address of fresh step bytes, with the length in STATE_RESULT, or 0 without memory.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -40,7 +40,7 @@ WHITE = 32  # bytes up to this one are white space
 PLUS, MINUS, POINT, ZERO, NINE = 43, 45, 46, 48, 57
 LOWER_E, UPPER_E = 101, 69
 MOST_DIGITS = 18  # of a significand kept in one word
-HALF_OF_MOST = 5 * 10**18  # from here on half up at 19 digits gives 10**19, which no word holds
+HALF_OF_MOST = 5 * 10**18  # from here on half up at 19 digits gives 10**19, which does not fit a word
 
 
 @native("(i64, i64)(i64, i64)", inline=True)
@@ -66,7 +66,7 @@ def digits_end(text: int, at: int, end: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def number_at(text: int, first: int, last: int) -> int:
-    """The number that up to 18 digits write; 0 for none."""
+    """The number of up to 18 digits; 0 if there are none."""
     value = 0
     for at in range(first, last):
         value = value * 10 + ld_u8(text, at) - ZERO
@@ -74,13 +74,13 @@ def number_at(text: int, first: int, last: int) -> int:
 
 
 def letters(text: bytes) -> int:
-    """Up to 8 ASCII bytes as the number `word_of` and `put_word` know them by; for module constants."""
+    """Up to 8 ASCII bytes as the number used by `word_of` and `put_word`; for module constants."""
     return int.from_bytes(text, "big")
 
 
 @native("i64(i64, i64, i64, i64)", inline=True)
 def word_of(text: int, first: int, last: int, fold: int) -> int:
-    """Up to 8 bytes, in lower case when `fold` is 1, as one big-endian number; -1 when there are more."""
+    """Up to 8 bytes, in lower case if `fold` is 1, as one big-endian number; -1 if there are more."""
     if last - first > 8:
         return -1
     word = 0
@@ -94,7 +94,7 @@ def word_of(text: int, first: int, last: int, fold: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def put_word(out: int, word: int, count: int) -> int:
-    """Writes the last `count` bytes of a big-endian number; the address after them."""
+    """Write the last `count` bytes of a big-endian number; return the address after them."""
     for at in range(count):
         st_u8(out, at, shr_u(word, 8 * (count - 1 - at)) & 255)
     return out + count
@@ -102,7 +102,7 @@ def put_word(out: int, word: int, count: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def put_number(out: int, value: int, width: int) -> int:
-    """Writes the unsigned value with at least `width` digits; the address after them."""
+    """Write the unsigned value with at least `width` digits; return the address after them."""
     count = 1
     rest = udiv(value, 10)
     while rest != 0:
@@ -120,14 +120,14 @@ def put_number(out: int, value: int, width: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def put_byte(out: int, byte: int) -> int:
-    """Writes one byte; the address after it."""
+    """Write one byte; return the address after it."""
     st_u8(out, 0, byte)
     return out + 1
 
 
 @native("i64(i64, i64, i64)", inline=True)
 def finish_text(state: int, text: int, end: int) -> int:
-    """The text from `text` to `end` is the result."""
+    """Make the text from `text` to `end` the result."""
     st_i64(state, STATE_RESULT, end - text)
     return text
 
@@ -143,7 +143,7 @@ def power_of_ten(n: int) -> int:
 
 @native("i64(i64)", inline=True)
 def digit_count(value: int) -> int:
-    """How many digits a value >= 0 has; 1 for 0."""
+    """The number of digits of a value >= 0; 1 for 0."""
     count = 1
     rest = udiv(value, 10)
     while rest != 0:
@@ -182,7 +182,7 @@ def read_integer(state: int, text: int, length: int, low: int, high: int) -> int
             at += 1
     if at >= end:
         return BAD
-    value = 0  # counts downwards: the least integer has no counterpart above zero
+    value = 0  # counts downwards: the least integer has no positive counterpart
     while at < end:
         digit = ld_u8(text, at) - ZERO
         if digit < 0 or digit > 9 or mul_ovf(value, 10):
@@ -204,7 +204,7 @@ def read_integer(state: int, text: int, length: int, low: int, high: int) -> int
 
 @native("(i64, i64, i64, i64, i64, i64)(i64, i64, i64)", inline=True)
 def number_parts(text: int, first: int, end: int) -> tuple[int, int, int, int, int, int]:
-    """Where a number's digits before and after its point stand, its exponent, and its sign: 1, -1, 0 for no number."""
+    """Where a number's digits before and after its point are, its exponent, and its sign: 1, -1, or 0: no number."""
     at = first
     sign = 1
     if at < end:
@@ -246,7 +246,7 @@ def number_parts(text: int, first: int, end: int) -> tuple[int, int, int, int, i
 
 @native("(i64, i64)(i64, i64, i64, i64, i64)", inline=True)
 def gathered(text: int, first: int, last: int, value: int, count: int) -> tuple[int, int]:
-    """`value` with further digits behind it, and `count` of them; from the first that is not 0, MOST_DIGITS kept."""
+    """`value` followed by further digits, and `count` of them; from the first that is not 0, MOST_DIGITS are kept."""
     for at in range(first, last):
         digit = ld_u8(text, at) - ZERO
         if count > 0 or digit != 0:
@@ -268,7 +268,7 @@ def read_decimal(state: int, text: int, length: int, precision: int, scale: int)
     value, count = gathered(text, whole, whole_end, 0, 0)
     value, count = gathered(text, fraction, fraction_end, value, count)
     shift = scale + exponent - (fraction_end - fraction)  # the unscaled value is all digits * 10**shift
-    if count > MOST_DIGITS:  # of the digits that were not kept only the first can decide, and never alone
+    if count > MOST_DIGITS:  # of the dropped digits only the first can decide, and never alone
         shift += count - MOST_DIGITS
         count = MOST_DIGITS
         if shift > 0:
@@ -354,7 +354,7 @@ def read_boolean(state: int, text: int, length: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def round_integer(state: int, value: int, digits: int) -> int:
-    """The value half up at so many digits before the point, given as a number below 0. OVERFLOW beyond 64 bits."""
+    """The value half up at this many digits before the point, given as a negative number. OVERFLOW beyond 64 bits."""
     made = value
     if digits < 0:
         made = 0

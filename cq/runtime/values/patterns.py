@@ -1,8 +1,8 @@
-"""Times written and read by a pattern: the native side of cq/lang/functions/time_formats.py, equal to it.
+"""Times written and read with a pattern: the native side of cq/lang/functions/time_formats.py, equal to it.
 
-A pattern is a table that `pattern_table` in cq/codegen/expressions/times.py makes: NAMES_BYTES bytes of names (months,
-then weekdays, NAME_BYTES each, filled up with zeros), then four bytes a field: its letter, how often the letter stands
-there, the digits behind it that belong to the next fields, and, for the letter `'`, a byte of text.
+A pattern is a table made by `pattern_table` in cq/codegen/expressions/times.py: NAMES_BYTES bytes of names (months,
+then weekdays, NAME_BYTES each, padded with zeros), then four bytes for each field: its letter, how often the letter is
+repeated, the digits after it that belong to the next fields, and, for the letter `'`, a byte of text.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -33,7 +33,7 @@ from cq.runtime.values.times import INTEGER_HIGH, INTEGER_LOW, SECOND_US, time_o
 NAME_BYTES, MONTHS, WEEKDAYS = 9, 12, 7
 NAMES_BYTES = (MONTHS + WEEKDAYS) * NAME_BYTES
 FIELD_BYTES = 4
-WIDEST_FIELD = 12  # bytes that one field writes at most
+WIDEST_FIELD = 12  # the most bytes of a field
 TEXT, YEAR, MONTH, DAY, DAY_OF_YEAR, WEEKDAY = ord("'"), ord("y"), ord("M"), ord("d"), ord("D"), ord("E")
 HOUR, HALF_HOUR, HALF, MINUTE, SECOND, FRACTION = ord("H"), ord("h"), ord("a"), ord("m"), ord("s"), ord("S")
 AM, PM = letters(b"AM"), letters(b"PM")
@@ -53,7 +53,7 @@ def _name_length(name: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _put_name(out: int, name: int, count: int) -> int:
-    """Writes a whole name for four letters, else its first three."""
+    """Write a whole name for four letters, else its first three."""
     length = 3
     if count == 4:
         length = _name_length(name)
@@ -74,7 +74,7 @@ def _put_year(out: int, year: int, count: int) -> int:
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def write_time(state: int, time: int, table: int, count: int) -> int:
-    """The time as the fields of the pattern say."""
+    """The time in the form of the pattern's fields."""
     made = step_bytes(state, count * WIDEST_FIELD)
     if made == 0:
         return 0
@@ -133,7 +133,7 @@ def _lower_byte(text: int, at: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _is_name(text: int, name: int, length: int) -> int:
-    """Whether so many bytes of the text are those of a name, in any case."""
+    """Whether this many bytes of the text equal a name, in any case."""
     at = 0
     while at < length and _lower_byte(text, at) == _lower_byte(name, at):
         at += 1
@@ -142,7 +142,7 @@ def _is_name(text: int, name: int, length: int) -> int:
 
 @native("(i64, i64)(i64, i64, i64, i64, i64)")
 def _number(text: int, at: int, end: int, least: int, most: int) -> tuple[int, int]:
-    """The number that `least` to `most` digits write and the offset behind it; NOWHERE when they are fewer."""
+    """The number of `least` to `most` digits and the offset after it; NOWHERE if there are fewer."""
     after = digits_end(text, at, min_i64(end, at + most))
     if after - at < least:
         return 0, NOWHERE
@@ -155,7 +155,7 @@ def _number(text: int, at: int, end: int, least: int, most: int) -> tuple[int, i
 
 @native("(i64, i64)(i64, i64, i64, i64)")
 def _year(text: int, at: int, end: int, reserved: int) -> tuple[int, int]:
-    """Four digits; more behind `+`, four or more behind `-`. The last digits of a run may belong to other fields."""
+    """Four digits; more after `+`, four or more after `-`. The last digits of a run may belong to other fields."""
     sign = 0
     if at < end:
         sign = ld_u8(text, at)
@@ -174,7 +174,7 @@ def _year(text: int, at: int, end: int, reserved: int) -> tuple[int, int]:
 
 @native("(i64, i64)(i64, i64, i64, i64, i64)")
 def _month_name(text: int, at: int, end: int, table: int, count: int) -> tuple[int, int]:
-    """The month whose name, whole for four letters, stands there, and the offset behind it."""
+    """The month whose name, whole for four letters, is there, and the offset after it."""
     for number in range(MONTHS):
         name = table + number * NAME_BYTES
         length = 3
@@ -187,7 +187,7 @@ def _month_name(text: int, at: int, end: int, table: int, count: int) -> tuple[i
 
 @native("(i64, i64)(i64, i64, i64)")
 def _half(text: int, at: int, end: int) -> tuple[int, int]:
-    """0 for AM, 1 for PM, in any case, and the offset behind it."""
+    """0 for AM, 1 for PM, in any case, and the offset after it."""
     if at + 2 > end or _lower_byte(text, at + 1) != LOWER_M:
         return 0, NOWHERE
     first = _lower_byte(text, at)
@@ -198,7 +198,7 @@ def _half(text: int, at: int, end: int) -> tuple[int, int]:
 
 @native("(i64, i64)(i64, i64, i64, i64, i64)")
 def _field(text: int, at: int, end: int, table: int, field: int) -> tuple[int, int]:
-    """The value of the field that stands there and the offset behind it, or NOWHERE."""
+    """The value of the field that is there and the offset after it, or NOWHERE."""
     letter = ld_u8(field, 0)
     width = ld_u8(field, 1)
     if letter == TEXT:
@@ -227,7 +227,7 @@ def _field(text: int, at: int, end: int, table: int, field: int) -> tuple[int, i
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def read_by_pattern(state: int, text: int, length: int, table: int, count: int) -> int:
-    """Microseconds since 1970 of the time that the text writes by the fields of the pattern."""
+    """Microseconds since 1970 of the time in the text, read by the fields of the pattern."""
     year = 0
     month = 1
     day = 1
@@ -268,7 +268,7 @@ def read_by_pattern(state: int, text: int, length: int, table: int, count: int) 
     return make_timestamp(state, year, month, day, hour, minute, second * SECOND_US + micros)
 
 
-# -- made of numbers --------------------------------------------------------------------------------------------------
+# -- made from numbers ------------------------------------------------------------------------------------------------
 
 
 @native("i64(i64, i64, i64)")
@@ -290,7 +290,7 @@ def make_date(state: int, year: int, month: int, day: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
 def make_timestamp(state: int, year: int, month: int, day: int, hour: int, minute: int, micros: int) -> int:
-    """Microseconds since 1970 of a date and a time of day; minute 59 may have 60 seconds, as every other."""
+    """Microseconds since 1970 of a date and a time of day; minute 59 may have 60 seconds, like every other."""
     if _is_day(year, month, day) == 0 or hour < 0 or hour > 23 or minute < 0 or minute > 59:
         return BAD
     if micros < 0 or micros > MINUTE_US:

@@ -1,13 +1,13 @@
 """Regular expressions in kernels: the automaton of cq/lang/regex/automaton.py, run over its table.
 
-A table, which `regex_table` in cq/codegen/expressions/regular.py makes, is i32 words: a header, the class of each ASCII
+A table, made by `regex_table` in cq/codegen/expressions/regular.py, is i32 words: a header, the class of each ASCII
 character (bytes), the bounds and the classes of all code points, the next state of each state and class, the place of
-its move (-1 for none) and the moves: whether a way becomes a match, that way and its slots as bits; how many ways the
-next state has, and each one's origin (-1 for a new one) and slots. The memory of a search holds the slots of the match,
-then those of the ways before and after a code point.
+its move (-1 for none) and the moves: whether a way becomes a match, that way and its slots as bits; the number of ways
+of the next state, and each one's origin (-1 for a new one) and slots. The memory of a search holds the slots of the
+match, then those of the ways before and after a code point.
 
-Time: one step for each code point, and for each way that is open where places are noted. Sharing: none. The state
-belongs to the kernel that calls.
+Time: one step for each code point, and for each open way if places are noted. Sharing: none. The state belongs to the
+kernel that calls.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ _move_words = Struct("MOVE")
 MOVE_MATCHES = _move_words.word()  # 1: a way becomes a match
 MOVE_ORIGIN = _move_words.word()  # that way; -1: a new one
 MOVE_SLOTS = _move_words.word()  # which of its slots are set to this place, as bits
-MOVE_WAYS = _move_words.word()  # how many ways the next state has
-MOVE_FIRST = _move_words.rest()  # and what each of them is
+MOVE_WAYS = _move_words.word()  # number of ways of the next state
+MOVE_FIRST = _move_words.rest()  # and each of them
 
 _way = Struct("WAY")
 WAY_ORIGIN = _way.word()
 WAY_SLOTS = _way.word()
 WAY_WORDS = _way.size()
 
-# what the memory of a search begins with: the slots of the whole match
+# the start of a search's memory: the slots of the whole match
 _match = Struct("MATCH")
 MATCH_START = _match.word()
 MATCH_END = _match.rest()
 
 _insert = Struct("INSERT")  # a piece of a replacement
-INSERT_SLOT = _insert.word()  # of the group whose text it is; -1: it has a text of its own,
-INSERT_TEXT = _insert.word()  # so many bytes behind the first piece,
-INSERT_LENGTH = _insert.word()  # of so many bytes
+INSERT_SLOT = _insert.word()  # of the group whose text it is; -1: it has its own text,
+INSERT_TEXT = _insert.word()  # this many bytes after the first piece,
+INSERT_LENGTH = _insert.word()  # of this many bytes
 INSERT_WORDS = _insert.size()
 
 
@@ -76,7 +76,7 @@ def _class_at(table: int, text: int, at: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def regex_like(table: int, text: int, length: int) -> int:
-    """Whether there is a match; of an automaton without slots."""
+    """Whether there is a match, for an automaton without slots."""
     state = ld_i32(table, STARTS)
     classes = ld_i32(table, CLASSES)
     following = ld_i32(table, NEXT)
@@ -91,7 +91,7 @@ def regex_like(table: int, text: int, length: int) -> int:
 
 @native("i64(i64, i64)")
 def _kind_before(text: int, at: int) -> int:
-    """Of what kind the code point before an offset is; 0 for none."""
+    """The kind of the code point before an offset; 0 for none."""
     if at == 0:
         return 0
     byte = ld_u8(text, at - 1)
@@ -104,7 +104,7 @@ def _kind_before(text: int, at: int) -> int:
 
 @native("void(i64, i64, i64, i64, i64)")
 def _put_slots(target: int, source: int, slots: int, bits: int, at: int) -> None:
-    """The slots of a way that goes on: those of its origin (0 for a new one), some of them set to this place."""
+    """The slots of a way that continues: those of its origin (0 for a new one), some of them set to this place."""
     for slot in range(slots):
         value = -1
         if source != 0:
@@ -116,7 +116,7 @@ def _put_slots(target: int, source: int, slots: int, bits: int, at: int) -> None
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)")
 def _move(move: int, match: int, ways: int, onward: int, slots: int, at: int, found: int) -> int:
-    """Writes the slots of the next state's ways behind `onward`, those of a match to `match`; 1 when there is one."""
+    """Write the slots of the next state's ways to `onward`, those of a match to `match`; 1 if there is one."""
     source = 0
     if ld_i32(move, MOVE_MATCHES) != 0:
         found = 1
@@ -134,7 +134,7 @@ def _move(move: int, match: int, ways: int, onward: int, slots: int, at: int, fo
 
 @native("i64(i64, i64)", export=True)
 def regex_memory(state: int, table: int) -> int:
-    """The memory that searches by this table share; 0 without."""
+    """The memory shared by searches with this table; 0 if there is none."""
     return step_bytes(state, ld_i32(table, SLOTS) * 8 * (1 + 2 * ld_i32(table, WIDEST)))
 
 
@@ -169,7 +169,7 @@ def regex_find(table: int, memory: int, text: int, length: int, at: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _after(memory: int, text: int, length: int) -> int:
-    """Where the search behind a match begins: at its end, behind the next code point if it is empty."""
+    """Where the search after a match begins: at its end, after the next code point if it is empty."""
     end = ld_i64(memory, MATCH_END)
     if ld_i64(memory, MATCH_START) < end:
         return end
@@ -195,7 +195,7 @@ def regex_count(state: int, table: int, text: int, length: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def regex_matches(state: int, table: int, text: int, length: int, slot: int) -> int:
-    """The array of what the group with these slots matched in each match: once to count them, once to list them."""
+    """The array of what the group with these slots matched in each match: one pass to count, one to list them."""
     if regex_count(state, table, text, length) != GOOD:
         return 0
     count = ld_i64(state, STATE_RESULT)
@@ -206,7 +206,7 @@ def regex_matches(state: int, table: int, text: int, length: int, slot: int) -> 
     at = 0
     for item in range(count):
         regex_find(table, memory, text, length, at)
-        first = max_i64(ld_i64(memory, slot), 0)  # -1 where the group took no part
+        first = max_i64(ld_i64(memory, slot), 0)  # -1 if the group took no part
         st_i64(items, item * PIECE_WORDS + PIECE_TEXT, text + first)
         st_i64(items, item * PIECE_WORDS + PIECE_LENGTH, max_i64(ld_i64(memory, slot + 1), 0) - first)
         at = _after(memory, text, length)
@@ -224,7 +224,7 @@ def _piece_size(pieces: int, number: int, memory: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def regex_replace(state: int, table: int, text: int, length: int, pieces: int, count: int) -> int:
-    """The text with every match replaced by the pieces: once to know how long it is, once to write it."""
+    """The text with every match replaced by the pieces: one pass for its length, one to write it."""
     memory = regex_memory(state, table)
     if memory == 0:
         return 0

@@ -67,14 +67,14 @@ def step_bytes(state: int, size: int) -> int:
 
 @native("void(i64, i64)")
 def step_give_back(state: int, size: int) -> None:
-    """The last `size` bytes given may be given again; they were the last ones asked for."""
+    """Give back the last `size` bytes, which must be the last ones requested."""
     block = ld_i64(state, STATE_SCRATCH)
     st_i64(block, STEP_USED, ld_i64(block, STEP_USED) - size)
 
 
 @native("i64(i64)", export=True, inline=True)
 def step_reset(state: int) -> int:
-    """The bytes given since the last reset may be given again."""
+    """Make the bytes given since the last reset available again."""
     block = ld_i64(state, STATE_SCRATCH)
     if block != 0:
         if ld_i64(block, STEP_OLDER) != 0:
@@ -129,8 +129,8 @@ def text_compare(a: int, a_length: int, b: int, b_length: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def text_same(a: int, b: int, length: int) -> int:
-    """Whether, as 1 or 0, two texts of one length are the same. Short ones are their first and their last word, which
-    may overlap: a call takes longer.
+    """Whether, as 1 or 0, two texts of one length are equal. Short ones are compared as their first and last words,
+    which may overlap: a call takes longer.
     """
     if length > 16:
         return 1 if mem_eq(a, b, length) else 0
@@ -149,7 +149,7 @@ def text_same(a: int, b: int, length: int) -> int:
 
 @native("i64(i64)", inline=True)
 def character_bytes(first: int) -> int:
-    """How many bytes a UTF-8 character takes, by its first byte."""
+    """The length of a UTF-8 character in bytes, by its first byte."""
     size = 1
     if first >= 240:
         size = 4
@@ -166,10 +166,10 @@ _EACH_TOP_BIT = -9187201950435737472  # 0x80 in every byte
 
 @native("i64(i64, i64, i64, i64)", inline=True)
 def find_byte(text: int, length: int, at: int, byte: int) -> int:
-    """Where `byte` is first at or after `at`; `length` when nowhere. Reads up to 15 bytes past the end.
+    """The first place of `byte` at or after `at`; `length` if there is none. Reads up to 15 bytes past the end.
 
     A byte of x is 0 where the text has the wanted one; (x - 0x01…) & ~x has its top bit set there first (Mycroft).
-    Two words a step: most words of a language end within them, so the loop is no branch to guess wrong.
+    Two words per step: most words of a language end within them, so the loop has no branch to mispredict.
     """
     pattern = wmul(byte, _EACH_BYTE)
     end = length
@@ -188,7 +188,7 @@ def find_byte(text: int, length: int, at: int, byte: int) -> int:
 
 @native("void(i64, i64, i64)", inline=True)
 def copy_text(target: int, source: int, length: int) -> None:
-    """Copy a string. Short ones as two words: up to 16 bytes past both ends are read and written."""
+    """Copy a string, short ones as two words: up to 16 bytes past both ends are read and written."""
     if length > 16:
         copy(target, source, length)
     elif length > 0:
@@ -200,7 +200,7 @@ def copy_text(target: int, source: int, length: int) -> None:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def split_end(text: int, length: int, at: int, separator: int, separator_length: int) -> int:
-    """Where the piece that begins at `at` ends: at the next separator or at the end; an empty separator is nowhere."""
+    """Where the piece that begins at `at` ends: at the next separator or the end; an empty separator never occurs."""
     if separator_length == 1:
         wanted = ld_u8(separator, 0)
         end = at
@@ -217,7 +217,7 @@ def split_end(text: int, length: int, at: int, separator: int, separator_length:
 
 @native("i64(i64, i64, i64)", inline=True)
 def split_next(length: int, end: int, separator_length: int) -> int:
-    """Where the piece after the one that ended at `end` begins; beyond `length` when there is none."""
+    """Where the piece after the one that ended at `end` begins; beyond `length` if there is none."""
     following = end + separator_length
     if end >= length:
         following = length + 1

@@ -1,7 +1,7 @@
 """Dates, timestamps and intervals as text and back, equal to cq/lang/value_text.py; the calendar as native functions.
 
-Conventions as in numerals.py. `cq.lang.calendar` holds the calendar itself; registered here, its functions are compiled
-as they stand and copied into the loops of stages.
+Conventions as in numerals.py. `cq.lang.calendar` holds the calendar itself; its functions are registered here, compiled
+unchanged and copied into the loops of stages.
 
 Sharing: none. The state belongs to the kernel that calls.
 """
@@ -55,20 +55,20 @@ native("i64(i64)", export=True)(time_of_months)
 SECOND_US = 1_000_000
 INTEGER_LOW, INTEGER_HIGH = -(2**31), 2**31 - 1
 BLANK, COLON, LOWER_T = 32, 58, 116
-MOST_FRACTION = 9  # digits after the second that are accepted; those after the sixth are cut
+MOST_FRACTION = 9  # accepted digits after the second; those after the sixth are cut
 ZULU, SMALL_ZULU, UTC = letters(b"Z"), letters(b"z"), letters(b"UTC")
 PLUS_ZERO, MINUS_ZERO = letters(b"+0000"), letters(b"-0000")
 PLUS_ZERO_COLON, MINUS_ZERO_COLON = letters(b"+00:00"), letters(b"-00:00")
 INTERVAL, OPEN = letters(b"INTERVAL"), letters(b" '")
 TO_SECOND, SECOND = letters(b"' DAY TO"), letters(b" SECOND")
 TO_MONTH, MONTH = letters(b"' YEAR T"), letters(b"O MONTH")
-NO_TIME = -1  # in place of the hour
+NO_TIME = -1  # instead of the hour
 TEXT_BYTES = 80  # the longest text made here, an INTERVAL, has 55
 
 
 @native("(i64, i64)(i64, i64)")
 def time_of(days: int, micros: int) -> tuple[int, int]:
-    """Microseconds since 1970 of a day and the microseconds since its midnight, and whether 64 bits hold them."""
+    """Microseconds since 1970 of a day and the microseconds since its midnight, and whether they fit 64 bits."""
     back = 0
     if days < 0:  # count from the next midnight, so that the first representable day is no exception
         back = 1
@@ -83,7 +83,7 @@ def time_of(days: int, micros: int) -> tuple[int, int]:
 
 @native("i64(i64, i64, i64)", export=True)
 def time_plus_months(state: int, time: int, months: int) -> int:
-    """Whether the time so many months later fits 64 bits; it is then STATE_RESULT. |months| <= 2**31."""
+    """Put the time this many months later into STATE_RESULT; return whether it fits 64 bits. |months| <= 2**31."""
     days = floordiv(time, DAY_US)
     made, fits = time_of(days_plus_months(days, months), wsub(time, wmul(days, DAY_US)))
     st_i64(state, STATE_RESULT, made)
@@ -95,7 +95,7 @@ def time_plus_months(state: int, time: int, months: int) -> int:
 
 @native("(i64, i64)(i64, i64, i64)")
 def _short_number(text: int, at: int, end: int) -> tuple[int, int]:
-    """The number of one or two digits and the offset behind it; -1 when they are fewer or more."""
+    """The number of one or two digits and the offset after it; -1 if there are fewer or more."""
     after = digits_end(text, at, end)
     if after == at or after > at + 2:
         return -1, at
@@ -104,13 +104,13 @@ def _short_number(text: int, at: int, end: int) -> tuple[int, int]:
 
 @native("i64(i64, i64, i64, i64)")
 def byte_is(text: int, at: int, end: int, byte: int) -> int:
-    """Whether this byte stands there."""
+    """Whether this byte is there."""
     return at < end and ld_u8(text, at) == byte
 
 
 @native("(i64, i64, i64)(i64, i64, i64)")
 def day_of(text: int, first: int, end: int) -> tuple[int, int, int]:
-    """The day that `[+-]YYYY-MM-DD` writes, the offset behind it, and whether it is one; up to 7 digits of a year."""
+    """The day of `[+-]YYYY-MM-DD`, the offset after it, and whether it is one; years have up to 7 digits."""
     at = first
     negative = False
     if at < end and (ld_u8(text, at) == PLUS or ld_u8(text, at) == MINUS):
@@ -133,7 +133,7 @@ def day_of(text: int, first: int, end: int) -> tuple[int, int, int]:
 
 @native("(i64, i64, i64, i64, i64, i64)(i64, i64, i64)")
 def clock_of(text: int, first: int, end: int) -> tuple[int, int, int, int, int, int]:
-    """Hour, minute, second and microseconds of `hh:mm[:ss[.f]]`, the offset behind them, and whether they stand there.
+    """Hour, minute, second and microseconds of `hh:mm[:ss[.f]]`, the offset after them, and whether they are there.
 
     Only their form is checked.
     """
@@ -298,7 +298,7 @@ def write_interval(state: int, micros: int) -> int:
     length = micros
     if micros < 0:
         out = put_byte(out, MINUS)
-        length = wsub(0, micros)  # as unsigned bits, right for the least one too
+        length = wsub(0, micros)  # as unsigned bits, correct for the least one too
     out = put_byte(put_number(out, udiv(length, DAY_US), 1), BLANK)
     out = put_clock(out, urem(length, DAY_US))
     return finish_text(state, text, put_word(put_word(out, TO_SECOND, 8), SECOND, 7))

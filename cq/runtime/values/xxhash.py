@@ -1,4 +1,4 @@
-"""XXH64 of bytes, as xxHash's specification 0.8 says; the native side of text_bytes.py. Sharing: none."""
+"""XXH64 of bytes, by xxHash's specification 0.8; the native side of text_bytes.py. Sharing: none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _with_lane(digest: int, lane: int) -> int:
 
 @native("i64(i64)")
 def _mixed(digest: int) -> int:
-    """The digest with all its bits spread."""
+    """The digest with its bits spread."""
     digest = wmul(digest ^ shr_u(digest, 33), PRIME_2)
     digest = wmul(digest ^ shr_u(digest, 29), PRIME_3)
     return digest ^ shr_u(digest, 32)

@@ -1,7 +1,7 @@
 """Time zones: the distance from UTC at a time, looked up in a table of constants. Equal to cq/lang/zones.py.
 
-The table is words: ZONE_COUNT, how many changes there are; their times, ascending; then the distances, one more, each
-of the time from the change before it on. Times beyond the table repeat its last 400 years.
+The table is words: ZONE_COUNT, the number of changes; their times, ascending; then the distances, one more, each valid
+from the previous change on. Times beyond the table repeat its last 400 years.
 
 Sharing: none. Tables are read only.
 """
@@ -26,7 +26,7 @@ def zone_offset(table: int, time_us: int) -> int:
     if time_us >= CYCLE_END_US:
         time_us = CYCLE_START_US + urem(time_us - CYCLE_START_US, CYCLE_US)
     count = ld_i64(table, ZONE_COUNT)
-    low = 0  # changes below it are at or before the time, those from `high` on behind it
+    low = 0  # changes below it are at or before the time, those from `high` on after it
     high = count
     while low < high:
         middle = (low + high) >> 1

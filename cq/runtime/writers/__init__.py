@@ -1,7 +1,6 @@
 """Native ways to write what `cq/connectors/sinks` defines.
 
-`csv_text` makes lines of CSV; the definition in cq/connectors/sinks/cell_text.py remains what a line is, and tests
-compare the two.
+`csv_text` makes lines of CSV; cq/connectors/sinks/cell_text.py defines lines, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from cq.runtime.base.kernel import library_with
 from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.writers import csv_lines as c
 
-# of a DECIMAL: Arrow, whose text the definition takes, writes small values of larger ones with an exponent
+# digits of a DECIMAL: Arrow, whose text the definition takes, writes small values of larger scales with an exponent
 MOST_SCALE = 6
 
 BufferAddress = Callable[[pa.Buffer], int]
 
 
 def csv_text(delimiter: str) -> Callable[[pa.RecordBatch], bytes]:
-    """What makes lines of batches whose strings are readable for 7 bytes past their end, as the engine's are."""
+    """Makes lines of batches whose strings are readable for 7 bytes past their end, as the engine's are."""
     return CsvText(library_with(WRITERS).function("csv_lines"), delimiter).lines
 
 
@@ -38,9 +37,9 @@ def _real_buffer(buffer: pa.Buffer) -> int:
 
 
 class CsvText:
-    """The room that lines are written into, again and again; for one thread.
+    """The buffer that lines are written into, reused; for one thread.
 
-    address, buffer_address: where an array, and a buffer of Arrow's, is for `run`.
+    address, buffer_address: the address of an array, and of an Arrow buffer, for `run`.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ def _described(column: pa.Array) -> tuple[int, pa.Array]:
 
 
 def _kind(type_: pa.DataType) -> int | None:
-    """How values of this type are written; None: as the text the definition makes of them."""
+    """How values of this type are written; None: as the definition's text."""
     if t.is_signed_integer(type_):
         return {8: c.INT8, 16: c.INT16, 32: c.INT32, 64: c.INT64}[type_.bit_width]
     if t.is_decimal128(type_) and type_.precision <= WORD_DIGITS and 0 <= type_.scale <= MOST_SCALE:
@@ -103,7 +102,7 @@ def _kind(type_: pa.DataType) -> int | None:
 
 
 def _room(kind: int, column: pa.Array) -> int:
-    """The bytes the cells of a column take at most: of text each may be a quote, which is doubled."""
+    """The most bytes of a column's cells: in text each may be a quote, which is doubled."""
     rows = len(column)
     if kind < c.TEXT:
         return c.WIDTHS[kind] * rows

@@ -1,12 +1,12 @@
 """Lines of CSV natively: the rows of a batch as text.
 
-What a line is, and when a cell has quotes, is defined by cq/connectors/sinks/cell_text.py. A batch with a value whose
-text only that definition knows (a year of more than four digits) ends the writing; it is no error.
+cq/connectors/sinks/cell_text.py defines lines, and when a cell has quotes. A batch with a value that only the
+definition can write (a year of more than four digits) ends the writing; that is not an error.
 
 Every cell goes straight to its place in the text: through columns of strings, which are then joined, Arrow takes five
 times as long.
 
-Sharing: none. A call's words and all they lead to belong to the thread that calls.
+Sharing: none. A call's words and all they point to belong to the calling thread.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from cq.runtime.base.ops import (
 from cq.runtime.layout.words import Struct
 from cq.runtime.values.times import SECOND_US
 
-UNKNOWN = -1  # in place of the length: the definition has to write this batch
+UNKNOWN = -1  # instead of the length: the definition has to write this batch
 
 # kinds of columns: how a value is written
 INT8, INT16, INT32, INT64, DECIMAL, BOOLEAN, DATE, TIME, TIMESTAMP, INTERVAL, TEXT, BARE = range(12)
-# TEXT has quotes where it needs them, BARE never has
-WIDTHS = {  # bytes a cell has at most, without strings
+# TEXT has quotes if it needs them, BARE never has
+WIDTHS = {  # the most bytes of a cell, without strings
     INT8: 4, INT16: 6, INT32: 11, INT64: 20, DECIMAL: 21, BOOLEAN: 5, DATE: 10, TIME: 15, TIMESTAMP: 26, INTERVAL: 26,
 }  # fmt: skip
 
 _call = Struct("CSV")
 CSV_ROWS = _call.word()
 CSV_DELIMITER = _call.word()  # a byte
-CSV_COLUMNS = _call.word()  # how many
+CSV_COLUMNS = _call.word()  # number of columns
 CSV_FIRST = _call.rest()  # the columns, CSV_COLUMN words each
 
 _column = Struct("CSV_COLUMN")
@@ -68,7 +68,7 @@ _TRUE, _FALSE = (int.from_bytes(word, "little") for word in (b"true", b"false"))
 _COLONS = 0x3A << 16 | 0x3A << 40  # of hh:mm:ss
 _DASHES = 0x2D | 0x2D << 24  # of -MM-DD
 _ZEROS = 0x3030303030303030
-_LAST_DIGIT = 1 << 56  # which stays, even if it is 0
+_LAST_DIGIT = 1 << 56  # kept even if it is 0
 _EIGHT = 10**8
 _ONES = 0x0101010101010101
 _TOP_BITS = -0x7F7F7F7F7F7F7F80
@@ -92,14 +92,14 @@ def _eight_digits(value: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _put_eight(out: int, value: int) -> int:
-    """Writes all eight digits."""
+    """Write all eight digits."""
     st_i64(out, 0, _eight_digits(value) | _ZEROS)
     return out + 8
 
 
 @native("i64(i64, i64)", inline=True)
 def _put_short(out: int, value: int) -> int:
-    """Writes a value below 10**8 without zeros before it."""
+    """Write a value below 10**8 without leading zeros."""
     digits = _eight_digits(value)
     zeros = ctz(digits | _LAST_DIGIT) >> 3
     st_i64(out, 0, shr_u(digits | _ZEROS, zeros * 8))
@@ -108,7 +108,7 @@ def _put_short(out: int, value: int) -> int:
 
 @native("i64(i64, i64)")
 def _put_number(out: int, value: int) -> int:
-    """Writes an unsigned value."""
+    """Write an unsigned value."""
     if value >= 0 and value < _EIGHT:
         return _put_short(out, value)
     above = udiv(value, _EIGHT)
@@ -127,7 +127,7 @@ def _put_byte(out: int, byte: int) -> int:
 
 @native("i64(i64)", inline=True)
 def _two_digits(value: int) -> int:
-    """Those of a value below 100, as they are written."""
+    """The two digits of a value below 100, as they are written."""
     tens = shr_u(value * 103, 10)
     return tens | shl(value - 10 * tens, 8) | 0x3030
 
@@ -137,7 +137,7 @@ def _two_digits(value: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _put_fixed(out: int, column: int, place: int) -> int:
-    """Writes a value of fixed width; the address after it, or 0 when the definition has to."""
+    """Write a value of fixed width; return the address after it, or 0 if the definition has to."""
     kind = ld_i64(column, COLUMN_KIND)
     values = ld_i64(column, COLUMN_VALUES)
     if kind == INT64:
@@ -174,7 +174,7 @@ def _put_integer(out: int, value: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _put_decimal(out: int, value: int, unit: int, scale: int) -> int:
-    """Writes a value with all digits of its scale, MOST_SCALE at most."""
+    """Write a value with all digits of its scale, at most MOST_SCALE."""
     rest = value
     if value < 0:
         out = _put_byte(out, _MINUS)
@@ -198,7 +198,7 @@ def _put_timestamp(out: int, column: int, time: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def _put_day(out: int, column: int, day: int) -> int:
-    """`YYYY-MM-DD`; 0 where the year has not four digits. Most days are that of the row before."""
+    """`YYYY-MM-DD`; 0 if the year does not have four digits. Most days equal that of the previous row."""
     if day != ld_i64(column, COLUMN_DAY):
         if day < _FIRST_DAY or day > _LAST_DAY:
             return 0
@@ -246,14 +246,14 @@ def _put_span(out: int, micros: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def _zero_bytes(word: int, pattern: int) -> int:
-    """Not 0 when some byte of the word is that of the pattern."""
+    """Not 0 if some byte of the word equals that of the pattern."""
     word ^= pattern
     return wsub(word, _ONES) & ~word & _TOP_BITS
 
 
 @native("i64(i64, i64, i64)")
 def _needs_quotes(text: int, size: int, delimiter: int) -> int:
-    """1 when the text is empty or has a quote, a delimiter or the end of a line in it."""
+    """1 if the text is empty or contains a quote, a delimiter or a line end."""
     if size == 0:
         return 1
     delimiters = delimiter * _ONES
@@ -274,7 +274,7 @@ def _needs_quotes(text: int, size: int, delimiter: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _put_quoted(out: int, text: int, size: int) -> int:
-    """Writes the text in quotes, its own doubled."""
+    """Write the text in quotes, doubling its own."""
     out = _put_byte(out, _QUOTE)
     for at in range(size):
         byte = ld_u8(text, at)
@@ -298,7 +298,7 @@ def _put_string(out: int, column: int, place: int, delimiter: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def csv_lines(call: int, out: int) -> int:
-    """The rows as lines at `out`; returns how many bytes, or UNKNOWN. There is room for all."""
+    """Write the rows as lines to `out`; return how many bytes, or UNKNOWN. There is room for all."""
     columns = ld_i64(call, CSV_COLUMNS)
     delimiter = ld_i64(call, CSV_DELIMITER)
     at = out

@@ -1,1 +1,1 @@
-"""Ways of running a stage: each one file, registered by what it is made of and how workers serve it."""
+"""Ways of running a stage: one file each, registered with its structures and how workers serve it."""

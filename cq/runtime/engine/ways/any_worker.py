@@ -1,19 +1,20 @@
 """Any worker takes any ticket; results return to ticket order through the reorder buffer.
 
-A task that emits more than HELD_PARCELS before its turn waits in the reorder buffer, and whoever reads there goes on
-with it, so one ticket with a million rows breaks no bound.
+A task that emits more than HELD_PARCELS before its turn waits in the reorder buffer, and the reader there continues it,
+so one ticket with a million rows breaks no bound.
 
 Roles     any number of workers; one at a time at the sending end.
 I1        the head ticket always has a task: a task is taken before a ticket.
                                                                        tests: test_a_ticket_far_ahead_cannot_starve_*
 I2        a task is idle again only when its ticket has left the reorder buffer.
                                                                        tests: test_every_schedule_gives_the_rows_*
-Shared    the ring of items, the pool of idle tasks, the reorder buffer: see these. STAGE_FAILED, read to save work.
-Progress  no call waits: who finds no task, no ticket or no room behind the stage returns.
-Order     a task and its ticket are plain memory: they pass from who ran the ticket to who sends it by the slot of the
-          reorder buffer (store and load seq_cst), and back by the task's home (pool.py). The head moves on before the
-          task is home: who takes it finds a slot free.           tests: test_a_task_is_idle_again_when_its_ticket_*
-Source    Prasaad et al. (2018), section 3.2; what a slow consumer leaves, any later reader sends.
+Shared    the ring of items, the pool of idle tasks, the reorder buffer (see there). STAGE_FAILED, read to save work.
+Progress  no call waits: a worker that finds no task, no ticket or no room after the stage returns.
+Order     a task and its ticket are plain memory: the slot of the reorder buffer passes them from the worker that ran
+          the ticket to its sender (store and load seq_cst), and the task's home back (pool.py). The head moves on
+          before the task is home: the next taker finds a slot free.
+                                                                  tests: test_a_task_is_idle_again_when_its_ticket_*
+Source    Prasaad et al. (2018), section 3.2; any later reader sends what a slow consumer leaves.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ from cq.ways import Way
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
 
-HELD_PARCELS = 2  # of a task whose turn has not come
+HELD_PARCELS = 2  # held by a task before its turn
 
 
 @native("void(i64, i64)")
 def run_ticket(stage: int, task: int) -> None:
-    """The kernel was called once and what it emitted is in the task's list; TASK_STATUS says how it goes on."""
+    """Call the kernel once and put what it emitted into the task's list; TASK_STATUS says how it continues."""
     status = run_kernel(stage, task, ld_i64(task, TASK_ITEM))
     if collect_emitted(stage, task) == 0:
         status = ERROR
@@ -74,9 +75,9 @@ def run_ticket(stage: int, task: int) -> None:
 
 @native("(i64, i64)(i64, i64)")
 def _send_task(stage: int, task: int) -> tuple[int, int]:
-    """1 and all of the head ticket is sent and used up; 0 when there is no room for the rest. And how much was sent.
+    """1 if all of the head ticket is sent and released; 0 if there is no room for the rest. And how much was sent.
 
-    Reader only.
+    Called by the reader only.
     """
     item = ld_i64(task, TASK_ITEM)
     sent = 0
@@ -130,7 +131,7 @@ def drain_tickets(stage: int) -> int:
 
 @native("i64(i64)")
 def take_ticket(stage: int) -> int:
-    """A task with the next ticket, not run; 0 when there is no ticket, or no task for it."""
+    """A task with the next ticket, not run; 0 if there is no ticket, or no task for it."""
     task = pool_take(ld_i64(stage, STAGE_TASK))
     if task == 0:
         return 0
@@ -145,7 +146,7 @@ def take_ticket(stage: int) -> int:
 
 @native("void(i64, i64, i64)")
 def give_ticket(task: int, item: int, ticket: int) -> None:
-    """The task has the ticket, not run."""
+    """Give the task the ticket, not run."""
     st_i64(task, TASK_ITEM, item)
     st_i64(task, TASK_TICKET, ticket)
     st_i64(task, TASK_STATUS, DONE)
@@ -153,14 +154,14 @@ def give_ticket(task: int, item: int, ticket: int) -> None:
 
 @native("i64(i64, i64)")
 def ticket_lives(stage: int, task: int) -> int:
-    """1 when the task's ticket is to be run: it is no failure passed on, and the stage has not failed."""
+    """1 if the task's ticket is to be run: it is not a failure passed on, and the stage has not failed."""
     item = ld_i64(task, TASK_ITEM)
     return 1 if ld_i64(item, ITEM_KIND) != FAILURE and at_load(stage + STAGE_FAILED * 8) == 0 else 0
 
 
 @native("void(i64, i64)")
 def put_ticket(stage: int, task: int) -> None:
-    """The task waits in the reorder buffer for the turn of its ticket."""
+    """Let the task wait in the reorder buffer for the turn of its ticket."""
     put = reorder_put(ld_i64(stage, STAGE_REORDER), ld_i64(task, TASK_TICKET), task)
     assert put == 1, "as many slots as tasks"
 
@@ -177,7 +178,7 @@ def serve_any(stage: int, worker: int) -> int:
 
 @native("i64(i64, i64)")
 def serve_ticket(stage: int, task: int) -> int:
-    """How many tickets were run or sent, this task's among them: it is run until it holds enough, and has its turn."""
+    """Run this task until it holds enough and its turn comes; return how many tickets were run or sent."""
     if ticket_lives(stage, task) == 1:
         run_ticket(stage, task)
         while ld_i64(task, TASK_STATUS) == MORE and ld_i64(task, TASK_COUNT) < HELD_PARCELS:
@@ -188,14 +189,14 @@ def serve_ticket(stage: int, task: int) -> int:
 
 @native("i64(i64)", export=True)
 def any_idle(stage: int) -> int:
-    """`Runner.idle`, where STAGE_TASK holds all that is not in use: tasks, or splits."""
+    """`Runner.idle`, if STAGE_TASK holds everything that is not in use: tasks, or splits."""
     if ring_size(ld_i64(stage, STAGE_INPUT)) > 0:
         return 0
     return 1 if pool_count(ld_i64(stage, STAGE_TASK)) == ld_i64(stage, STAGE_TASKS) else 0
 
 
 def _build(making: Making) -> None:
-    """Two states a worker: one under way, one waiting for its turn."""
+    """Two states per worker: one in progress, one waiting for its turn."""
     plant, spec = making.plant, making.spec
     idle_tasks(plant, spec, making.address, new_states(plant, spec, 2 * plant.workers))
 

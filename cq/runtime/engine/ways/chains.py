@@ -1,39 +1,39 @@
-"""Transactions in chains: all workers evaluate those of one ticket, then one of them hands on what they have caused.
+"""Transactions in chains: all workers evaluate those of one ticket, then one of them delivers their results.
 
-A ticket goes through phases, each of which is split into shares; a worker takes any share that is free, and whoever
-finishes the last one begins the next phase:
-    COLLECT    of its rows: which programs an event is for, and which rows they name, in a list for each share
-    LINK       of its keys: every access is linked to the one before it on the same row (cq/runtime/flow/chained.py)
-    EVALUATE   of its keys: transactions in the order of their events, each when all that is before it on its rows is
-               done; the rows as it has left them, and what it emits, stand beside it. The last one to name a row
-               writes it to the table
+A ticket goes through phases, each of which is split into shares; a worker takes any free share, and the one that
+finishes the last share begins the next phase:
+    COLLECT    by rows: which programs an event is for, and which rows they name, in a list for each share
+    LINK       by keys: every access is linked to the one before it on the same row (cq/runtime/flow/chained.py)
+    EVALUATE   by keys: transactions in the order of their events, each after everything before it on its rows is done;
+               the rows as it has left them, and what it emits, are stored with it. The last one to name a row writes
+               it to the table
 In other ways transactions take their place as they run: see requests.py for the phases after COLLECT.
-Then the kernel takes the ticket like any other, in order, by one worker: it makes and deletes the rows that have come
+Then the kernel takes the ticket like any other, in order, by one worker: it inserts and deletes the rows that have come
 or gone, and emits what the transactions have left for it. A ticket is a punctuation. While the kernel is at work,
-others collect and link the next ticket, which needs no tables: so there are shares for two. That one is READY then, and
-is evaluated when the kernel is done.
+others collect and link the next ticket, which needs no tables: so there are shares for two. That ticket is then READY,
+and is evaluated when the kernel is done.
 
-A share whose next transaction is not ready is given back, to be gone on with by whoever comes by. It has a state of its
-own beside that of the stage: the same words, but results, errors and memory for texts are not shared.
+A share whose next transaction is not ready is given back, to be continued by any worker. It has a state of its own
+besides the stage's: the same words, but results, errors and memory for texts are not shared.
 
 Roles     any number of workers in the phases; the holder of STAGE_BUSY takes tickets, runs the kernel and sends.
-Shared    CHAINS_PHASE: counted on and on; changed by who finished the last share, and by the one in turn where
-          there is none.  SHARE_LOCK: taken by CAS from 2 * phase, so no share is taken in a phase that is
-          over.  ACCESS_DONE: stored behind the row, loaded before it.
+Shared    CHAINS_PHASE: only ever increases; changed by the worker that finished the last share, and by the one in turn
+          if there is none.  SHARE_LOCK: taken by CAS from 2 * phase, so no share is taken in a phase that is
+          over.  ACCESS_DONE: stored after the row, loaded before it.
 I1        a share is one worker's at a time, and done once in a phase.   tests: test_every_schedule_of_chains_*
 I2        a phase begins when all shares of the one before it are done.  tests: test_every_schedule_of_chains_*
 I3        a transaction reads rows that are done.                        tests: test_every_schedule_of_chains_*
 I4        the kernel runs when no transaction is evaluated.              tests: test_every_schedule_of_chains_*
-I5        workers that sleep are woken when a phase begins and, where a share is one worker's alone, when one has moved.
+I5        sleeping workers are woken when a phase begins and, if a share has only one worker, when one has moved.
                                                        tests: test_a_worker_that_falls_asleep_is_woken_when
 Progress  no call waits. Of all transactions that are not done the first one is ready, and it is the next of its share.
 Order     a share's words are plain: they pass from worker to worker by SHARE_LOCK (CAS, store; seq_cst), and are
-          written before CHAINS_FINISHED is added to. So the worker whose add is the last one has all that the others
-          did, and gives it on to all by storing CHAINS_PHASE; FINISHED is 0 again before that. SHARE_LOCK is stored
-          before the add, too, so that workers that are woken for the next phase find all shares free; no invariant
-          needs that, since a worker that stored it later would go on with the share itself. The one in turn loads
-          CHAINS_PHASE before it touches tables and shares, which it does when no share is out. CHAINS_FAILED may be
-          seen late: who misses it works in vain.
+          written before CHAINS_FINISHED is added to. So the worker with the last add sees all that the others did, and
+          passes it on to all by storing CHAINS_PHASE; FINISHED is 0 again before that. SHARE_LOCK is stored before the
+          add, too, so that workers that are woken for the next phase find all shares free; no invariant needs that,
+          since a worker that stored it later would continue the share itself. The one in turn loads CHAINS_PHASE before
+          it touches tables and shares, which it does when no share is out. CHAINS_FAILED may be seen late: a worker
+          that misses it works in vain.
 Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations and chains; an operation there is an
           access, here a whole transaction (docs/decisions/transactions.md).
 """
@@ -151,22 +151,22 @@ from cq.ways import Way
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
 
-TASK_CHAINS = TASK_OWN  # -> those of its item
+TASK_CHAINS = TASK_OWN  # -> the chains of its item
 
-# A worker whose share has to wait goes on with another one. With fewer, it sooner finds none that can go on; with more,
-# each has fewer transactions, and a worker visits more of them in vain. Other numbers were not measured.
+# A worker whose share has to wait continues with another one. With fewer, it sooner finds none that can go on; with
+# more, each has fewer transactions, and a worker visits more of them in vain. Other numbers were not measured.
 SHARES_A_WORKER = 4
 
 
 @native("i64(i64)")
 def _phase_of(chains: int) -> int:
-    """What is done next for the ticket."""
+    """The next phase of the ticket."""
     return at_load(chains + CHAINS_PHASE * 8) & (PHASES - 1)
 
 
 @native("i64(i64, i64)")
 def _following(chains: int, phase: int) -> int:
-    """The phase after this one. Where transactions take their place as they run nothing is linked, and rows are written
+    """The phase after this one. If transactions take their places as they run, nothing is linked, and rows are written
     at the end."""
     at = phase & (PHASES - 1)
     in_chains = ld_i64(chains, CHAINS_ORDER) == 0
@@ -182,7 +182,7 @@ def _following(chains: int, phase: int) -> int:
 
 @native("void(i64, i64, i64)")
 def _begin(stage: int, chains: int, item: int) -> None:
-    """The phases of the item have begun, if it has rows and there is memory. By the one in turn."""
+    """Begin the phases of the item, if it has rows and there is memory. Called by the worker in turn."""
     state = ld_i64(ld_i64(stage, STAGE_TASK), TASK_STATE)
     rows = ld_i64(item, BATCH_ROWS)
     if rows == 0:
@@ -218,7 +218,7 @@ def _first_row(item: int) -> int:
 
 @native("i64(i64, i64)")
 def _make_room(chains: int, rows: int) -> int:
-    """1 and there is a block of memory for each event; 0: there is none."""
+    """Allocate memory for each event and return 1; 0: there is none."""
     if ld_i64(chains, CHAINS_CAPACITY) >= rows:
         return 1
     release(ld_i64(chains, CHAINS_MEMORY))
@@ -233,7 +233,7 @@ def _make_room(chains: int, rows: int) -> int:
 
 @native("void(i64)")
 def _next_phase(chains: int) -> None:
-    """The phase after this one has begun; workers that sleep come for its shares, or for their turn."""
+    """Begin the phase after this one; sleeping workers come for its shares, or for their turn."""
     at_store(chains + CHAINS_FINISHED * 8, 0)
     at_store(chains + CHAINS_PHASE * 8, _following(chains, at_load(chains + CHAINS_PHASE * 8)))
     engine = ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_ENGINE)
@@ -242,7 +242,7 @@ def _next_phase(chains: int) -> None:
 
 @native("i64(i64, i64)")
 def _help(chains: int, worker: int) -> int:
-    """How many shares this worker could go on with, of the phase there is."""
+    """How many shares of the current phase this worker could advance."""
     phase = at_load(chains + CHAINS_PHASE * 8)
     if phase & (PHASES - 1) == NO_PHASE or phase & (PHASES - 1) == READY:
         return 0
@@ -254,7 +254,7 @@ def _help(chains: int, worker: int) -> int:
         lock = share + SHARE_LOCK * 8
         if at_load(lock) == 2 * phase and at_cas(lock, 2 * phase, 2 * phase + 1):
             done += _go_on(chains, share, number, phase)
-    if done > 0 and ld_i64(chains, CHAINS_OWNED) == 1:  # who alone may go on with a share may sleep by now
+    if done > 0 and ld_i64(chains, CHAINS_OWNED) == 1:  # the only worker that may continue a share may be asleep
         engine = ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_ENGINE)
         wake_workers(engine, ld_i64(engine, ENGINE_WORKERS) - 1)
     return done
@@ -262,7 +262,7 @@ def _help(chains: int, worker: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _go_on(chains: int, share: int, number: int, phase: int) -> int:
-    """1 and something was done for the share, which is free again, or through with the phase."""
+    """1 if something was done for the share, which is free again, or through with the phase."""
     stage = ld_i64(chains, CHAINS_STAGE)
     begun = clock_ns()
     moved = 1
@@ -293,7 +293,7 @@ def _go_on(chains: int, share: int, number: int, phase: int) -> int:
         return moved
     following = _following(chains, phase)
     if following & (PHASES - 1) == NO_PHASE or following & (PHASES - 1) == READY:
-        following += 1  # the next in which there are shares
+        following += 1  # the next phase with shares
     at_store(share + SHARE_LOCK * 8, 2 * following)
     if at_add(chains + CHAINS_FINISHED * 8, 1) == ld_i64(chains, CHAINS_COUNT) - 1:
         if phase & (PHASES - 1) == COLLECT and ld_i64(chains, CHAINS_ORDER) != 0 and order_begin(chains) == 0:
@@ -304,7 +304,7 @@ def _go_on(chains: int, share: int, number: int, phase: int) -> int:
 
 @native("void(i64)")
 def _clear(share: int) -> None:
-    """Nothing of the last ticket is in the share."""
+    """Remove everything of the last ticket from the share."""
     st_i64(share, SHARE_ASKED, 0)
     share_empty(share)
     step_reset(ld_i64(share, SHARE_STATE))
@@ -312,7 +312,7 @@ def _clear(share: int) -> None:
 
 @native("void(i64, i64)")
 def _show_tables(chains: int, state: int) -> None:
-    """The shares know the tables of the stage, as the kernel has left them. By the one in turn."""
+    """Show the shares the tables of the stage, as the kernel has left them. Called by the worker in turn."""
     first = STATE_FIRST_FREE * 8
     size = ld_i64(chains, CHAINS_STATE_WORDS) * 8 - first
     for number in range(ld_i64(chains, CHAINS_COUNT)):
@@ -322,7 +322,7 @@ def _show_tables(chains: int, state: int) -> None:
 
 @native("i64(i64, i64, i64)")
 def _call(chains: int, entry: int, share: int) -> int:
-    """What a generated function gives for the share."""
+    """The result of a generated function for the share."""
     constants = ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_CONSTANTS)
     return call4(ld_i64(chains, entry), ld_i64(share, SHARE_STATE), ld_i64(chains, CHAINS_BATCH), share, constants)
 
@@ -346,7 +346,7 @@ def serve_chains(stage: int, worker: int) -> int:
 
 @native("i64(i64, i64)")
 def _in_turn(stage: int, task: int) -> int:
-    """1 and the one in turn has done something; 0: there is no ticket, or shares of it are to be done first."""
+    """1 if the worker in turn has done something; 0: there is no ticket, or its shares are to be done first."""
     chains = ld_i64(task, TASK_CHAINS)
     if ld_i64(task, TASK_ITEM) == 0:
         st_i64(task, TASK_ITEM, _take(stage, chains))
@@ -358,7 +358,7 @@ def _in_turn(stage: int, task: int) -> int:
             fail_with(stage, task)
             at_store(chains + CHAINS_FAILED * 8, 1)
         if ld_i64(stage, STAGE_FAILED) == 1:
-            at_store(chains + CHAINS_FAILED * 8, 1)  # nothing is evaluated any more
+            at_store(chains + CHAINS_FAILED * 8, 1)  # no more evaluation
         _show_tables(chains, ld_i64(task, TASK_STATE))
         _next_phase(chains)
         return 1
@@ -370,9 +370,9 @@ def _in_turn(stage: int, task: int) -> int:
 
 @native("i64(i64, i64)")
 def _weigh(stage: int, chains: int) -> int:
-    """1 and what these hold for transactions of a ticket is in the stage's number of bytes; 0 beyond the limit.
+    """Add the memory held for transactions of a ticket to the stage's number of bytes and return 1; 0 beyond the limit.
 
-    By the one in turn, when all of the ticket is collected and nobody is in a share.
+    Called by the worker in turn, when all of the ticket is collected and no worker is in a share.
     """
     held = ld_i64(chains, CHAINS_CAPACITY) * ld_i64(chains, CHAINS_STRIDE)
     for number in range(ld_i64(chains, CHAINS_COUNT)):
@@ -399,7 +399,7 @@ def _take(stage: int, chains: int) -> int:
 
 @native("void(i64, i64, i64)")
 def _hand_on(stage: int, task: int, chains: int) -> None:
-    """The kernel is called for an item whose transactions are evaluated, while others collect those of the next one."""
+    """Call the kernel for an item whose transactions are evaluated, while others collect those of the next one."""
     other = ld_i64(chains, CHAINS_OTHER)
     item = ld_i64(task, TASK_ITEM)
     failed = at_load(chains + CHAINS_FAILED * 8)
@@ -425,7 +425,7 @@ def _hand_on(stage: int, task: int, chains: int) -> None:
 
 @native("void(i64)", export=True)
 def chains_release(chains: int) -> None:
-    """What the phases have allocated is free."""
+    """Free what the phases have allocated."""
     if ld_i64(chains, CHAINS_ORDER) != 0:
         order_release(ld_i64(chains, CHAINS_ORDER))
     _release_all(chains)
@@ -434,7 +434,7 @@ def chains_release(chains: int) -> None:
 
 @native("void(i64)")
 def _release_all(chains: int) -> None:
-    """What shares have allocated is free."""
+    """Free what shares have allocated."""
     release(ld_i64(chains, CHAINS_MEMORY))
     for number in range(ld_i64(chains, CHAINS_COUNT)):
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
@@ -443,7 +443,7 @@ def _release_all(chains: int) -> None:
 
 
 def build_chains(making: Making) -> int:
-    """One state, one task, and twice the shares: the address of what those of one ticket have in common."""
+    """Make one state, one task, and twice the shares; return the address of what a ticket's shares have in common."""
     plant = making.plant
     (task,) = new_tasks(plant, making.spec, making.address, new_states(plant, making.spec, 1))
     chains, other = _build_shares(making), _build_shares(making)
@@ -465,7 +465,7 @@ def build_chains(making: Making) -> int:
 
 
 def _build_shares(making: Making) -> int:
-    """The shares of a ticket; the address of what they have in common."""
+    """Make the shares of a ticket; return the address of what they have in common."""
     plant, spec = making.plant, making.spec
     entries = spec.chains
     assert entries is not None, "verify_pipeline has seen to it"
@@ -492,7 +492,7 @@ def _build_shares(making: Making) -> int:
 
 
 def register_together(way: Way, build: Callable[[Making], object]) -> None:
-    """A way of running in which all workers evaluate the transactions of a ticket."""
+    """Register a way of running in which all workers evaluate the transactions of a ticket."""
     refuse(f"runner {way}", [] if way.traits.together else ["runs transactions together; its traits do not say so"])
 
     def describe(_host: Host, _stage: int) -> str:
@@ -511,11 +511,11 @@ STEPS = {"admit": 2, "ready": 2, "finish": 2}
 
 
 def register_scheme(way: Way, admit: Native, ready: Native, finish: Native, *, in_turn: bool, at_once: bool) -> None:
-    """A way in which transactions take their place while they run (cq/runtime/engine/ways/requests.py).
+    """Register a way in which transactions take their places as they run (cq/runtime/engine/ways/requests.py).
 
     at_once: a share admits all transactions that it claims before it runs one. `admit` must not wait then for what only
-    a transaction that has run gives back. That of LOCK_A waits for locks: a second transaction on a row would wait for
-    the first one of its own claim, which runs when all are admitted. The share would be visited for ever.
+    a transaction that has run gives back. LOCK_A's `admit` waits for locks: a second transaction on a row would wait
+    for the first one of its own claim, which runs when all are admitted. The share would be visited forever.
     """
     problems = [*unfit(SimpleNamespace(admit=admit, ready=ready, finish=finish), STEPS)]
     if not way.traits.asks:

@@ -1,29 +1,29 @@
-"""Deals: a ticket whose rows are dealt out among the parts that workers fill, each row to the part of its key.
+"""Deals: a ticket whose rows are dealt among the parts that workers fill, each row to the part of its key.
 
-Who takes the ticket notes the part of every row and shows the ticket to all parts; whoever has a part takes the rows
-that are its own, ticket after ticket, and the last of them sends the ticket on. Its events are passed on then: parts
-are filled with rows only.
+The worker that takes the ticket notes the part of every row and shows the ticket to all parts; the worker that holds a
+part takes that part's rows, ticket after ticket, and the last of them sends the ticket on. Its events are passed on
+then: parts are filled with rows only.
 
-Roles     who has PARTIALS_TAKING deals; who has a part (cq/runtime/engine/ways/parts.py) takes its rows.
+Roles     the holder of PARTIALS_TAKING deals; the holder of a part (cq/runtime/engine/ways/parts.py) takes its rows.
 Shared    PARTIALS_TAKING  try-lock: tickets are taken one at a time
           PARTIALS_DEALT   how many tickets were dealt; the n-th is in slot n of PARTIALS_RING until all have their rows
-          PART_NEXT        the next one that the part has to take rows of; written by who has the part
+          PART_NEXT        the next ticket whose rows the part must take; written by the holder of the part
           DEAL_LEFT        parts that have not taken their rows of the ticket
           PART_FAILED      1 + the ticket at which the part's kernel failed
 I1        a part is filled ticket after ticket: so its groups are in the order of their first rows.
                                                              tests: test_parts_by_key_give_the_rows_of_one_worker
-I2        every part takes its rows of a ticket before that is sent on.
+I2        every part takes its rows of a ticket before the ticket is sent on.
                                                              tests: test_parts_by_key_give_the_rows_of_one_worker
 I3        of several parts that fail at a ticket, the smallest position counts.
                                tests: test_the_smallest_position_fails_in_parts_by_key, test_a_failure_is_known_*
-Progress  no call waits: who finds the lock taken goes on with other work, and whoever finds a part free and behind
-          takes its rows (`part_behind` in parts.py).
-Order     A ticket is taken, dealt and shown under PARTIALS_TAKING (CAS, and given back by a store), by who has a part
-          that is behind with none: whoever runs a whole ticket on a part has taken it so, and so after all tickets
-          that were dealt before it. Slot and deal are plain memory, written before PARTIALS_DEALT (a store, read by a
-          load). A slot is written again after as many tickets as there are tasks, and the task of one comes home after
-          its last part is done. A part's words are written before its `at_add(DEAL_LEFT, -1)`: the one that gets 1
-          back sees those of all; for anybody else the task may be gone.
+Progress  no call waits: a worker that finds the lock taken goes on with other work, and one that finds a part free and
+          behind takes its rows (`part_behind` in parts.py).
+Order     A ticket is taken, dealt and shown under PARTIALS_TAKING (CAS, and given back by a store), by a worker that
+          holds a part that is not behind: a worker that runs a whole ticket on a part has taken it like that, and so
+          after all tickets dealt before it. Slot and deal are plain memory, written before PARTIALS_DEALT (a store,
+          read by a load). A slot is written again after as many tickets as there are tasks, and a ticket's task comes
+          home after its last part is done. A part's words are written before its `at_add(DEAL_LEFT, -1)`: the one that
+          gets 1 back sees those of all; for all others the task may be gone.
 """
 
 from __future__ import annotations
@@ -121,19 +121,19 @@ from cq.runtime.layout.abi import (
 from cq.runtime.layout.words import Struct
 
 MOST_PARTS = 255  # a part is a byte
-TASK_DEAL = TASK_OWN  # -> its ticket dealt out by key
+TASK_DEAL = TASK_OWN  # -> its ticket, dealt by key
 
 _deal = Struct("DEAL")
 DEAL_LEFT = _deal.line()
 DEAL_ROOM = _deal.word()  # rows
 DEAL_PART_OF = _deal.word()  # -> u8 a row, in the order of the ticket: the number of its part
-DEAL_FAILURE = _deal.words(STATE_FIRST_FREE)  # like the first words of a state: what no part has caused
+DEAL_FAILURE = _deal.words(STATE_FIRST_FREE)  # like the first words of a state: failures that no part has caused
 DEAL_WORDS = _deal.lines()
 
 
 @native("void(i64)", export=True)
 def partials_drop(partials: int) -> None:
-    """What parts and deals have allocated is freed; no thread uses them."""
+    """Free what parts and deals have allocated; no thread uses them."""
     release(ld_i64(partials, PARTIALS_HASHES))
     for number in range(ld_i64(partials, PARTIALS_COUNT)):
         part = partials + (PARTIALS_PARTS + number * PART_WORDS) * 8
@@ -150,9 +150,9 @@ def partials_drop(partials: int) -> None:
 
 @native("void(i64, i64, i64)")
 def open_panes(partials: int, part: int, second: int) -> None:
-    """Rows open panes of the part with this second order word from here on.
+    """Make rows open panes of the part with this second order word from now on.
 
-    Nothing happens where parts are never filled by key: what they have need not be panes then.
+    Does nothing if parts are never filled by key: their contents need not be panes then.
     """
     if ld_i64(partials, PARTIALS_ENTRY) == 0:
         return
@@ -164,7 +164,7 @@ def open_panes(partials: int, part: int, second: int) -> None:
 
 @native("i64(i64, i64)")
 def _note_parts(stage: int, task: int) -> int:
-    """1 and the deal says the part of every row of the task's ticket; 0 without memory."""
+    """Note the part of every row of the task's ticket in its deal and return 1; 0 without memory."""
     partials = ld_i64(stage, STAGE_OWN)
     item = ld_i64(task, TASK_ITEM)
     deal = ld_i64(task, TASK_DEAL)
@@ -191,9 +191,9 @@ def _note_parts(stage: int, task: int) -> int:
 
 @native("i64(i64, i64)")
 def deal_ticket(stage: int, task: int) -> int:
-    """1 and every part can take its rows of the task's ticket; 0 without memory: then the task shows that failure.
+    """Let every part take its rows of the task's ticket and return 1; 0 without memory: the task then has that failure.
 
-    By who has PARTIALS_TAKING.
+    Called by the holder of PARTIALS_TAKING.
     """
     partials = ld_i64(stage, STAGE_OWN)
     deal = ld_i64(task, TASK_DEAL)
@@ -215,13 +215,13 @@ def deal_ticket(stage: int, task: int) -> int:
 
 @native("i64(i64, i64)")
 def _select(part: int, task: int) -> int:
-    """How many rows of the task's ticket are the part's; PART_BATCH is the ticket with these alone, and without events.
+    """How many rows of the task's ticket are the part's; PART_BATCH becomes the ticket with only these, without events.
 
     -1 without memory.
     """
     item = ld_i64(task, TASK_ITEM)
     count = ld_i64(item, BATCH_SEGMENT_COUNT)
-    if room_for(part, PART_ROWS_ROOM, PART_SELECTION, ld_i64(item, BATCH_ROWS) + 1, 4) == 0:  # one is written too many
+    if room_for(part, PART_ROWS_ROOM, PART_SELECTION, ld_i64(item, BATCH_ROWS) + 1, 4) == 0:  # one extra is written
         return -1
     if room_for(part, PART_SEGMENTS_ROOM, PART_SEGMENTS, count, SEGMENT_WORDS * 8) == 0:
         return -1
@@ -257,7 +257,7 @@ def _select(part: int, task: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _fill_with(stage: int, part: int, task: int) -> int:
-    """DONE and the part has its rows of the task's ticket, or ERROR, which its state tells."""
+    """Give the part its rows of the task's ticket and return DONE, or ERROR, which its state explains."""
     partials = ld_i64(stage, STAGE_OWN)
     state = ld_i64(part, PART_STATE)
     rows = _select(part, task)
@@ -273,7 +273,7 @@ def _fill_with(stage: int, part: int, task: int) -> int:
 
 @native("void(i64, i64)")
 def take_share(stage: int, part: int) -> None:
-    """The part, which the caller holds and which is behind, has its rows of the next ticket that was dealt."""
+    """Give the part, which the caller holds and which is behind, its rows of the next dealt ticket."""
     partials = ld_i64(stage, STAGE_OWN)
     following = at_load(part + PART_NEXT * 8)
     task = ld_i64(ld_i64(partials, PARTIALS_RING), following & ld_i64(partials, PARTIALS_MASK))
@@ -290,13 +290,13 @@ def take_share(stage: int, part: int) -> None:
 
 @native("i64(i64)")
 def _position(state: int) -> int:
-    """The serial of the row at which a state has failed; NEVER where it was no row."""
+    """The serial of the row at which a state has failed; NEVER if it was not a row."""
     return ld_i64(state, STATE_ERROR_SERIAL) if ld_i64(state, STATE_ERROR_ROW) >= 0 else NEVER
 
 
 @native("i64(i64, i64)")
 def _first_failure(partials: int, ticket: int) -> int:
-    """The state of the part that has failed first in a ticket of which all parts have had their rows; 0: none has."""
+    """The state of the part that failed first in a ticket whose rows all parts have had; 0: none failed."""
     found = 0
     for number in range(ld_i64(partials, PARTIALS_COUNT)):
         part = partials + (PARTIALS_PARTS + number * PART_WORDS) * 8
@@ -309,7 +309,7 @@ def _first_failure(partials: int, ticket: int) -> int:
 
 @native("i64(i64, i64)")
 def _pass_events(task: int, failed: int) -> int:
-    """1 and the task has emitted its ticket's events, those before the failure that a state shows, if one does.
+    """Emit the events of the task's ticket, up to the failure in a state, if there is one, and return 1.
 
     0 without memory.
     """
@@ -331,7 +331,7 @@ def _pass_events(task: int, failed: int) -> int:
 
 @native("void(i64, i64)")
 def _send_on(stage: int, task: int) -> None:
-    """The task, of whose ticket all parts have had their rows, waits for its turn with the events, or the failure."""
+    """Let the task, whose ticket's rows all parts have had, wait for its turn with the events, or the failure."""
     failed = _first_failure(ld_i64(stage, STAGE_OWN), ld_i64(task, TASK_TICKET))
     st_i64(task, TASK_STATUS, DONE if failed == 0 else ERROR)
     st_i64(task, TASK_STATE, failed)

@@ -1,17 +1,17 @@
 """Partitioned stages on several workers: a ticket is split by key into lanes, each with a state of its own.
 
-    take    anybody: a ticket, and a split to hold it; rows are hashed and sorted by lane     (in any order)
+    take    any worker: a ticket, and a split to hold it; rows are hashed and sorted by lane     (in any order)
     spread  one at a time, in ticket order: the split's lanes are added to the hybrid queue
-    serve   whoever claims a lane: the kernel on the lane's rows of one ticket after the other
-    merge   who finishes the last lane of a ticket: its output by position (cq/runtime/flow/merged_lanes.py)
+    serve   the worker that claims a lane: the kernel on the lane's rows of one ticket after the other
+    merge   the worker that finishes the last lane of a ticket: its output by position (cq/runtime/flow/merged_lanes.py)
     send    one at a time, in ticket order
 
-A key's hash has a virtual partition, its low bits; a table says which lane has the partition. Events (CLOSE, END) go to
-every lane, rows to theirs; a lane without either has no share in the ticket. Where operators have no key in common they
-are in branches, each with its own key, table and lanes: a row then goes to a lane of every branch that reads it. All
-lanes run one kernel; a branch's rows are told from another's by the port of their segment (`_share_segment`).
+A key's hash has a virtual partition, its low bits; a table maps the partition to its lane. Events (CLOSE, END) go to
+every lane, rows to theirs; a lane without either has no share in the ticket. Operators without a common key are in
+branches, each with its own key, table and lanes: a row then goes to a lane of every branch that reads it. All lanes run
+one kernel; the port of a segment identifies the branch of its rows (`_share_segment`).
 
-A lane does not stop at a full port: what it emits for a ticket stays in parcels of its own until the last lane of the
+A lane does not stop at a full port: what it emits for a ticket stays in its own parcels until the last lane of the
 ticket is done, because the merge by position needs every lane. Ports bound the size of a parcel, not their number
 (docs/decisions/one-loop-a-stage.md).
 
@@ -23,12 +23,12 @@ I2        a split is used again only after its ticket is sent; the head ticket a
                                                               tests: test_splits_that_are_used_again_*
 I3        of several lanes that fail in a ticket, the smallest position counts; rows before it are sent.
                                                               tests: test_the_smallest_position_fails_in_lanes
-Progress  no call waits: who finds no split, no ticket, no lane or no room behind the stage returns.
+Progress  no call waits: a worker that finds no split, no ticket, no lane or no room after the stage returns.
 Order     a split is plain memory. Its shares are written, then SPLIT_LEFT, then the slot of the reorder buffer
           (seq_cst); they pass to lanes by the hybrid queue, as a lane's state does from worker to worker. Each lane's
           output is written before its `at_add(SPLIT_LEFT, -1)`: the one that gets 1 back has all of it, merges, and
-          hands on by the second buffer. After its last share is added a split may be gone, so `spread` finds out which
-          one is last before. The head of the second buffer moves on before the split is home.
+          hands the split on by the second buffer. After its last share is added a split may be gone, so `spread`
+          determines the last one before. The head of the second buffer moves on before the split is home.
                                                               tests: test_a_split_is_idle_again_when_its_ticket_*
 Source    Prasaad et al. (2018), sections 4.3 and 5; the merge by the last finisher is ours, as their unit is a tuple.
 """
@@ -109,7 +109,7 @@ if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it m
 
 @native("void(i64, i64)")
 def _fail_split(split: int, code: int) -> None:
-    """The ticket fails without a place in the query."""
+    """Make the ticket fail without a place in the query."""
     words = ld_i64(split, SPLIT_OWN_FAILURE)
     fail(words, code)
     st_i64(split, SPLIT_STATUS, ERROR)
@@ -121,7 +121,7 @@ def _fail_split(split: int, code: int) -> None:
 
 @native("i64(i64, i64)")
 def _take(stage: int, lanes: int) -> int:
-    """1 and one more ticket is split; 0 when there is no ticket, or no split for it."""
+    """Split one more ticket and return 1; 0 if there is no ticket, or no split for it."""
     split = pool_take(ld_i64(lanes, LANES_SPLITS))
     if split == 0:
         return 0
@@ -155,7 +155,7 @@ def _take(stage: int, lanes: int) -> int:
 
 @native("i64(i64, i64)")
 def _spread_split(lanes: int, split: int) -> int:
-    """1 and every share is in the hybrid queue, or the ticket, that has none, with those to be sent; 0: no room."""
+    """Put every share into the hybrid queue, or a ticket without any to those to be sent; 1, or 0: no room."""
     if at_load(split + SPLIT_LEFT * 8) == 0 and ld_i64(split, SPLIT_NEXT) == 0:
         put = reorder_put(ld_i64(lanes, LANES_MERGED), ld_i64(split, SPLIT_TICKET), split)
         assert put == 1, "as many slots as splits"
@@ -178,7 +178,7 @@ def _spread_split(lanes: int, split: int) -> int:
 
 @native("void(i64, i64)")
 def _spread(stage: int, lanes: int) -> None:
-    """Splits are in the hybrid queue, in ticket order, as far as they are there; other workers may serve them."""
+    """Put splits into the hybrid queue, in ticket order, as far as they are there; other workers may serve them."""
     buffer = ld_i64(lanes, LANES_SPREAD)
     while reorder_enter(buffer) == 1:
         split = reorder_head(buffer)
@@ -199,10 +199,10 @@ def _spread(stage: int, lanes: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _run_share(stage: int, task: int, record: int) -> None:
-    """The lane's kernel has gone through its share; its output, and an error, are in the record."""
+    """Run the lane's kernel on its share; put its output, and an error, into the record."""
     state = ld_i64(task, TASK_STATE)
     if ld_i64(task, TASK_STATUS) == ERROR or at_load(stage + STAGE_FAILED * 8) == 1:
-        return  # a lane that failed has no state to go on with; tickets behind a failure are not sent
+        return  # a lane that failed has no state to continue with; tickets after a failure are not sent
     status = MORE
     while status == MORE:
         status = run_kernel(stage, task, record)
@@ -219,14 +219,14 @@ def _run_share(stage: int, task: int, record: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _merge(stage: int, lanes: int, split: int) -> None:
-    """The output of all lanes for the ticket waits to be sent, or its failure does."""
+    """Let the output of all lanes for the ticket, or its failure, wait to be sent."""
     if merge_split(lanes, split, ld_i64(stage, STAGE_PORTS)) == 0:
         _fail_split(split, NO_MEMORY)
 
 
 @native("void(i64, i64, i64)")
 def _finish_share(stage: int, lanes: int, split: int) -> None:
-    """One lane of the ticket is done; with the last one the output is merged and waits to be sent."""
+    """Count one lane of the ticket as done; after the last one, merge the output and let it wait to be sent."""
     if at_add(split + SPLIT_LEFT * 8, -1) == 1:
         _merge(stage, lanes, split)
         put = reorder_put(ld_i64(lanes, LANES_MERGED), ld_i64(split, SPLIT_TICKET), split)
@@ -235,7 +235,7 @@ def _finish_share(stage: int, lanes: int, split: int) -> None:
 
 @native("i64(i64, i64)")
 def _serve_claim(stage: int, lanes: int) -> int:
-    """How many shares of one lane were served; 0 when no lane needs a worker."""
+    """How many shares of one lane were served; 0 if no lane needs a worker."""
     hybrid = ld_i64(lanes, LANES_HYBRID)
     lane = hybrid_claim(hybrid)
     if lane < 0:
@@ -257,7 +257,7 @@ def _serve_claim(stage: int, lanes: int) -> int:
 
 @native("(i64, i64)(i64, i64)")
 def _send_split(stage: int, split: int) -> tuple[int, int]:
-    """1 and all of the head ticket is sent and used up; 0 when there is no room for the rest. And what was sent."""
+    """1 if all of the head ticket is sent and released; 0 if there is no room for the rest. And what was sent."""
     item = ld_i64(split, SPLIT_ITEM)
     parcel = ld_i64(split, SPLIT_FIRST)
     sent = 0
@@ -304,7 +304,7 @@ def _send(stage: int, lanes: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def serve_lanes(stage: int, worker: int) -> int:
-    """`Runner.serve`: how much was done: what is merged is sent, then a lane is served, else a ticket is split."""
+    """`Runner.serve`: how much was done: send what is merged, then serve a lane, else split a ticket."""
     lanes = ld_i64(stage, STAGE_OWN)
     done = _send(stage, lanes)
     _spread(stage, lanes)
@@ -360,7 +360,7 @@ def _routes(lanes: int, branches: int) -> bytes:
 
 
 def _drop_split(host: Host, split: int) -> None:
-    """The split is gone, and the parcels it held, merged or not yet, are returned."""
+    """Free the split, and return its parcels, merged or not yet."""
     records = host.word(split, x.SPLIT_RECORDS)
     count = (host.word(split, x.SPLIT_PLACES) - records) // (8 * x.RECORD_WORDS)
     heads = [host.word(split, x.SPLIT_FIRST)]

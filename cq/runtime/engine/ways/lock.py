@@ -2,20 +2,20 @@
 
 In its turn a transaction joins the queues of all its rows; then the next one may. It runs when it is at the head of all
 of them, and leaves them when it is done. Readers with no writer between them are at the head together. The queue of a
-row is its writers, each linked to the one before it, with a count of the readers behind it: a reader waits for the
-writer before it, a writer for that and for its readers, who count themselves out where the writer says so.
+row is its writers, each linked to the one before it, with a count of the readers after it: a reader waits for the
+writer before it, a writer for that writer and its readers, who count themselves out at the writer.
 
-Roles     who has the share of a transaction acts for it; in its turn it owns all record words.
+Roles     the worker that has a transaction's share acts for it; in its turn it owns all record words.
 Shared    ACCESS_DONE: stored by a writer when it is done.  REQUEST_READ, RECORD_READ: added to by readers when done.
           All other words of requests and records: written in turn, handed on by ORDER_TURN.
-I1        a transaction reads a row as the last one before it that writes the row has left it.
+I1        a transaction reads a row as the last earlier writer of that row has left it.
                                                                     tests: test_every_schedule_of_a_scheme_*
 I2        a writer is alone in its row: readers before it are done.
                                                                     tests: test_a_writer_waits_for_the_readers_before_it
 Progress  of all transactions that have joined the first one is at the head of its queues.
-Order     a version is written, then ACCESS_DONE = 1 (release); who waits for it loads DONE (acquire), then the version.
-          A reader counts itself out by an atomic add after its last look at the row; the writer behind it loads the
-          count (acquire) before it counts as ready. What is written in turn is handed on by ORDER_TURN (requests.py).
+Order     a version is written, then ACCESS_DONE = 1 (release); a waiting worker loads DONE (acquire), then the version.
+          A reader counts itself out by an atomic add after its last use of the row; the next writer loads the count
+          (acquire) before it counts as ready. What is written in turn is handed on by ORDER_TURN (requests.py).
 Source    Wang et al. (2012) as LOCK in Zhang et al., TStream (ICDE 2020), section VI-A.
 """
 
@@ -45,7 +45,7 @@ from cq.ways import Way
 
 @native("void(i64)", inline=True)
 def _join(access: int) -> None:
-    """The access is in the queue of its row."""
+    """Add the access to the queue of its row."""
     request = access - REQUEST_BYTES
     record = ld_i64(request, REQUEST_RECORD)
     tail = ld_i64(record, RECORD_TAIL)
@@ -63,7 +63,7 @@ def _join(access: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def lock_admit(order: int, transaction: int) -> int:
-    """1 and the transaction is in the queues of its rows, to write those that it may write."""
+    """Add the transaction to the queues of its rows, as a writer of those it may write, and return 1."""
     for mode in range(WRITES, READS - 1, -1):
         access = ld_i64(transaction, TRANSACTION_ACCESSES)
         for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
@@ -75,7 +75,7 @@ def lock_admit(order: int, transaction: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def lock_ready(order: int, transaction: int) -> int:
-    """1 when it is at the head of its queues."""
+    """1 if it is at the head of its queues."""
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
         request = access - REQUEST_BYTES
@@ -91,7 +91,7 @@ def lock_ready(order: int, transaction: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def lock_finish(order: int, transaction: int) -> int:
-    """1 and it has left its queues; those where it writes it has left when it was done."""
+    """Leave its queues and return 1; as a writer it has left them already when it was done."""
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
         request = access - REQUEST_BYTES

@@ -43,7 +43,7 @@ HELD, NOT_NEEDED = 1, 2  # REQUEST_HELD; another access of the transaction holds
 
 @native("i64(i64)")
 def _take(access: int) -> int:
-    """1 and the transaction holds the lock of the row; 0: others do."""
+    """1 if the transaction now holds the lock of the row; 0: others do."""
     request = access - REQUEST_BYTES
     record = ld_i64(request, REQUEST_RECORD)
     asker = ld_i64(record, RECORD_ASKER)
@@ -67,7 +67,7 @@ def _take(access: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def lock_a_admit(order: int, transaction: int) -> int:
-    """1 and the transaction holds all its locks; 0: it holds some, and goes on from there."""
+    """1 if the transaction now holds all its locks; 0: it holds some, and continues from there."""
     for mode in range(WRITES, READS - 1, -1):
         access = ld_i64(transaction, TRANSACTION_ACCESSES)
         for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
@@ -81,7 +81,7 @@ def lock_a_admit(order: int, transaction: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def lock_a_finish(order: int, transaction: int) -> int:
-    """1 and it holds none."""
+    """Release all its locks and return 1."""
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
         request = access - REQUEST_BYTES

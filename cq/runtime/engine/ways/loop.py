@@ -1,14 +1,14 @@
 """One worker at a time: it takes items in order, and keeps rows behind the ports while more input waits, so that small
 outputs leave together.
 
-Roles     whoever gets STAGE_BUSY serves the stage and sends; the others go on with other work.
-Shared    STAGE_BUSY (try-lock): taken by CAS, given back by a store; both order all that is done in between.
+Roles     the worker that gets STAGE_BUSY serves the stage and sends; the others go on with other work.
+Shared    STAGE_BUSY (try-lock): taken by CAS, given back by a store; both order everything in between.
 I1        one worker at a time has the task, its state and its ports.     tests: test_every_schedule_gives_the_rows_*
 I2        the task's item is used up, or passed on, before the next one is taken.
                                                                           tests: test_every_schedule_gives_the_rows_*
-Progress  no call waits: who finds the stage taken, or no room behind it, returns.
+Progress  no call waits: a worker that finds the stage taken, or no room after it, returns.
 Order     STAGE_BUSY is taken by CAS and given back by a store (both seq_cst, acquire and release would do); the task,
-          its state, its ports and the sending end are plain memory and touched in between only.
+          its state, its ports and the sending end are plain memory and only touched in between.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it m
     from cq.runtime.base.host import Host
 
 ITEMS_A_VISIT = 8  # a worker then looks around again; at 16k rows a visit is about a millisecond
-HELD_ITEMS = 16  # what is emitted waits no longer than for this many items
-TASK_COLLECTED = TASK_OWN  # 1: the panes that workers have filled were collected for its item
+HELD_ITEMS = 16  # emitted rows wait for at most this many items
+TASK_COLLECTED = TASK_OWN  # 1: the workers' panes were collected for its item
 
 
 @native("i64(i64, i64)")
 def _filled(stage: int, task: int) -> int:
-    """1 when some port is at least half full."""
+    """1 if some port is at least half full."""
     for port in range(ld_i64(stage, STAGE_PORTS)):
         words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
         if ld_i64(words, PORT_ROWS) * 2 >= ld_i64(words, PORT_LIMIT):
@@ -71,7 +71,7 @@ def _filled(stage: int, task: int) -> int:
 
 @native("void(i64, i64, i64)")
 def _send_all(stage: int, task: int, last: int) -> None:
-    """All the task emitted is sent; without memory for fresh parcels the task goes on with that failure."""
+    """Send everything the task emitted; without memory for new parcels the task continues with that failure."""
     st_i64(task, TASK_COUNT, 0)
     if send_emitted(stage, task, last) == 0:
         fail(ld_i64(task, TASK_STATE), NO_MEMORY)
@@ -80,7 +80,7 @@ def _send_all(stage: int, task: int, last: int) -> None:
 
 @native("void(i64, i64)")
 def fail_with(stage: int, task: int) -> None:
-    """The task's item is used up, and the stage's failure, as its state shows it, is the item instead."""
+    """Release the task's item, and make the stage's failure, from its state, the item instead."""
     item = ld_i64(task, TASK_ITEM)
     failure = note_failure(stage, ld_i64(task, TASK_STATE), item)
     use_up(stage, item)
@@ -89,7 +89,7 @@ def fail_with(stage: int, task: int) -> None:
 
 @native("void(i64, i64, i64)")
 def step(stage: int, task: int, item: int) -> None:
-    """One kernel call, or one failure passed on. TASK_ITEM is 0 when the item is used up. Sends once at most."""
+    """Make one kernel call, or pass on one failure. TASK_ITEM is 0 when the item is released. Sends once at most."""
     if ld_i64(stage, STAGE_FAILED) == 1:
         use_up(stage, item)
         st_i64(task, TASK_ITEM, 0)
@@ -116,7 +116,7 @@ def step(stage: int, task: int, item: int) -> None:
 
 @native("i64(i64, i64)")
 def serve_single(stage: int, part: int) -> int:
-    """How many steps were made; 0 when another worker is in the stage or nothing can move.
+    """How many steps were made; 0 if another worker is in the stage or nothing can move.
 
     part: whose panes the caller holds (cq/runtime/engine/ways/parts.py), or 0.
     """
@@ -143,7 +143,7 @@ def serve_single(stage: int, part: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _collected(stage: int, task: int, item: int, part: int) -> int:
-    """1 and the panes that other workers have filled for the item are here; 0: some are still in use."""
+    """1 if the panes that other workers have filled for the item are here; 0: some are still in use."""
     partials = ld_i64(stage, STAGE_OWN)
     if partials == 0 or ld_i64(task, TASK_COLLECTED) == 1:
         return 1
@@ -168,7 +168,7 @@ def flush_loop(stage: int) -> int:
 
 @native("i64(i64, i64)")
 def flush_task(stage: int, task: int) -> int:
-    """1 and the rows kept for company are sent: nothing more is coming just now. task: the one of the loop."""
+    """Send the rows kept to be sent together and return 1: nothing more is coming now. task: that of the loop."""
     if can_send(stage) == 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0
     held = 0
@@ -185,7 +185,7 @@ def flush_task(stage: int, task: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def serve_loop(stage: int, worker: int) -> int:
-    """`Runner.serve`: any worker will do, unless another one has what the stage collects in its cache."""
+    """`Runner.serve`: for any worker, unless another one has what the stage collects in its cache."""
     partials = ld_i64(stage, STAGE_OWN)
     if partials != 0 and left_to_owner(partials, worker) == 1:
         return 0
@@ -200,7 +200,7 @@ def loop_idle(stage: int) -> int:
 
 @native("i64(i64, i64)")
 def task_idle(stage: int, task: int) -> int:
-    """1 when no item waits and the loop's task has nothing to do and nothing to send."""
+    """1 if no item waits and the loop's task has nothing to do and nothing to send."""
     if ring_size(ld_i64(stage, STAGE_INPUT)) > 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0
     idle = 0

@@ -9,9 +9,9 @@ Shared    RECORD_TAIL: loaded when a transaction begins and stored when it is do
 I1        a transaction finds a row as exactly one other transaction has left it.
                                                                     tests: test_every_schedule_without_locks_is_safe
 Progress  no transaction waits.
-Order     a transaction writes its versions, then RECORD_TAIL (release); who comes later loads TAIL (acquire), then the
+Order     a transaction writes its versions, then RECORD_TAIL (release); a later one loads TAIL (acquire), then the
           version. The load and the store of one transaction are not one step: that is what the scheme leaves out. Two
-          transactions that ask at once may both see themselves as RECORD_ASKER of a row, each for its own accesses.
+          transactions that ask together may both see themselves as RECORD_ASKER of a row, each for its own accesses.
 Source    No-Lock in Zhang et al., TStream (ICDE 2020), section VI-A.
 """
 
@@ -46,7 +46,7 @@ from cq.ways import Way
 
 @native("i64(i64)")
 def _is_repeated(access: int) -> int:
-    """1 when an access of the same transaction stands for the row of this one; others may get in between."""
+    """1 if an access of the same transaction represents the row of this one; others may get in between."""
     asker = ld_i64(access - REQUEST_BYTES, REQUEST_RECORD) + RECORD_ASKER * 8
     last = at_load_acq(asker)
     if last != 0 and ld_i64(last, ACCESS_TRANSACTION) == ld_i64(access, ACCESS_TRANSACTION):
@@ -59,7 +59,7 @@ def _is_repeated(access: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def nolock_ready(order: int, transaction: int) -> int:
-    """1 and the transaction knows what its rows are just now."""
+    """Take the current versions of its rows and return 1."""
     for mode in range(WRITES, READS - 1, -1):
         access = ld_i64(transaction, TRANSACTION_ACCESSES)
         for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
@@ -73,7 +73,7 @@ def nolock_ready(order: int, transaction: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def nolock_finish(order: int, transaction: int) -> int:
-    """1 and its rows are what it has made of them."""
+    """Make its versions the current ones of its rows and return 1."""
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
         request = access - REQUEST_BYTES

@@ -1,19 +1,19 @@
-"""The pace of punctuations: of how many events they are, adapted while a query runs.
+"""The pace of punctuations: how many events they have, adapted while a query runs.
 
-More events in one share what each of its phases costs; but the rows that they name leave the cache, and their results
-wait for the last of them. So a punctuation of the next longer rung of a ladder is tried, and kept if an event takes
-noticeably less time then; a shorter one is taken where a punctuation takes longer than LATENCY_NS. Both are told by the
-median of WINDOW punctuations: a worker that is interrupted for some milliseconds says nothing about the rest. Rows and
-their order do not depend on where punctuations end.
+More events share the cost of each phase; but the rows that they name leave the cache, and their results wait for the
+last of them. So a punctuation of the next longer rung of a ladder is tried, and kept if an event then takes noticeably
+less time; a shorter one is taken if a punctuation takes longer than LATENCY_NS. Both are decided by the median of
+WINDOW punctuations: a worker that is interrupted for some milliseconds says nothing about the rest. Rows and their
+order do not depend on where punctuations end.
 
 Roles     the one in turn (cq/runtime/engine/ways/chains.py) of the last stage that runs transactions together measures
-          and decides; who admits obeys.
+          and decides; admission obeys.
 Shared    ADMISSION_INTERVAL: stored by the one in turn, loaded before every ticket. All else is the one in turn's.
 I1        a punctuation has from 1 to PACE_MOST events.             tests: test_punctuations_keep_within_the_ladder
 I2        rows do not depend on what is decided.                    tests: test_any_pace_gives_the_rows_of_one_loop
 Progress  no call waits.
-Order     none is needed: a ticket of either length is right. Tickets on their way were cut before a change, so after
-          one as many as there can be are not measured.
+Order     none is needed: a ticket of either length is correct. Tickets in flight were cut before a change, so after one
+          as many as there can be are not measured.
 Source    Zhang et al., TStream (ICDE 2020), where the interval is the user's; climbing a ladder by medians is ours.
 """
 
@@ -41,37 +41,37 @@ LADDER = (
 """Events of a punctuation at most. A rung is a quarter longer than the one below: less shows less than noise does."""
 FIRST_RUNG = LADDER.index(500)  # as without adapting
 RUNGS = len(LADDER)
-LATENCY_NS = 500_000  # that a punctuation may take: the median of what users wait for, where they wait for nothing else
-WINDOW = 16  # punctuations that are measured before anything is decided
-GAIN_PERCENT = 3  # that an event has to take less in a longer punctuation; two windows of one length differ by as much
-REST_WINDOWS = 64  # until a longer one is tried again that was not worth it: 6 % of the time at most is spent on trials
+LATENCY_NS = 500_000  # the most a punctuation may take: the median wait of users, if they wait for nothing else
+WINDOW = 16  # punctuations measured for each decision
+GAIN_PERCENT = 3  # the least gain per event of a longer punctuation; two windows of one length differ by as much
+REST_WINDOWS = 64  # before a longer one that did not pay is tried again: trials take at most 6 % of the time
 
 name_words(globals())
 
 _pace = Struct("PACE")
 PACE_ADMISSION = _pace.word()
 PACE_LADDER = _pace.word()  # -> LADDER
-PACE_MOST = _pace.word()  # rows of a ticket, by the size of a batch
+PACE_MOST = _pace.word()  # rows of a ticket, from the batch size
 PACE_RUNG = _pace.word()
-PACE_TRIAL = _pace.word()  # 1: the rung below was faster, or it is not known yet which one is
+PACE_TRIAL = _pace.word()  # 1: the rung below was faster, or the faster one is not known yet
 PACE_COST = _pace.word()  # of an event in the rung below, when this one is on trial
 PACE_REST = _pace.word()  # windows before a longer one is tried
-PACE_BEHIND = _pace.word()  # tickets at most that are on their way, cut by an earlier decision
-PACE_SKIP = _pace.word()  # of those how many may still come
+PACE_BEHIND = _pace.word()  # the most tickets in flight that were cut by an earlier decision
+PACE_SKIP = _pace.word()  # how many of those may still come
 PACE_SEEN = _pace.word()  # measured so far
-PACE_LAST_NS = _pace.word()  # when the one before was done; 0: nothing waited then
-PACE_COSTS = _pace.words(WINDOW)  # of each: 1/1024 ns an event, from the end of the one before to its own
-PACE_TIMES = _pace.words(WINDOW)  # of each: ns from when it began
+PACE_LAST_NS = _pace.word()  # when the previous one was done; 0: nothing waited then
+PACE_COSTS = _pace.words(WINDOW)  # of each: 1/1024 ns per event, from the end of the previous one to its own
+PACE_TIMES = _pace.words(WINDOW)  # of each: ns from its beginning
 PACE_COUNTS = _pace.words(RUNGS)  # punctuations of each rung
 PACE_WORDS = _pace.lines()
 
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def pace_step(rung: int, most: int, trial: int, cost: int, cost_before: int, took_ns: int) -> int:
-    """How many rungs up (1) or down (-1) the next punctuations are.
+    """How many rungs up (1) or down (-1) the next punctuations go.
 
-    most: the rung above which none is to be tried.  trial: whether this one is tried, while an event of the one below
-    took `cost_before`.  cost, took_ns: the medians of an event and of a punctuation.
+    most: the highest rung to try.  trial: whether this rung is on trial, while an event of the one below took
+    `cost_before`.  cost, took_ns: the medians of an event and of a punctuation.
     """
     if took_ns > LATENCY_NS:
         return -1 if rung > 0 else 0
@@ -82,9 +82,9 @@ def pace_step(rung: int, most: int, trial: int, cost: int, cost_before: int, too
 
 @native("void(i64, i64, i64, i64)")
 def pace_note(pace: int, rows: int, begun_ns: int, waits: int) -> None:
-    """A punctuation is done. begun_ns: when it was taken.  waits: whether the next one is there.
+    """Note that a punctuation is done. begun_ns: when it was taken.  waits: whether the next one is there.
 
-    One that is full has others behind it: until the next one is done no time passes without events.
+    A full one is followed by others: until the next one is done no time passes without events.
     """
     now = clock_ns()
     last = ld_i64(pace, PACE_LAST_NS)
@@ -106,7 +106,7 @@ def pace_note(pace: int, rows: int, begun_ns: int, waits: int) -> None:
 
 @native("void(i64)")
 def _decide(pace: int) -> None:
-    """The next punctuations are of the rung that a window of them speaks for."""
+    """Set the rung of the next punctuations by a window of them."""
     st_i64(pace, PACE_SEEN, 0)
     rung = ld_i64(pace, PACE_RUNG)
     cost = _median(pace + PACE_COSTS * 8)
@@ -150,7 +150,7 @@ def _length(pace: int) -> int:
 
 
 def adapt(plant: Plant, stage: int, rows: int, behind: int) -> None:
-    """The punctuations of a stage adapt, from now on. rows: of a ticket at most.  behind: tickets before the stage."""
+    """Let the punctuations of a stage adapt from now on. rows: the most of a ticket.  behind: tickets before it."""
     pace = plant.block(PACE_WORDS)
     for index, value in (
         (PACE_ADMISSION, plant.admission),
@@ -167,7 +167,7 @@ def adapt(plant: Plant, stage: int, rows: int, behind: int) -> None:
 
 
 def intervals_of(host: Host, chains: int) -> Sequence[tuple[int, int]]:
-    """(events at most, how many punctuations), ascending; none where punctuations do not adapt."""
+    """(events at most, how many punctuations), ascending; none if punctuations do not adapt."""
     pace = host.word(chains, CHAINS_PACE)
     if not pace:
         return ()

@@ -1,15 +1,15 @@
 """Any worker takes any ticket and fills panes of its own; the next stage collects, merges and closes them.
 
-The parts that workers fill, who may touch one when, and how they are collected, are in parts.py; how a ticket's rows
-are dealt out among all parts, where these are filled by key, is in deals.py. A ticket's events travel as in
-any_worker.py; a ticket emits no rows, so it never stops at a full port.
+parts.py says which parts workers fill, which worker may touch one when, and how they are collected; deals.py how a
+ticket's rows are dealt among all parts, if these are filled by key. A ticket's events travel as in any_worker.py; a
+ticket emits no rows, so it never stops at a full port.
 
-Roles     each worker with its own part; whoever is the collector for a while (loop.py).
-Shared    what parts.py, deals.py and any_worker.py say; nothing more.   tests: test_panes_of_workers_*
-Progress  no call waits: who finds its part in use, or another worker taking a ticket, returns. Who has nothing to do
-          with its own part looks after one that is behind.
+Roles     each worker with its own part; the current collector (loop.py).
+Shared    what parts.py, deals.py and any_worker.py declare; nothing more.   tests: test_panes_of_workers_*
+Progress  no call waits: a worker that finds its part in use, or another worker taking a ticket, returns. One that has
+          nothing to do with its own part looks for one that is behind.
 Order     a part passes by its lock (parts.py), a ticket by the reorder buffer. A ticket's rows are in a part before the
-          ticket is put, so who reads a CLOSE from the buffer, and then takes the parts, finds all rows before it there.
+          ticket is put, so a worker that reads a CLOSE from the buffer, then takes the parts, finds all earlier rows.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ from cq.ways import Way
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
 
-# of a window's rows, for each group in each worker's panes: with fewer, merging takes more than a second worker gives
+# rows of a window per group in each worker's panes: with fewer, merging costs more than a second worker gains
 ROWS_A_GROUP = 8
-# Of a window whose groups have fewer: from here on their parts are filled by key, by all workers. CPU ns a row with two
-# rows a group, by key and on one worker: 16 K groups 23 and 14, 32 K 27 and 21, 64 K 26 and 30, 256 K 41 and 64.
+# If a window's groups have fewer: from this many groups on their parts are filled by key, by all workers. CPU ns a row
+# with two rows a group, by key and on one worker: 16 K groups 23 and 14, 32 K 27 and 21, 64 K 26 and 30, 256 K 41 and
+# 64.
 MANY_GROUPS = 32768
 
 
@@ -60,9 +61,9 @@ MANY_GROUPS = 32768
 def serve_partial(stage: int, worker: int) -> int:
     """`Runner.serve`: how many tickets were counted into panes of this worker's own, or passed on.
 
-    What they close is collected and emitted at once where that is possible: an emptied pane is then used again while it
-    is in the cache. With tickets waiting before the collector, windows shorter than those filled pane after fresh pane,
-    and segment statistics took five times as long.
+    What they close is collected and emitted at once if possible: an emptied pane is then reused while it is in the
+    cache. With tickets waiting before the collector, short windows filled new pane after new pane, and segment
+    statistics took five times as long.
     """
     partials = ld_i64(stage, STAGE_OWN)
     done = drain_tickets(stage)
@@ -74,7 +75,7 @@ def serve_partial(stage: int, worker: int) -> int:
 
 @native("i64(i64, i64)")
 def _serve_part(stage: int, part: int) -> int:
-    """How much was done with a part, which is given back. 0: without one, tickets are passed on after a failure."""
+    """How much was done with a part, then given back. 0: without one, tickets are passed on after a failure."""
     if part == 0 and at_load(stage + STAGE_FAILED * 8) == 0:
         return 0
     done = 0
@@ -94,14 +95,14 @@ def _serve_part(stage: int, part: int) -> int:
 
 @native("i64(i64, i64)")
 def _fill(stage: int, part: int) -> int:
-    """1 and the part has its rows of a ticket that was dealt, or a ticket is dealt, or in the reorder buffer, run on
-    the part's state unless the stage has failed. 0 when there is no ticket, or another worker is taking one."""
+    """1 if the part has its rows of a dealt ticket, or a ticket was dealt, or was put in the reorder buffer, run on the
+    part's state unless the stage has failed. 0 if there is no ticket, or another worker is taking one."""
     partials = ld_i64(stage, STAGE_OWN)
     if part != 0 and is_behind(partials, part) == 1:
         take_share(stage, part)
         return 1
     if part != 0 and ld_i64(ld_i64(part, PART_STATE), STATE_ERROR_CODE) != 0 and at_load(stage + STAGE_FAILED * 8) == 0:
-        return 0  # its kernel has failed: what comes after that is not filled, and its error words stay
+        return 0  # its kernel has failed: later rows are not filled in, and its error words stay
     if not at_cas(partials + PARTIALS_TAKING * 8, 0, 1):
         return 0
     task = 0
@@ -125,14 +126,14 @@ def _fill(stage: int, part: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _is_to_be_dealt(stage: int, part: int, task: int) -> int:
-    """1 when parts are filled by key and there is a ticket with rows to fill them with."""
+    """1 if parts are filled by key and there is a ticket with rows to fill them with."""
     if task == 0 or part == 0 or is_filled_by_key(ld_i64(stage, STAGE_OWN)) == 0:
         return 0
     return 1 if ticket_lives(stage, task) == 1 and ld_i64(ld_i64(task, TASK_ITEM), BATCH_ROWS) > 0 else 0
 
 
 def _build(making: Making) -> None:
-    """A part a worker; what more workers have left in parts of theirs is collected from there."""
+    """One part per worker; what more workers have left in their parts is collected from there."""
     plant, spec = making.plant, making.spec
     saved = plant.saved[making.number] if plant.saved else 0
     states = new_states(plant, spec, max(plant.workers, saved))
@@ -146,7 +147,7 @@ def _build(making: Making) -> None:
 
 
 def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Sequence[int]) -> None:
-    """What parts by key take, beside what all parts have."""
+    """Build what parts by key need, besides what all parts have."""
     plant, host = making.plant, making.plant.host
     slots = power_of_two(len(tasks))
     deals = [plant.block(DEAL_WORDS) for _ in tasks]
@@ -192,7 +193,7 @@ def _build_parts(making: Making, states: Sequence[int]) -> int:
 
 
 def _handed_over(slot: Slot) -> bool:
-    """Whether workers fill what the slot holds apart, and one collects it."""
+    """Whether workers fill what the slot holds separately, and one collects it."""
     container = container_of(slot)
     return container is not None and container.apart is not None
 

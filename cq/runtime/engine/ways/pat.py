@@ -13,8 +13,9 @@ I1        a transaction reads a row as the last earlier writer of that row has l
 I2        one transaction at a time runs in a partition, in the order of events.
                                                                     tests: test_every_schedule_of_a_scheme_*
 Progress  the numbers of the earliest unfinished transaction are up in all its partitions.
-Order     a transaction writes its versions, then PARTITION_TURN (release); who has the next number loads TURN (acquire)
-          before it touches a record or a version of the partition. Numbers are plain words, handed on by ORDER_TURN.
+Order     a transaction writes its versions, then PARTITION_TURN (release); the holder of the next number loads TURN
+          (acquire) before it touches a record or a version of the partition. Numbers are plain words, handed on by
+          ORDER_TURN.
 Source    Meehan et al., S-Store (VLDB 2015), as PAT in Zhang et al., TStream (ICDE 2020), section VI-A.
 """
 
@@ -54,7 +55,7 @@ from cq.ways import Way
 
 @native("i64(i64, i64)")
 def _partition_of(order: int, access: int) -> int:
-    """The address of the partition that the row of an access is in."""
+    """The address of the partition of an access's row."""
     tag = ld_i64(access, ACCESS_TAG)
     number = tag & TAG_HASH_MASK
     if (tag >> TAG_KEY_SHIFT) & TAG_KEY_MASK == 1:
@@ -65,7 +66,7 @@ def _partition_of(order: int, access: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def pat_admit(order: int, transaction: int) -> int:
-    """1 and the transaction has a number in each partition it touches."""
+    """Take a number in each partition the transaction touches, and return 1."""
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
         request = access - REQUEST_BYTES
@@ -84,7 +85,7 @@ def pat_admit(order: int, transaction: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def pat_ready(order: int, transaction: int) -> int:
-    """1 when its numbers are up; it then knows what its rows are."""
+    """1 if its numbers are up; it then knows the versions of its rows."""
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
         request = access - REQUEST_BYTES
@@ -99,7 +100,7 @@ def pat_ready(order: int, transaction: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def pat_finish(order: int, transaction: int) -> int:
-    """1 and the next numbers are up."""
+    """Let the next numbers come up, and return 1."""
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
         request = access - REQUEST_BYTES

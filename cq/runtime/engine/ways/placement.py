@@ -1,7 +1,7 @@
 """Which shares of the transactions of a ticket a worker takes, and in which order: a pure function of numbers.
 
-A share has the transactions of the rows of some hashes. Under every placement each share is some worker's, so all of
-them are done, and the rows of the query do not depend on which it is.
+A share has the transactions of the rows with certain hashes. Under every placement each share belongs to some worker,
+so all are done, and the rows of the query do not depend on the placement.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from cq.ways import PLACEMENTS
 
 
 def homes_of(workers: int, sockets: int) -> tuple[int, ...]:
-    """The socket of each worker: neighbours are on one, and sockets have as many as each other, or one more."""
+    """The socket of each worker: neighbours share one, and the sizes of sockets differ by at most one."""
     return tuple(worker * sockets // workers for worker in range(workers))
 
 
 def shares_of(placement: str, worker: int, homes: Sequence[int], count: int) -> tuple[int, ...]:
-    """The shares, of so many, that the worker looks at, the first one first. homes: the socket of each worker."""
+    """The shares, of this many, that the worker visits, in order. homes: the socket of each worker."""
     owners = [share * len(homes) // count for share in range(count)]
     return ORDERS[placement](worker, owners, homes)
 

@@ -1,7 +1,7 @@
 """Runners: each declares how the engine runs the stages of one way (cq/ways.py), in the file that defines it.
 
-A stage is made of what all stages have (cq/runtime/engine/build.py) and what its runner adds. Workers know a runner by
-the addresses of its native functions, which stand in the stage's words. To add one, name its way and add a file to this
+A stage consists of what all stages have (cq/runtime/engine/build.py) and what its runner adds. Workers know a runner by
+the addresses of its native functions, which are in the stage's words. To add one, name its way and add a file to this
 folder.
 """
 
@@ -46,13 +46,13 @@ class Making:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """What runs stages one way.
+    """Runs stages one way.
 
-    build(making): its states, its tasks and what else it needs are there, dropped with the plant.
-    describe(host, stage): the way in words, as `explain` has it.
-    serve(stage, worker): how much one worker could do for the stage now; 0 when nothing.
-    idle(stage): 1 when it has nothing to do and nothing to send; holds while nothing new comes in.
-    flush(stage): 1 and rows that it kept for company are sent; None: it keeps none.
+    build(making): makes its states, its tasks and what else it needs, all freed with the plant.
+    describe(host, stage): the way in words, as `explain` shows it.
+    serve(stage, worker): how much one worker could do for the stage now; 0 if nothing.
+    idle(stage): 1 if it has nothing to do and nothing to send; holds while nothing new comes in.
+    flush(stage): sends rows that it kept to send them together, and returns 1; None: it keeps none.
     alone: whether one worker at a time is inside.  emptied: whether its ports are emptied after every item.
     """
 
@@ -73,7 +73,7 @@ _REGISTERED: dict[Way, Runner] = {}
 
 
 def register(runner: Runner) -> None:
-    """Stages are run this way by this one."""
+    """Register the runner of its way."""
     problems = [*unfit(runner, ROLES if runner.flush is None else {**ROLES, "flush": 1})]
     if runner.alone and runner.way.traits.spreads:
         problems.append(f"has one worker at a time, and spreads work: {', '.join(runner.way.traits.spreads)}")
@@ -82,7 +82,7 @@ def register(runner: Runner) -> None:
 
 @cache
 def runners() -> dict[Way, Runner]:
-    """One for each way."""
+    """One runner for each way."""
     load_modules(WAYS)
     missing = [way.name for way in Way if way not in _REGISTERED]
     assert not missing, f"no runner for {', '.join(missing)}"

@@ -1,30 +1,31 @@
-"""Transactions that take their place in the order of events while they run: what all schemes but chains have in common.
+"""Transactions that take their places in the order of events as they run: the common part of all schemes but chains.
 
 A ticket goes through three phases (cq/runtime/engine/ways/chains.py says how):
     COLLECT   as in chains; each access has a request before it
-    EVALUATE  a share claims the next few transactions of the ticket and takes them through three steps, over and over:
-        CLAIM   they are this share's; the records of the rows they name are found
-        ADMIT   in the order of events, when those before them have: the scheme notes what each of them waits for
-        RUN     one after the other, when the scheme says so: evaluated, then what it held is given back
-    WRITE     of some slots each: rows are in their tables as the last transaction that writes them has left them
-A scheme is three native functions (order, transaction) and a file of its own: `admit` and `ready` give 1, or 0 for "not
-yet", and then are called again; `finish` gives back. What a transaction makes of a row stands in its access, as in
-chains, and is the row for those behind it; so tables are read while transactions run, and written when all are done.
+    EVALUATE  a share claims the next few transactions of the ticket and takes them through three steps, repeatedly:
+        CLAIM   they belong to this share; the records of the rows they name are found
+        ADMIT   in the order of events, after those before them: the scheme notes what each of them waits for
+        RUN     one after the other, when the scheme allows it: evaluated, then it releases what it held
+    WRITE     of some slots each: rows are written to their tables as the last transaction that writes them has left
+              them
+A scheme is three native functions (order, transaction) and a file of its own: `admit` and `ready` return 1, or 0 for
+"not yet", and then are called again; `finish` releases. A transaction's version of a row is in its access, as in
+chains, and later ones read it there; so tables are read while transactions run, and written when all are done.
 
-Waiting is bounded: a worker looks SPINS times, then gives the share back in the middle, and goes on with another one.
+Waiting is bounded: a worker looks SPINS times, then gives the share back in the middle, and continues with another one.
 
 Roles     one worker at a time has a share, and with it the transactions that it has claimed.
 Shared    ORDER_CLAIMED: added to.  ORDER_TURN: loaded by all, stored by the share whose turn it is.  Slots: 0, then by
-          CAS the access that stands for a row, for the rest of the ticket.  Record words: see the schemes.
-          TRANSACTION_LEFT: in WRITE, stored by all alike.
+          CAS the access that represents a row, for the rest of the ticket.  Record words: see the schemes.
+          TRANSACTION_LEFT: in WRITE, all store the same.
 I1        a transaction is claimed once.                                    tests: test_every_schedule_of_a_scheme_*
-I2        where a scheme goes by turns, `admit` is called in the order of events, by one worker at a time.
+I2        if a scheme goes by turns, `admit` is called in the order of events, by one worker at a time.
                                                                             tests: test_every_schedule_of_a_scheme_*
 I3        accesses of one row have one record.  tests: test_accesses_of_one_row_have_one_record_in_every_schedule
-I4        of the accesses of a transaction to one row one is in the order, the others are REPEATED.
+I4        of a transaction's accesses to one row one is in the order, the others are REPEATED.
                                                                             tests: test_every_schedule_of_a_scheme_*
-Progress  no call waits for ever. Of all transactions that are not done the first one is claimed before all others and
-          waits for nothing; its share is free, or some worker is at it.
+Progress  no call waits forever. The first of all unfinished transactions is claimed before all others and waits for
+          nothing; its share is free, or some worker is at it.
 Order     ORDER_CLAIMED: an atomic add divides the transactions, which COLLECT has written before the phase began
           (chains.py).  ORDER_TURN: loaded (acquire) before anything that is written in turn, stored (release) after.
           Slots: a request is cleared while its row is collected; its access is put by CAS and found by a load
@@ -142,10 +143,11 @@ from cq.runtime.layout.requests import (
     WRITES,
 )
 
-# Looks, about 3 us of `pause`: as long as some transactions take. With fewer, a share is given back for a wait that is
-# over before a worker comes by again; with more, a worker waits while it could go on with another share. Not measured.
+# How often to look, about 3 us of `pause`: as long as some transactions take. With fewer, a share is given back for a
+# wait that is over before a worker comes by again; with more, a worker waits while it could continue another share. Not
+# measured.
 SPINS = 60
-# A turn changes hands once for so many. Streaming Ledger on two workers, M events a second by LOCK and by PAT: 1.5 and
+# Transactions per change of turn. Streaming Ledger on two workers, M events a second by LOCK and by PAT: 1.5 and
 # 1.1 at 1, 2.0 and 1.8 at 16, 0.8 and 0.9 at 64, where the shares of one ticket are too few.
 EVENTS_A_CLAIM = 16
 
@@ -169,7 +171,7 @@ def ask(access: int, mode: int) -> None:
 
 @native("void(i64, i64)", inline=True)
 def asked(share: int, transaction: int) -> None:
-    """The share has collected a transaction with its accesses."""
+    """Note that the share has collected a transaction with its accesses."""
     st_i64(share, SHARE_ASKED, ld_i64(share, SHARE_ASKED) + ld_i64(transaction, TRANSACTION_COUNT))
 
 
@@ -178,7 +180,7 @@ def asked(share: int, transaction: int) -> None:
 
 @native("i64(i64)")
 def order_begin(chains: int) -> int:
-    """1 and no row of the ticket has a record, no transaction a turn; 0 without memory. By who collected last."""
+    """Clear all records of rows and all turns and return 1; 0 without memory. By the worker that collected last."""
     order = ld_i64(chains, CHAINS_ORDER)
     asked = 0
     for number in range(ld_i64(chains, CHAINS_COUNT)):
@@ -197,7 +199,7 @@ def order_begin(chains: int) -> int:
 
 @native("i64(i64, i64)")
 def _record_of(order: int, access: int) -> int:
-    """The request of the access that stands for its row, which is this one if there is none yet."""
+    """The request of the access that represents its row: this one if there is none yet."""
     bits = ld_i64(order, ORDER_SLOTS + SLOTS_BITS)
     slots = ld_i64(order, ORDER_SLOTS + SLOTS_AT)
     tag = ld_i64(access, ACCESS_TAG)
@@ -215,7 +217,7 @@ def _record_of(order: int, access: int) -> int:
 
 @native("i64(i64)", inline=True)
 def is_repeated(access: int) -> int:
-    """1 when an access of the same transaction stands for the row of this one. By the owner of the record."""
+    """1 if an access of the same transaction represents the row of this one. By the owner of the record."""
     record = ld_i64(access - REQUEST_BYTES, REQUEST_RECORD)
     asker = ld_i64(record, RECORD_ASKER)
     if asker != 0 and ld_i64(asker, ACCESS_TRANSACTION) == ld_i64(access, ACCESS_TRANSACTION):
@@ -228,7 +230,7 @@ def is_repeated(access: int) -> int:
 
 @native("void(i64)", inline=True)
 def comes_last(access: int) -> None:
-    """The access is behind the last one that writes its row; if it writes it, it is the last one now."""
+    """Put the access after the last writer of its row; if it writes the row, it becomes the last one."""
     request = access - REQUEST_BYTES
     record = ld_i64(request, REQUEST_RECORD)
     st_i64(access, ACCESS_BEFORE, ld_i64(record, RECORD_TAIL))
@@ -238,8 +240,8 @@ def comes_last(access: int) -> None:
 
 @native("void(i64, i64)")
 def comes_last_everywhere(order: int, transaction: int) -> None:
-    """The transaction is behind the last ones that write its rows. Of accesses to one row one that writes it comes
-    first: it stands for the others."""
+    """Put the transaction after the last writers of its rows. Among accesses to one row one that writes it comes first:
+    it represents the others."""
     size = ld_i64(order, ORDER_ACCESS_BYTES)
     count = ld_i64(transaction, TRANSACTION_COUNT)
     for mode in range(WRITES, READS - 1, -1):
@@ -255,9 +257,9 @@ def comes_last_everywhere(order: int, transaction: int) -> None:
 
 @native("i64(i64, i64, i64, i64)")
 def order_go_on(chains: int, share: int, number: int, phase: int) -> int:
-    """1 and something was done for a share in a phase after COLLECT; 0: it has to wait; -1: there is no memory.
+    """Advance a share in a phase after COLLECT and return 1; 0: it has to wait; -1: out of memory.
 
-    SHARE_CURSOR is 0 when the share is through with the phase.
+    SHARE_CURSOR is 0 when the share has finished the phase.
     """
     if phase == EVALUATE:
         return _run_share(chains, share)
@@ -294,8 +296,8 @@ def _run_share(chains: int, share: int) -> int:
 
 @native("void(i64, i64)")
 def _write_rows(chains: int, number: int) -> None:
-    """The rows of this share's slots are in their tables; those that came in the ticket, and those with texts, are left
-    to the kernel."""
+    """Write the rows of this share's slots to their tables; those that came in the ticket, and those with texts, are
+    left to the kernel."""
     order = ld_i64(chains, CHAINS_ORDER)
     count = ld_i64(chains, CHAINS_COUNT)
     slots = ld_i64(order, ORDER_SLOTS + SLOTS_AT)
@@ -314,7 +316,7 @@ def _write_rows(chains: int, number: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _claim(chains: int, order: int, share: int) -> None:
-    """The next transactions are the share's, and know the records of their rows; or none is left."""
+    """Claim the next transactions for the share, with the records of their rows; or none is left."""
     size = ld_i64(order, ORDER_CLAIM_SIZE)
     total = ld_i64(order, ORDER_TOTAL)
     first = at_add(order + ORDER_CLAIMED * 8, size)
@@ -356,7 +358,7 @@ def _first_event(chains: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _admitted(chains: int, order: int, share: int) -> int:
-    """1 and the share's transactions have their places; 0: not yet."""
+    """1 if the share's transactions have their places; 0: not yet."""
     turns = ld_i64(order, ORDER_IN_TURN)
     turn = ld_i64(share, SHARE_TURN)
     if turns == 1 and _turn_comes(order, turn) == 0:
@@ -385,7 +387,7 @@ def _admitted(chains: int, order: int, share: int) -> int:
 
 @native("i64(i64, i64)")
 def _turn_comes(order: int, turn: int) -> int:
-    """1 when it is this transaction's turn, now or soon."""
+    """1 if it is this transaction's turn, now or soon."""
     word = order + ORDER_TURN * 8
     if at_load_acq(word) == turn:
         return 1
@@ -402,7 +404,7 @@ def _turn_comes(order: int, turn: int) -> int:
 
 @native("i64(i64, i64, i64, i64)")
 def _soon(order: int, transaction: int, entry: int, ns: int) -> int:
-    """1 when a function of the scheme says so of the transaction, now or soon. ns: the word to add the wait to."""
+    """1 if a function of the scheme returns 1 for the transaction, now or soon. ns: the word to add the wait to."""
     function = ld_i64(order, entry)
     if call2(function, order, transaction) == 1:
         return 1
@@ -419,7 +421,7 @@ def _soon(order: int, transaction: int, entry: int, ns: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _run(chains: int, order: int, share: int) -> int:
-    """1 and the share's transactions are done; 0: the next one has to wait; -1: there is no memory for it."""
+    """1 if the share's transactions are done; 0: the next one has to wait; -1: out of memory for it."""
     evaluate = ld_i64(chains, CHAINS_EVALUATE)
     state = ld_i64(share, SHARE_STATE)
     batch = ld_i64(chains, CHAINS_BATCH)
@@ -449,13 +451,13 @@ def _run(chains: int, order: int, share: int) -> int:
 
 @native("i64(i64)")
 def order_held_bytes(order: int) -> int:
-    """What it has allocated for the rows of a ticket."""
+    """Memory allocated for the rows of a ticket."""
     return ld_i64(order, ORDER_SLOTS + SLOTS_SIZE) * 8
 
 
 @native("void(i64)")
 def order_release(order: int) -> None:
-    """What it has allocated is free."""
+    """Free what it has allocated."""
     release(ld_i64(order, ORDER_SLOTS + SLOTS_AT))
 
 
@@ -469,7 +471,7 @@ def nothing_to_do(order: int, transaction: int) -> int:
 
 
 def build_order(making: Making, chains: int, functions: tuple[int, int, int], in_turn: bool, at_once: bool) -> None:
-    """What a scheme needs beside the shares. functions: the addresses of `admit`, `ready` and `finish`.
+    """Make what a scheme needs besides the shares. functions: the addresses of `admit`, `ready` and `finish`.
 
     in_turn: transactions are admitted in the order of events.  at_once: several of them before the first has run.
     """

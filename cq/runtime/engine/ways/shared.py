@@ -1,23 +1,24 @@
 """One worker at a time until a side of every join is complete; then any worker takes any ticket.
 
-While a side of a join grows, rows are kept and looked up in turn, as in loop.py. A ticket says which sources had ended
-before it (BATCH_ENDED). When those of SHARED_COMPLETE have, its rows and all later ones only look something up: no
-container changes any more. So whoever finds that ticket hands over: what the loop still holds is sent, containers are
-settled, results return to ticket order from this ticket on, and SHARED_BEGUN says so. Then each task runs on a state of
-its own, which has cursors, errors and texts for itself and the containers of the first state (`Plant.views`).
+While a side of a join grows, rows are kept and looked up in turn, as in loop.py. A ticket records which sources had
+ended before it (BATCH_ENDED). Once those of SHARED_COMPLETE have, its rows and all later ones only look something up:
+no container changes any more. So the worker that finds that ticket hands over: what the loop still holds is sent,
+containers are settled, results return to ticket order from this ticket on, and SHARED_BEGUN is set. Then each task runs
+on a state of its own, which has its own cursors, errors and texts, and the containers of the first state
+(`Plant.views`).
 
 Roles     the holder of STAGE_BUSY until the hand-over; then any number of workers, as in any_worker.py.
 Shared    SHARED_BEGUN  0 until the hand-over, then 1; stored once, by the holder of STAGE_BUSY.
-          the containers: written by the holder of STAGE_BUSY before that, by nobody after it.
+          the containers: written by the holder of STAGE_BUSY before that, by no one after it.
           SHARED_OWNER  -> the loop's task; STAGE_TASK: the pool of the others, which are idle until the hand-over.
-I1        no ticket is shared before all that come before it are used up.   tests: test_shared_probes_*
+I1        no ticket is shared before all earlier ones are used up.   tests: test_shared_probes_*
 I2        no container is written after the hand-over.      tests: test_shared_probes_*, watched for races
 I3        after the hand-over the loop's task holds nothing, and gets nothing.            tests: test_shared_probes_*
-Progress  no call waits: who finds the stage taken, no ticket, no task or no room behind the stage returns.
+Progress  no call waits: a worker that finds the stage taken, no ticket, no task or no room after the stage returns.
 Order     hand over: containers, head of the reorder buffer, then SHARED_BEGUN (release).
           serve: SHARED_BEGUN (acquire), then these.
 Source    Blanas et al., Main Memory Hash Join Algorithms for Multi-core CPUs (SIGMOD 2011), for one table that all
-          threads probe; that tickets say when it is complete, and its rows in order, are ours.
+          threads probe; that tickets show when it is complete, and its rows in order, are ours.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it m
 _shared = Struct("SHARED")
 SHARED_OWNER = _shared.word()
 SHARED_COMPLETE = _shared.word()
-SHARED_SETTLES = _shared.word()  # -> (offset, address of `settle`) of each container of a state that has to be settled
+SHARED_SETTLES = _shared.word()  # -> (offset, address of `settle`) of each container of a state that needs it
 SHARED_SETTLE_COUNT = _shared.word()
 SHARED_BEGUN = _shared.line()
 SHARED_WORDS = _shared.size()
@@ -78,7 +79,7 @@ SHARED_WORDS = _shared.size()
 
 @native("i64(i64, i64)")
 def _only_looks_up(stage: int, item: int) -> int:
-    """1 when the rows of the item, and of all that come after it, change no container."""
+    """1 if the rows of the item, and of all later ones, change no container."""
     if ld_i64(item, ITEM_KIND) == FAILURE or ld_i64(stage, STAGE_FAILED) == 1:
         return 0
     complete = ld_i64(ld_i64(stage, STAGE_OWN), SHARED_COMPLETE)
@@ -87,7 +88,7 @@ def _only_looks_up(stage: int, item: int) -> int:
 
 @native("i64(i64, i64)")
 def _hand_over(stage: int, owner: int) -> int:
-    """A task with the item of the loop's task, not run, and tickets are shared from here on; 0: the loop has failed
+    """A task with the item of the loop's task, not run, and tickets are shared from now on; 0: the loop has failed
     instead. By the holder of STAGE_BUSY, after can_send."""
     shared = ld_i64(stage, STAGE_OWN)
     state = ld_i64(owner, TASK_STATE)
@@ -105,7 +106,7 @@ def _hand_over(stage: int, owner: int) -> int:
         fail(state, LIMIT)
         fail_with(stage, owner)
         return 0
-    st_i64(stage, STAGE_SLOT_COUNT, 0)  # nothing grows any more; what views have in common is weighed
+    st_i64(stage, STAGE_SLOT_COUNT, 0)  # nothing grows any more; what views share is measured
     task = pool_take(ld_i64(stage, STAGE_TASK))
     assert task != 0, "tasks that are idle until now"
     ticket = ld_i64(owner, TASK_TICKET)
@@ -118,7 +119,7 @@ def _hand_over(stage: int, owner: int) -> int:
 
 @native("(i64, i64)(i64)")
 def _serve_alone(stage: int) -> tuple[int, int]:
-    """How many steps were made in the loop, and the task of the ticket at which it was handed over, or 0."""
+    """How many steps were made in the loop, and the task of the ticket at which it handed over, or 0."""
     if can_send(stage) == 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0, 0
     shared = ld_i64(stage, STAGE_OWN)
@@ -152,19 +153,19 @@ def serve_shared(stage: int, worker: int) -> int:
     if task == 0:
         return done
     engine = ld_i64(stage, STAGE_ENGINE)
-    wake_workers(engine, ld_i64(engine, ENGINE_WORKERS))  # there was nothing for them to do
+    wake_workers(engine, ld_i64(engine, ENGINE_WORKERS))  # they had nothing to do
     return done + serve_ticket(stage, task)
 
 
 @native("i64(i64)", export=True)
 def flush_shared(stage: int) -> int:
-    """`Runner.flush`: of the loop; what is shared is sent at once."""
+    """`Runner.flush`, for the loop; shared tickets are sent at once."""
     return flush_task(stage, ld_i64(ld_i64(stage, STAGE_OWN), SHARED_OWNER))
 
 
 @native("i64(i64)", export=True)
 def shared_idle(stage: int) -> int:
-    """`Runner.idle`. If the loop is, and was not handed over before, nothing has come that could be shared."""
+    """`Runner.idle`. If the loop is idle, and had not handed over before, nothing has come that could be shared."""
     idle = task_idle(stage, ld_i64(ld_i64(stage, STAGE_OWN), SHARED_OWNER))
     if idle == 1 and at_load_acq(ld_i64(stage, STAGE_OWN) + SHARED_BEGUN * 8) == 1:
         return any_idle(stage)
@@ -172,13 +173,13 @@ def shared_idle(stage: int) -> int:
 
 
 def _build(making: Making) -> None:
-    """One state and the loop's task; idle tasks with views of the state, two a worker."""
+    """One state and the loop's task; idle tasks with views of the state, two per worker."""
     plant, spec = making.plant, making.spec
     (state,) = new_states(plant, spec, 1)
     idle_tasks(plant, spec, making.address, new_views(plant, spec, state, 2 * plant.workers))
     tasks = plant.tasks.pop()
     (owner,) = new_tasks(plant, spec, making.address, [state])
-    plant.tasks[-1] += tasks  # of one stage
+    plant.tasks[-1] += tasks  # of the same stage
     settled = settled_slots(plant.host, spec)
     shared = plant.block(SHARED_WORDS)
     for index, value in (
