@@ -76,7 +76,7 @@ def all_limits() -> dict[str, str]:
     from cq.connectors.sinks import partitioned
     from cq.grammar import lexer, parser
     from cq.lang.types import MAX_DECIMAL_DIGITS
-    from cq.planner.binding import fan_out
+    from cq.planner.binding import fan_out, traits, windows
     from cq.planner.binding.settings import DEFAULT_MEMORY
 
     steps_ahead = read_ahead.AHEAD_ITEMS + column_tracks.STEPS_AHEAD
@@ -85,6 +85,8 @@ def all_limits() -> dict[str, str]:
         "length of a query": f"{MAX_TEXT_BYTES >> 20} MiB",
         "tokens in a query": f"{lexer.MAX_TOKENS:,}",
         "nesting depth of a statement": f"{parser.MAX_DEPTH} levels",
+        "operators above one another": str(traits.MAX_PLAN_DEPTH),
+        "pieces (slides) of a window": f"{windows.MAX_PANES:,}",
         "copies of a row made by UNION ALL": f"{fan_out.MOST_COPIES:,}",
         "columns of an output, or read from a source": str(MAX_COLUMNS),
         "columns of a CSV file, or inferred from JSON": f"{MAX_FILE_COLUMNS:,}",

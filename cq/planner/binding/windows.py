@@ -23,7 +23,7 @@ from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
 from cq.records import dataclass, replace
 
-# Panes that one row of a hopping window may touch: state and work grow with it, and `docs/limits` names it.
+# Panes that one row of a hopping window may touch: state and work grow with it; `cq limits` shows it.
 MAX_PANES = 10_000
 # Sessions of rows up to the year 190,000 end before the last instant there is, so that all of them leave.
 MAX_GAP_YEARS = 100_000
