@@ -27,7 +27,7 @@ from cq.connectors.several import FileColumns, of_all, of_first, unites
 from cq.connectors.slow_inputs import LOOK_BYTES, WaitingNotice, end_of_rows
 from cq.connectors.stdin import NAME as STDIN_NAME
 from cq.connectors.stdin import standard_input
-from cq.errors import CqError, Diagnostic, UsageError
+from cq.errors import CqError, DataError, Diagnostic, UsageError
 from cq.hints import face
 
 ROWS_FOR_NAMES = "100"  # of a file that is only asked for its columns: fields of JSON may be missing in some rows
@@ -151,11 +151,17 @@ def _first_rows(
     text: Readable, reading: TextReading, options: Mapping[str, str], waiting: WaitingNotice | None = None
 ) -> Looked:
     """The text that columns are guessed from: the first MiB, fewer bytes where it ends before, or as many rows as are
-    asked for. It depends on nothing else: not on how the bytes come."""
+    asked for. It depends on nothing else: not on how the bytes come. Damage behind a row is left to who reads the rows.
+    """
     most = int(options.get("guess_rows", 0))
     found = b""
     while len(found) < LOOK_BYTES:
-        more = text.read(LOOK_BYTES - len(found))
+        try:
+            more = text.read(LOOK_BYTES - len(found))
+        except DataError:
+            if not any(True for _ in reading.ends(found, options)):
+                raise
+            return Looked(found, ended=False)
         if not more:
             return Looked(found, ended=True)
         found += more

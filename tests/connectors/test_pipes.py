@@ -215,6 +215,24 @@ def test_rows_before_the_damage_of_a_packed_pipe_are_read(tmp_path: Path) -> Non
         assert found[0] == found[1] and found[0][0] > 1000 and found[0][1] == "CQ0701"
 
 
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "bz2", "lz4"])
+@pytest.mark.parametrize(("kind", "head", "row"), [("csv", b"id\n", b"%d\n"), ("json", b"", b'{"id": %d}\n')])
+def test_columns_are_inferred_from_the_rows_before_the_damage(
+    tmp_path: Path, codec: str, kind: str, head: bytes, row: bytes
+) -> None:
+    text = head + b"".join(row % (n * 7919 % 100_003) for n in range(60_000))
+    packed = bz2.compress(text, 1) if codec == "bz2" else pa.Codec(codec).compress(text, asbytes=True)
+    (tmp_path / "t").write_bytes(packed[:-12_000])
+    found = []
+    for columns in ("", "(id BIGINT) "):
+        options = f"path = 't', format = '{kind}', compression = '{codec}'"
+        query = f"CREATE STREAM s {columns}WITH ({options}); SELECT id FROM s"
+        done = collect(compile(query, inputs=Inputs(FileAccess(tmp_path), {})), "reference")
+        assert done.error is not None
+        found.append((done.tables["result"].num_rows, str(done.error)))
+    assert found[0] == found[1] and found[0][0] > 1000 and "it cannot be decompressed" in found[0][1]
+
+
 @pytest.mark.parametrize("inside", ["parquet", "arrow stream", "csv.gz"])
 def test_what_is_packed_must_be_text(tmp_path: Path, inside: str) -> None:
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(FORMS[inside]))
