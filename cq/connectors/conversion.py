@@ -20,7 +20,7 @@ from cq.connectors.rules import Convert, TypedColumn
 from cq.connectors.zones import moved_to_utc
 from cq.errors import DataError, Diagnostic, did_you_mean
 from cq.grammar import inline
-from cq.lang.arrow_buffers import from_numpy, numbers, valid
+from cq.lang.arrow_buffers import from_numpy, list_array, numbers, valid
 from cq.lang.calendar import DAY_US
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind, from_arrow, to_arrow
@@ -59,7 +59,7 @@ def match_columns(
 
 def _other_declaration(field: Field, read_as: DataType | None) -> str:
     if read_as is None:
-        return "remove the column"
+        return "remove the column, or convert it when writing the file"
     if read_as.kind is not Kind.VARCHAR:
         return f"declare it {read_as}"
     name, value = inline.name(field.name), inline.name(f"{field.name}_value")
@@ -119,6 +119,10 @@ def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tupl
         decode = _then(_decoded, inner)
         return (_coded_or(decode) if codes and type_.kind is Kind.VARCHAR else decode), fits
     kind = type_.kind
+    if kind is Kind.ARRAY and (t.is_list(arrow) or t.is_large_list(arrow)):
+        assert type_.element is not None
+        inner, fits = conversion(arrow.value_type, type_.element)
+        return _elementwise(inner, target), fits
     if t.is_timestamp(arrow) and type_.is_timestamp:
         return timestamps_as(type_), True
     if t.is_duration(arrow) and kind is Kind.INTERVAL:
@@ -136,7 +140,6 @@ def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tupl
         or (t.is_decimal(arrow) and (kind is Kind.DECIMAL or type_.is_integer))
         or (kind is Kind.VARCHAR and (t.is_large_string(arrow) or _is_bytes(arrow) or str(arrow) == "string_view"))
         or (t.is_date(arrow) and kind is Kind.DATE)
-        or ((t.is_list(arrow) or t.is_large_list(arrow)) and kind is Kind.ARRAY)
     )
     return (lambda a: a.cast(target)), fits
 
@@ -165,6 +168,18 @@ def _coded_or(decode: Convert) -> Convert:
 
 def _then(first: Convert, second: Convert | None) -> Convert:
     return first if second is None else lambda a: second(first(a))
+
+
+def _elementwise(convert: Convert | None, target: pa.DataType) -> Convert:
+    """Lists whose elements are converted as columns of their type are."""
+    if convert is None:
+        return lambda a: a.cast(target)
+
+    def run(lists: pa.Array) -> pa.Array:
+        lengths, there = lists.value_lengths(), valid(lists)
+        return list_array(convert(lists.flatten()), np.where(there, numbers(lengths), 0), ~there)
+
+    return run
 
 
 def microseconds(array: pa.Array) -> pa.Array:

@@ -73,6 +73,41 @@ def test_int64_and_wider_decimals_fit_a_decimal_of_38_digits_exactly() -> None:
         assert (seen.rows, seen.bad) == (([(7,), (10**37,), (None,)], 0) if scale == 0 else ([(700,), (None,)], 1))
 
 
+# ---------------------------------------------------------------------------------------------------- elements of lists
+
+
+@pytest.mark.parametrize(
+    ("elements", "element", "expected"),
+    [
+        (pa.array([1, 2], pa.int64()), T.decimal(12, 2), (100, 200)),
+        (pa.array([1_999, -1], pa.timestamp("ns")), T.TIMESTAMP, (1, -1)),
+        (pa.array(["a", "b"]).dictionary_encode(), T.VARCHAR, ("a", "b")),
+        (pa.array([1.5, 2.5], pa.float32()), T.DOUBLE, (1.5, 2.5)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("large", [False, True])
+def test_elements_are_converted_as_columns_are(
+    elements: pa.Array, element: T.DataType, expected: tuple[object, ...], large: bool
+) -> None:
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 2], pa.int32()), elements, mask=pa.array([False, True, False]))
+    given = pa.table({"a": lists.cast(pa.large_list(elements.type)) if large else lists})
+    seen = read(stream([Field("a", T.array(element))]), given)
+    assert seen.error is None and seen.rows == [(expected,), (None,), ((),)]
+
+
+@pytest.mark.parametrize("write", [parquet, ipc, lambda _, t: t])
+@pytest.mark.parametrize(
+    ("value", "way"), [({"sku": "x"}, "remove the column, or convert it"), (1, "declare it BIGINT ARRAY")]
+)
+def test_list_whose_elements_have_another_type_does_not_fit(
+    tmp_path: Path, write: Callable[[Path, pa.Table], object], value: object, way: str
+) -> None:
+    error = read(stream([Field("a", T.array(T.VARCHAR))]), write(tmp_path, pa.table({"a": [[value], []]}))).error
+    assert error is not None and error.first.code == "CQ0603" and "is declared VARCHAR ARRAY" in error.first.message
+    assert error.first.help[0].startswith(way)
+
+
 # --------------------------------------------------------------------------------------------------------- times of day
 
 
