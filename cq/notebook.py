@@ -28,7 +28,7 @@ from cq.engines.analysis import analyze as run_counting
 from cq.engines.analysis import drawn
 from cq.engines.engines import ENGINES
 from cq.errors import CompileError, CqError, SourceText, compile_error
-from cq.grammar.naming import UsedNames, names_of
+from cq.grammar.naming import UsedNames, as_written, names_of
 from cq.grammar.parser import parse
 from cq.hints import NOTEBOOK, facing
 from cq.lang.aggregates.user import UserFold
@@ -141,14 +141,15 @@ def cell_query(variables: Mapping[str, Any], cell: str) -> Query:
     """The query of a cell, with the variables that it names."""
     source = SourceText(NAME, cell)
     try:
-        names = names_of(parse(source))
+        script = parse(source)
+        names = names_of(script)
         _demand_marked(names, variables)
     except CompileError as error:
         raise error.at(source) from None
     return Query(
         cell,
         NAME,
-        inputs={n: variables[n] for n in sorted(names.streams) if n in variables},
+        inputs={n: variables[v] for v, n in sorted(as_written(variables, script).items()) if n in names.streams},
         variables={n: variables[n] for n in sorted(names.parameters) if n in variables},
         functions=[v for v in variables.values() if isinstance(v, UserFunction | UserFold)],
     )

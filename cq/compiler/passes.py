@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cq.compiler.kept_plans import KeptPlans
 from cq.connectors.access import FileAccess, identity
 from cq.connectors.inputs import Inputs, is_path
-from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
+from cq.errors import CompileError, CqError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 from cq.garbage_collection import collector_paused
 from cq.process_limits import usable_cpus
 from cq.records import dataclass, field, replace
@@ -475,9 +475,10 @@ def compile(
 
     asked = asked_settings(settings or {})
     _check_functions(functions)
-    given = inputs or Inputs(FileAccess(Path.cwd()))
+    source = SourceText(name, text)
+    given = _as_written(inputs or Inputs(FileAccess(Path.cwd())), source)
     request = Request(
-        SourceText(name, text),
+        source,
         given,
         dict(variables or {}),
         asked,
@@ -487,6 +488,20 @@ def compile(
     compiled = Compiled(request)
     compiled.after("bind")
     return compiled
+
+
+def _as_written(inputs: Inputs, source: SourceText) -> Inputs:
+    """The inputs by their names in the text. A text that is none says so when it is compiled."""
+    from cq.grammar.naming import as_written
+    from cq.grammar.parser import parse
+
+    names = {*inputs.given, *inputs.extra}
+    if all(name == name.lower() for name in names):  # nothing is parsed for that
+        return inputs
+    try:
+        return inputs.called(as_written(sorted(names), parse(source)))
+    except CqError:
+        return inputs
 
 
 def _check_functions(functions: Sequence[UserFunction | UserFold]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.connectors.access import STDIN, FileAccess, identity
 from cq.connectors.protocol import DeclaredStream
-from cq.records import dataclass, field
+from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from cq.lang.types import DataType
@@ -34,6 +34,11 @@ class Inputs:
     def options(self) -> dict[str, dict[str, str]]:
         """What was given as options of a WITH clause, for the binder."""
         return {name: _as_options(value) for name, value in self.given.items()}
+
+    def called(self, names: Mapping[str, str]) -> Inputs:
+        """The same inputs, for streams of other names."""
+        given = {names.get(name, name): value for name, value in self.given.items()}
+        return replace(self, given=given, extra={names.get(name, name): o for name, o in self.extra.items()})
 
     def path_of(self, stream: DeclaredStream) -> tuple[str | None, FileAccess]:
         """The path or pattern a stream is read from, if it is read from files, and what confines it."""

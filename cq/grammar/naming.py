@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from cq.grammar import ast
 from cq.records import dataclass
 
@@ -30,6 +33,19 @@ def names_of(script: ast.Script) -> UsedNames:
             case ast.Call(name=name):
                 calls.setdefault(name, node)
     return UsedNames(frozenset(read - known | read & _without_source(script)), frozenset(parameters), calls)
+
+
+def as_written(given: Iterable[str], script: ast.Script) -> dict[str, str]:
+    """Of each name of an input, the one these statements have for it.
+
+    A text writes Frame without quotes, which is frame: that is the only input whose name differs in letter case, where
+    none has exactly this name.
+    """
+    declared = {s.name for s in script.statements if isinstance(s, ast.CreateRelation)}
+    written, given = names_of(script).streams | declared, list(given)
+    alike = Counter(name.lower() for name in given)
+    meant = (n.lower() if n not in written and n.lower() in written and alike[n.lower()] == 1 else n for n in given)
+    return dict(zip(given, meant, strict=True))
 
 
 def _without_source(script: ast.Script) -> set[str]:

@@ -39,6 +39,29 @@ def test_program_without_outputs_is_refused_by_every_engine(engine: str) -> None
             cq.run(text, {"s": [{"k": 1}]}, engine=engine)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("SELECT DF.v FROM DF", "DF"),
+        ("SELECT df.v FROM df", "Df"),
+        ('SELECT v FROM "DF"', "DF"),
+        ("CREATE STREAM DF (v BIGINT); SELECT v FROM DF", "DF"),
+        ("WITH x AS (SELECT * FROM DF) SELECT x.v FROM x", "DF"),
+    ],
+)
+def test_input_is_found_by_its_name_in_any_letter_case(text: str, name: str) -> None:
+    assert cq.sql(text, **{name: [{"v": 1}]}).run(engine="reference").to_pylist() == [{"v": 1}]
+
+
+def test_inputs_that_differ_in_letter_case_are_told_apart_by_quotes() -> None:
+    given = {"DF": [{"v": 1}], "Df": [{"v": 2}]}
+    with pytest.raises(cq.CompileError, match='unknown stream, table or view "df"'):
+        cq.sql("SELECT v FROM df", **given).check()
+    assert cq.sql('SELECT a.v + b.v AS v FROM "DF" AS a JOIN "Df" AS b ON a.v + 1 = b.v', **given).check() == ()
+    given = {"DF": [{"v": 1}], "df": [{"v": 2}]}
+    assert cq.sql('SELECT a.v FROM DF AS a JOIN "DF" AS b ON a.v = b.v + 1', **given).check() == ()
+
+
 def test_import_is_light() -> None:
     program = (
         "import time; began = time.perf_counter(); import cq; seconds = time.perf_counter() - began\n"

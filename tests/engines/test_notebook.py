@@ -45,6 +45,11 @@ def test_result_is_kept_under_the_name_on_the_line() -> None:
     assert variables["best"] is shown and isinstance(shown, Result) and len(shown.only) == 1
 
 
+def test_variable_in_capitals_is_found_without_quotes() -> None:
+    shown = run_cell({"Bids": BIDS, "BEST": 1}, REFERENCE, BEST)
+    assert isinstance(shown, Result) and len(shown.only) == 2
+
+
 def test_parameters_functions_and_windows_name_variables_too() -> None:
     @cq.udf
     def twice(x: int) -> int:
