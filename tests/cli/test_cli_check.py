@@ -51,6 +51,9 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
         (BIDS + "WITH c AS (SELECT * FROM bid) SELECT id FROM bid", "CQ0201", "c"),
         (BIDS + "CREATE VIEW v AS SELECT price FROM bid; SELECT id FROM bid", "CQ0201", "v"),
         (BIDS + "SELECT id AS a, price AS a FROM bid", "CQ0409", "price"),
+        (BIDS + "SELECT * FROM bid AS a\nJOIN bid AS b ON a.id = b.id", "CQ0409", "*"),
+        (BIDS + "SELECT *, 1 AS x FROM bid AS a JOIN bid AS b ON a.id = b.id", "CQ0409", "*"),
+        (BIDS + "SELECT a.*, b.* FROM bid AS a JOIN bid AS b ON a.id = b.id", "CQ0409", "b.*"),
         (BIDS + "SELECT AVG(price)::NUMERIC AS p FROM bid", "CQ0309", "NUMERIC"),
         (BIDS + "SELECT id::VARCHAR(3) AS s,\nprice::VARCHAR(4) AS t FROM bid", "CQ0310", "VARCHAR(3)"),
         (
@@ -92,6 +95,14 @@ def test_check_warns_of_what_was_probably_not_meant(
     capfd: pytest.CaptureFixture[str], text: str, code: str, marked: str
 ) -> None:
     assert_warned(capfd, text, code, marked)
+
+
+def test_columns_that_a_star_repeats_are_listed_and_can_be_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    text = BIDS + "SELECT {} FROM bid AS a JOIN bid AS b ON a.id = b.id"
+    err = cq(capfd, "check", "-c", text.format("*"))[2]
+    assert "names of others: they become id_1, price_1" in err
+    way = err.partition("= help: or leave them out: ")[2].splitlines()[0]
+    assert way.startswith("a.*, b.* EXCLUDE (id, price") and cq(capfd, "check", "-c", text.format(way))[2] == ""
 
 
 def assert_warned(capfd: pytest.CaptureFixture[str], text: str, code: str, marked: str) -> None:

@@ -25,6 +25,7 @@ from cq.planner.binding.file_names import names_file, stream_name
 from cq.planner.binding.foreign_sources import as_sink
 from cq.planner.binding.parameters import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
+from cq.planner.binding.repeated_names import repeated_names
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
 from cq.planner.binding.settings import (
@@ -201,14 +202,7 @@ class Binding:
         """A bare query: repeated column names get numbers."""
         bound = self.queries.top(node)
         rows = with_unique_names(bound.node)
-        spans = (
-            [e.span for e in bound.node.exprs] if isinstance(bound.node, Project) else [node.span] * len(rows.schema)
-        )
-        for old, new, span in zip(bound.node.schema.names, rows.schema.names, spans, strict=True):
-            if old != new:
-                text = f'two columns of the result are named "{old}": this one becomes "{new}"'
-                help = ("give one of them an alias",)
-                self.noted.append(Diagnostic("CQ0409", text, span, severity="warning", help=help))
+        self.noted += repeated_names(node, bound.node, rows.schema.names)
         return Output(name, rows, None, bound.limit, span=node.span)
 
     def insert(self, node: ast.Insert) -> Output:
