@@ -63,7 +63,8 @@ def _other_declaration(field: Field, read_as: DataType | None) -> str:
     if read_as.kind is not Kind.VARCHAR:
         return f"declare it {read_as}"
     name, value = inline.name(field.name), inline.name(f"{field.name}_value")
-    return f"declare the text and convert it: {name} VARCHAR, {value} AS CAST({name} AS {field.type})"
+    pieces = f"SPLIT({name}, ',')" if field.type.kind is Kind.ARRAY else name
+    return f"declare the text and convert it: {name} VARCHAR, {value} AS CAST({pieces} AS {field.type})"
 
 
 def _misfit(cause: str, *help: str) -> Diagnostic:

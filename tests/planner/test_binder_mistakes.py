@@ -27,6 +27,8 @@ WITH (connector = 'file', path = 'sale.csv');
 """
 GENERATED = "'generator', workload = 'bids'"
 
+TAGS = "CREATE STREAM t (id BIGINT, tags VARCHAR ARRAY) WITH (path = 't.jsonl');\n"
+
 
 def endless(streams: str) -> str:
     """The streams without an end."""
@@ -135,6 +137,16 @@ TYPES = {
     "union_widths": BID + "SELECT auction, price FROM bid UNION ALL SELECT auction FROM bid;",
     "union_types": BID + "SELECT item FROM bid UNION ALL SELECT price FROM bid;",
     "unnest_text": BID + "SELECT w FROM bid, UNNEST(item) AS t(w);",
+    "unnest_json": "CREATE STREAM o (id BIGINT, items VARCHAR) WITH (path = 'o.jsonl');\n"
+    "SELECT id, i ->> 'sku' AS sku FROM o, UNNEST(items) AS u(i);",
+    "text_cast_to_an_array": "CREATE STREAM o (id BIGINT, items VARCHAR) WITH (path = 'o.jsonl');\n"
+    "SELECT CAST(items AS VARCHAR ARRAY) AS items FROM o;",
+    "array_of_rows": "CREATE STREAM o (id BIGINT, items ARRAY<ROW<sku VARCHAR>>) WITH (path = 'o.jsonl');\n"
+    "SELECT id FROM o;",
+    "array_compared_with_an_element": TAGS + "SELECT id FROM t WHERE tags = 'card';",
+    "array_in_a_list_of_elements": TAGS + "SELECT id FROM t WHERE t.tags IN ('card');",
+    "field_of_an_array": TAGS + "SELECT id, tags.length AS n FROM t;",
+    "unnest_of_a_misspelt_column": TAGS + "SELECT id, tag FROM t, UNNEST(tgas) AS u(tag);",
     "sum_of_text": BID
     + "SELECT SUM(item) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
     "integer_too_large": BID + "SELECT auction + 100000000000000000000000000000000000000 FROM bid;",

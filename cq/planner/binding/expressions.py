@@ -457,7 +457,7 @@ class ExprBinder:
         if not castable(arg.type, type_):
             raise compile_error(
                 "CQ0303", f"{arg.type} cannot be cast to {type_}", arg.span, label=str(arg.type),
-                help=cast_help(arg.type, type_),
+                help=cast_help(arg, type_),
             )  # fmt: skip
         return BoundCast(type_, arg.nullable or safe, arg, safe, span=span)
 

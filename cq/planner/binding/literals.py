@@ -128,11 +128,12 @@ def bind_type(type_: ast.TypeName) -> DataType:
     """The type a type name means. CQ0304 for a DECIMAL over 38 digits, CQ0501 for a type not built yet."""
     if isinstance(type_, ast.ArrayType):
         if isinstance(type_.element, ast.RowType):
+            field = type_.element.fields[0].name
             raise compile_error(
                 "CQ0501",
                 "arrays of rows of fields are not supported",
                 type_.span,
-                help="read JSON as VARCHAR and extract values from it: items ->> 0",
+                help=f"declare it VARCHAR ARRAY, and read its elements as JSON: UNNEST(items) AS u(i), i ->> '{field}'",
             )
         element = bind_type(type_.element)
         if element.kind not in ELEMENTS:

@@ -329,15 +329,22 @@ def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | No
             label="no such field",
             help=f"{did_you_mean(ref.name, known)} fields: {listing(known)}".strip(),
         )
-    return None if ref.qualifier is None else _field_of_a_text(relation, (ref.qualifier, *ref.path, ref.name), ref.span)
+    return (
+        None if ref.qualifier is None else _field_of_a_value(relation, (ref.qualifier, *ref.path, ref.name), ref.span)
+    )
 
 
-def _field_of_a_text(relation: Relation, path: Sequence[str], span: Span) -> CompileError | None:
-    """What a path that begins with a column of text is told: perhaps it holds JSON."""
+def _field_of_a_value(relation: Relation, path: Sequence[str], span: Span) -> CompileError | None:
+    """What a path that begins with a column of text or an array is told: perhaps the text is JSON."""
     for end in range(len(path) - 1, 0, -1):
         column, steps = ".".join(path[:end]), [f"'{step}'" for step in path[end:]]
-        texts = _meant(relation, _reference(path[:end]))
-        if texts and texts[0].expr.type.kind is Kind.VARCHAR:
+        found = _meant(relation, _reference(path[:end]))
+        kind = found[0].expr.type.kind if found else None
+        if kind is Kind.ARRAY:
+            name = ".".join(map(inline.name, path[:end]))
+            ways = (f"CARDINALITY({name}) is the number of its elements", f"or take an element: {name}[1]")
+            return compile_error("CQ0203", f'"{column}" is {found[0].expr.type}, which has no fields', span, help=ways)
+        if kind is Kind.VARCHAR:
             arrows = f"{' -> '.join([column, *steps[:-1]])} ->> {steps[-1]}"
             way = f"for JSON text, write {arrows}; or declare it: {path[end - 1]} ROW({path[end]} …)"
             return compile_error("CQ0203", f'"{column}" is VARCHAR, which has no fields', span, help=way)

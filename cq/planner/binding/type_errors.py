@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from cq.errors import CompileError, Label, compile_error
+from cq.errors import CompileError, Label, Span, compile_error
 from cq.grammar import ast, inline
 from cq.grammar.printer import print_expr
 from cq.lang.casts import castable
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.functions import Refusal
-from cq.lang.types import BIGINT, VARCHAR, DataType, Kind
+from cq.lang.types import BIGINT, VARCHAR, DataType, Kind, common_type
 from cq.lang.value_text import write_decimal
 from cq.planner.binding.literals import is_numeric_text
 
@@ -46,8 +46,30 @@ def apart(code: str, message: str, left: Expr, right: Expr, *help: str) -> Compi
 
 def cannot_compare(left: Expr, right: Expr, written: Sequence[ast.Expr]) -> CompileError:
     """written: what these are in the text, where they stand there alone."""
-    help = meeting_help(left, right, written)
+    help = _element_help(left, right, written) or meeting_help(left, right, written)
     return apart("CQ0301", f"cannot compare {left.type} with {right.type}", left, right, help)
+
+
+def _element_help(left: Expr, right: Expr, written: Sequence[ast.Expr]) -> str:
+    """How an array is searched for a value that is compared with it."""
+    for items, value in ((left, right), (right, left)):
+        element = items.type.element
+        if items.type.kind is Kind.ARRAY and element is not None and common_type(element, value.type) is not None:
+            of = {n.span: print_expr(n) for n in written}
+            return f"to find it among the elements, write ARRAY_CONTAINS({_shown(items, of)}, {_shown(value, of)})"
+    return ""
+
+
+def _shown(value: Expr, written: Mapping[Span, str]) -> str:
+    """The value as it is written; a short name where that is long, or not known."""
+    text = written.get(value.span, "")
+    if text and len(text) <= LONGEST_SHOWN:
+        return text
+    if isinstance(value, Column):
+        return inline.name(value.name)
+    if isinstance(value, Literal) and value.type == VARCHAR and value.value is not None:
+        return inline.string(value.value)
+    return "items" if value.type.kind is Kind.ARRAY else "x"
 
 
 def too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
@@ -121,9 +143,21 @@ def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Expr]) -> s
     return meeting_help(a, b, written) if VARCHAR in {a.type, b.type} else ""
 
 
-def cast_help(source: DataType, target: DataType) -> str:
-    if source == VARCHAR and target.kind is Kind.ARRAY:
-        return f"split it, and cast the pieces: CAST(SPLIT(text, ',') AS {target})"
+def json_array_help(name: str) -> str:
+    """How a column of JSON lines with arrays of objects becomes rows."""
+    read = f"UNNEST({name}) AS u(i), i ->> 'field'"
+    return f"for an array in JSON lines, declare {name} VARCHAR ARRAY, and read its elements: {read}"
+
+
+def cast_help(source: Expr, target: DataType) -> str | tuple[str, ...]:
+    if source.type == VARCHAR and target.kind is Kind.ARRAY:
+        name = inline.name(source.name) if isinstance(source, Column) else "text"
+        split = f"split it, and cast the pieces: CAST(SPLIT({name}, ',') AS {target})"
+        return (split, json_array_help(name)) if isinstance(source, Column) else split
+    return _type_cast_help(source.type, target)
+
+
+def _type_cast_help(source: DataType, target: DataType) -> str:
     if source.kind is Kind.ARRAY:
         return "write ARRAY_TO_STRING(items, ','), or take an element: items[1]"
     if source.is_timestamp and target.is_numeric:

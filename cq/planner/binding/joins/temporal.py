@@ -31,6 +31,7 @@ from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, one_named, shifted, visible_columns
 from cq.planner.binding.time_attributes import no_event_time
 from cq.planner.binding.traits import key_columns
+from cq.planner.binding.type_errors import json_array_help
 from cq.planner.operators import Filter, Project, TemporalJoin, Unnest, Windowed
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
@@ -282,7 +283,7 @@ def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterV
             f"UNNEST takes an array, not {array.type}",
             node.arrays[0].span,
             label=str(array.type),
-            help="SPLIT(text, ' ') creates an array of words" if array.type.kind is Kind.VARCHAR else "",
+            help=_array_ways(array),
         )
     names = [*node.columns]
     if len(names) > 1 + node.ordinality:
@@ -295,6 +296,16 @@ def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterV
     added = visible_columns(result, node.alias)[len(left.node.schema) :]
     columns: tuple[Visible, ...] = (*left.columns, *added)
     return Relation(result, columns, f"{left.title} with UNNEST", span=left.span)
+
+
+def _array_ways(value: Expr) -> tuple[str, ...]:
+    """How a text becomes the array that UNNEST takes."""
+    if value.type.kind is not Kind.VARCHAR:
+        return ()
+    if not isinstance(value, Column):
+        return ("SPLIT(text, ' ') creates an array of words",)
+    name = inline.name(value.name)
+    return (f"SPLIT({name}, ' ') creates an array of words", json_array_help(name))
 
 
 def _demand_prompt(time: TimeAttribute, span: Span, ways: Sequence[str]) -> None:
