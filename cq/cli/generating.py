@@ -9,7 +9,7 @@ import click
 
 from cq.cli.process import DONE, say
 from cq.connectors.access import STDIN, FileAccess
-from cq.connectors.formats import FORMATS
+from cq.connectors.formats import output_formats
 from cq.errors import Diagnostic, UsageError
 
 
@@ -21,7 +21,7 @@ from cq.errors import Diagnostic, UsageError
     "-f",
     "--format",
     "format_",
-    type=click.Choice(tuple(FORMATS)),
+    type=click.Choice(tuple(output_formats())),
     help="Set the output format. Default: that of the file's extension; CSV on standard output.",
 )
 def gen(workload: str | None, parameters: Sequence[str], output: str, format_: str | None) -> int:
@@ -44,7 +44,7 @@ def gen(workload: str | None, parameters: Sequence[str], output: str, format_: s
     from cq.connectors.sinks.writers import open_sink
     from cq.lang.schema import Field
 
-    options = {"path": output, **({"format": format_} if format_ else {})}
+    options = {"path": output, **(output_formats()[format_] if format_ else {})}
     fields = [f for f in columns_of(chosen.schema) if isinstance(f, Field)]
     sink = open_sink(fields, options, FileAccess(Path.cwd()))
     rows = 0

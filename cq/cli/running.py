@@ -16,7 +16,7 @@ from cq.cli.progress import ProgressLine, ProgressNotes, summary_json, summary_t
 from cq.cli.signals import stopping
 from cq.compiler.passes import EXPLAINED, Compiled, demand_output
 from cq.connectors.access import STDIN
-from cq.connectors.formats import FORMATS
+from cq.connectors.formats import output_formats
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.terminal import FIRST_ROWS, Screen, Table
 from cq.connectors.sinks.writers import open_sink, writes_stdout
@@ -36,7 +36,9 @@ from cq.runtime.base.notices import listening
 @click.option(
     "-o", "--output", "outputs", multiple=True, metavar="[NAME=]PATH", help="Write rows to PATH; - is standard output."
 )
-@click.option("-f", "--format", "format_", type=click.Choice(("table", *FORMATS)), help="Set the output format.")
+@click.option(
+    "-f", "--format", "format_", type=click.Choice(("table", *output_formats())), help="Set the output format."
+)
 @click.option("--partition-by", metavar="COLUMNS", help="Write a file for each value of COLUMNS: -o DIR/ -f parquet.")
 @threads_option("Set the number of workers; 0 runs in one thread.")
 @click.option(
@@ -214,7 +216,7 @@ def open_sinks(
             if format_ == "table":
                 cause = "format table can only be written to standard output"
                 raise UsageError(Diagnostic("CQ0606", cause, help=("use another format: -f csv",)))
-            options = {"path": path, **({"format": format_} if format_ else {})}
+            options = {"path": path, **(output_formats()[format_] if format_ else {})}
             options |= {"partition_by": partition_by} if partition_by else {}
             sinks[output.name] = open_sink(fields, options, access.trusted(), reserved, endless)
     return sinks

@@ -214,6 +214,16 @@ def options_of_ending(path: str) -> Mapping[str, str]:
     return found.endings[_ending(path)] if found is not None else {}
 
 
+def output_formats() -> dict[str, dict[str, str]]:
+    """What -f takes, and the options of a sink for each: the formats, and endings that stand for options, as tsv."""
+    found = {name: {"format": name} for name in FORMATS}
+    for format_ in FORMATS.values():
+        for ending, options in format_.endings.items():
+            if options:
+                found.setdefault(ending[1:], {"format": format_.name, **options})
+    return found
+
+
 def codec_of(path: str, given: str, format_: str) -> str:
     """The codec as given, else by the ending of the name; empty for none. CQ0602 for a format that packs its parts.
 

@@ -68,6 +68,13 @@ def test_parameter_may_be_the_empty_text(capfd: pytest.CaptureFixture[str]) -> N
     assert "write --var NAME=VALUE" in ref(capfd, "-c", "SELECT id FROM b", "b=bids.csv", "--var", "end")[2]
 
 
+def test_tsv_is_a_format_of_outputs(capfd: pytest.CaptureFixture[str]) -> None:
+    assert ref(capfd, "-q", "-c", "SELECT 1 AS a, 'x,y' AS b", "-f", "tsv")[:2] == (0, "a\tb\n1\tx,y\n")
+    assert ref(capfd, "-q", "-c", "SELECT 1 AS a, 2 AS b", "-f", "tsv", "-o", "rows")[0] == 0
+    assert Path("rows").read_text() == "a\tb\n1\t2\n"
+    assert cq(capfd, "gen", "tpch_region", "-f", "tsv")[1].splitlines()[0].count("\t") == 2
+
+
 def test_output_goes_to_a_file_in_the_format_of_its_name(capfd: pytest.CaptureFixture[str], place: Path) -> None:
     code, out, _ = ref(capfd, "q.cq", "-o", "out.parquet")
     assert (code, out) == (0, "")
