@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cases import Prepared
 from mistakes_in_triggers import BID, OF_TRIGGERS, PER_MIN
+from mistakes_with_near_forms import NEAR_FORMS
 from planner_fixture import infer
 
 from cq.errors import CqError, SourceText
@@ -518,6 +519,7 @@ CASES = {
     **WINDOW_ARGUMENTS,
     **SEVERAL,
     **OFTEN_MADE,
+    **NEAR_FORMS,
 }
 
 

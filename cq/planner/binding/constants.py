@@ -37,7 +37,10 @@ def bind_values(node: ast.Values, parameters: Mapping[str, ParameterValue], make
     clause = Clause("VALUES", advice="its values are constants: SELECT the aggregate FROM a stream")
     binder = ExprBinder(NOTHING, parameters, clause, SelectCalls({}))
     rows = each(lambda row: each(binder.bind, row.values), node.rows)
-    columns = each(lambda c: _column(binder, *c), enumerate(zip(*rows, strict=True), 1))
+    written = zip(*(row.values for row in node.rows), strict=True)
+    columns = each(
+        lambda c: _column(binder, *c), zip(range(1, width + 1), zip(*rows, strict=True), written, strict=True)
+    )
     fields = tuple(Field(f"col{n}", c[0].type, any(v.value is None for v in c)) for n, c in enumerate(columns, 1))
     return make(fields, tuple(zip(*([v.value for v in c] for c in columns), strict=True)), node.span)
 
@@ -86,9 +89,9 @@ def _times(node: ast.TableFunction, values: Sequence[Literal], binder: ExprBinde
     return make((Field(node.name, DATE if days else TIMESTAMP, False),), tuple(found), node.span)
 
 
-def _column(binder: ExprBinder, number: int, values: tuple[Expr, ...]) -> list[Literal]:
+def _column(binder: ExprBinder, number: int, values: tuple[Expr, ...], written: tuple[ast.Expr, ...]) -> list[Literal]:
     """The values of a column, computed, in their common type."""
-    aligned = binder.aligned(values, f"the values of column {number}")
+    aligned = binder.aligned(values, f"the values of column {number}", written)
     return each(_value, [settled(v) for v in aligned])
 
 

@@ -40,6 +40,7 @@ from cq.planner.binding.scope import Relation, finds, misplaced_default
 from cq.planner.binding.scope import resolve as resolve_column
 from cq.planner.binding.traits import check_size
 from cq.planner.binding.type_errors import (
+    alike_help,
     apart,
     cannot_combine,
     cannot_compare,
@@ -405,28 +406,34 @@ class ExprBinder:
                 check_size(condition, node.span)
         values = [self.bind(w.result) for w in node.branches]
         default = self.bind(node.otherwise) if node.otherwise is not None else Literal(NULL, True, None)
-        return self.conditional(conditions, [*values, default], node.span)
+        written = [*(w.result for w in node.branches), *([node.otherwise] if node.otherwise is not None else [])]
+        return self.conditional(conditions, [*values, default], node.span, written)
 
-    def conditional(self, conditions: Sequence[Expr], values: Sequence[Expr], span: Span) -> Expr:
-        """CASE over `conditions` with one value more, the default; all values brought to one type."""
-        aligned = self.aligned(values, "the results of CASE")
+    def conditional(
+        self, conditions: Sequence[Expr], values: Sequence[Expr], span: Span, written: Sequence[ast.Node] = ()
+    ) -> Expr:
+        """CASE over `conditions` with one value more, the default; all values brought to one type. written: as of
+        `aligned`."""
+        aligned = self.aligned(values, "the results of CASE", written)
         *results, default = aligned
         branches = tuple(zip(conditions, results, strict=True))
         return Case(default.type, any(v.nullable for v in aligned), branches, default, span=span)
 
-    def aligned(self, values: Sequence[Expr], what: str) -> list[Expr]:
-        """The values converted to the one type that holds them all. CQ0301 when there is none."""
+    def aligned(self, values: Sequence[Expr], what: str, written: Sequence[ast.Node] = ()) -> list[Expr]:
+        """The values converted to the one type that holds them all. CQ0301 when there is none. written: what they are
+        in the text, where the user wrote each of them."""
         widest = values[0]
         for value in values[1:]:
             type_ = common(widest, value)
             if type_ is None:
                 message = f"{what} are {widest.type} and {value.type}, which have no common type"
-                raise apart("CQ0301", message, value, widest, meeting_help(widest, value))
+                help = (alike_help(values, written) if written else "") or meeting_help(widest, value)
+                raise apart("CQ0301", message, value, widest, help)
             widest = widest if type_ == widest.type else Literal(type_, True, None, span=value.span)
         return [convert(v, settled(widest).type) for v in values]
 
     def coalesce(self, node: ast.Call) -> Expr:
-        args = self.aligned(self.positional(node, 1), f"the arguments of {node.name.upper()}")
+        args = self.aligned(self.positional(node, 1), f"the arguments of {node.name.upper()}", node.args)
         if len(args) == 1:
             return args[0]
         return Coalesce(args[0].type, all(a.nullable for a in args), tuple(args), span=node.span)
@@ -442,7 +449,7 @@ class ExprBinder:
         _, yes, no = self.exactly(node, 3)
         argument = node.args[0]
         assert not isinstance(argument, ast.NamedArgument)
-        return self.conditional([self.condition(argument, "the condition of IF")], [yes, no], node.span)
+        return self.conditional([self.condition(argument, "the condition of IF")], [yes, no], node.span, node.args)
 
     def cast(self, node: ast.Cast) -> Expr:
         type_ = bind_type(node.type)

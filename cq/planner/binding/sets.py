@@ -12,7 +12,7 @@ from cq.errors import Span, amount, compile_error
 from cq.grammar import inline
 from cq.lang.casts import castable
 from cq.lang.expressions import Case, Expr, Literal, conjunction
-from cq.lang.types import BOOLEAN, NULL, DataType, common_type
+from cq.lang.types import BOOLEAN, NULL, VARCHAR, DataType, common_type
 from cq.planner.binding.built_expressions import aggregate_call, columns, compared, integer
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import convert
@@ -183,8 +183,8 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
 
 
 def _cast_of(name: str, given: DataType, other: str, wanted: DataType) -> str:
-    """The cast that gives two columns one type."""
-    if castable(given, wanted):
+    """The cast that gives two columns one type: one that fails for no value, where there is one."""
+    if castable(given, wanted) and not (given == VARCHAR and castable(wanted, given)):
         return f"CAST one of them: CAST({name} AS {wanted})"
     if castable(wanted, given):
         return f"CAST one of them: CAST({other} AS {given})"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cq.errors import CompileError, Label, Span, compile_error
+from cq.errors import NOWHERE, CompileError, Label, Span, compile_error
 from cq.grammar import ast, inline
+from cq.grammar.inline import string
+from cq.grammar.intervals import read_summands
 from cq.grammar.printer import print_expr
 from cq.lang.casts import castable
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.functions import Refusal
-from cq.lang.types import BIGINT, VARCHAR, DataType, Kind, common_type
+from cq.lang.types import BIGINT, INTERVAL, NULL, VARCHAR, DataType, Kind, common_type
 from cq.lang.value_text import write_decimal
-from cq.planner.binding.literals import is_numeric_text
+from cq.planner.binding.literals import bind_interval, is_numeric_text
 
 LONGEST_SHOWN = 30  # characters of an operand that a help line repeats
 ARITHMETIC_WORDS = {
@@ -44,7 +46,7 @@ def apart(code: str, message: str, left: Expr, right: Expr, *help: str) -> Compi
     return compile_error(code, message, left.span, label=str(left.type), labels=(other,), help=help)
 
 
-def cannot_compare(left: Expr, right: Expr, written: Sequence[ast.Expr]) -> CompileError:
+def cannot_compare(left: Expr, right: Expr, written: Sequence[ast.Node]) -> CompileError:
     """written: what these are in the text, where they stand there alone."""
     help = _element_help(left, right, written) or meeting_help(left, right, written)
     return apart("CQ0301", f"cannot compare {left.type} with {right.type}", left, right, help)
@@ -78,14 +80,14 @@ def too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
     return apart(refusal.code, refusal.message, left, right, *doubles, refusal.help)
 
 
-def cannot_combine(op: str, left: Expr, right: Expr, written: Sequence[ast.Expr]) -> CompileError:
+def cannot_combine(op: str, left: Expr, right: Expr, written: Sequence[ast.Node]) -> CompileError:
     """written: as of `cannot_compare`."""
     words = ARITHMETIC_WORDS[op].format(left.type, right.type)
     help = _combining_help(op, left, right, written)
     return apart("CQ0301", f"cannot {words}", left, right, help)
 
 
-def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Expr] = ()) -> str:
+def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Node] = ()) -> str:
     """How two types that do not go together are brought together. written: as of `cannot_compare`."""
     for text, other in ((a, b), (b, a)):
         if text.type == VARCHAR and other.type.is_numeric:
@@ -94,18 +96,27 @@ def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Expr] = ()) -> str:
                 return f"write CAST({print_expr(given)} AS {other.type})"
             if isinstance(text, Literal) and text.value is not None and is_numeric_text(text.value):
                 return f"write {text.value.strip()} without quotes, or CAST('{text.value}' AS {other.type})"
+            if isinstance(text, Literal) and text.value is not None:
+                compared = f"CAST({_shown(other, written)} AS VARCHAR)"
+                return f"{string(text.value)} is not a number: write a number, or compare as text: {compared}"
             return f"CAST the text to {other.type}, or TRY_CAST it to get NULL for text that is not a number"
+        if text.type == VARCHAR and other.type.kind in {Kind.INTERVAL, Kind.INTERVAL_MONTH}:
+            return _interval_help(text, written)
         if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}:
             return f"CAST the text to {other.type}"
         if text.type.kind is Kind.INTERVAL and other.type.is_integer:
             return "write the number as an interval, such as INTERVAL '5' SECOND"
         if text.type.is_timestamp and other.type.is_numeric:
             if isinstance(text, Column) and not isinstance(other, Literal):
-                name = next((print_expr(node) for node in written if node.span == text.span), text.name)
+                name = next(
+                    (print_expr(n) for n in written if isinstance(n, ast.Expr) and n.span == text.span), text.name
+                )
                 return f"compare its seconds since 1970: EPOCH({name})"
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         return "arrays have no order: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"
+    if Kind.ARRAY in {a.type.kind, b.type.kind} and VARCHAR in {a.type, b.type}:
+        return cast_help(a.type if a.type.kind is Kind.ARRAY else b.type, VARCHAR)
     if {a.type.kind, b.type.kind} == {Kind.INTERVAL, Kind.INTERVAL_MONTH}:
         return "a month has no fixed length: compare months with months, or days with days, as INTERVAL '30' DAY"
     if a.type.is_numeric and b.type.is_numeric:
@@ -114,7 +125,50 @@ def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Expr] = ()) -> str:
     return f"CAST one of them to the type of the other: {' or '.join(map(str, targets))}" if targets else ""
 
 
-def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Expr]) -> str:
+def alike_help(values: Sequence[Expr], written: Sequence[ast.Node] = ()) -> str:
+    """How values become ones of one type where some are text, which holds them all: those of CASE, for example. ""
+    where none is text, or where all text holds constants of the other type. written: as of `cannot_compare`."""
+    texts = [v for v in values if v.type == VARCHAR]
+    others = [v for v in values if v.type not in {VARCHAR, NULL}]
+    if all(_reads_as(text, others[0].type) for text in texts) or not all(castable(v.type, VARCHAR) for v in others):
+        return ""
+    casts = dict.fromkeys(f"CAST({_shown(v, written)} AS VARCHAR)" for v in others)
+    return f"write {' and '.join(casts)}" if len(casts) <= 2 else f"CAST each to VARCHAR, as {next(iter(casts))}"
+
+
+def _reads_as(text: Expr, type_: DataType) -> bool:
+    """Whether a text is a constant that holds a number or an interval, where one is needed."""
+    if not (isinstance(text, Literal) and text.value is not None):
+        return False
+    return is_numeric_text(text.value) if type_.is_numeric else type_ == INTERVAL and _is_interval(text.value)
+
+
+def _is_interval(text: str) -> bool:
+    try:
+        bind_interval(ast.IntervalLiteral(read_summands(text, NOWHERE)))
+    except CompileError:
+        return False
+    return True
+
+
+def _interval_help(text: Expr, written: Sequence[ast.Node]) -> str:
+    """How text becomes an interval. A comparison of intervals as text would compare how they are written."""
+    if isinstance(text, Literal) and text.value is not None:
+        found = _is_interval(text.value)
+        return f"write INTERVAL {string(text.value)}" if found else "write an interval, such as INTERVAL '00:10:00'"
+    shown = _shown(text, written)
+    return f"for text as 00:02:00, write DATE '1970-01-01' + CAST({shown} AS TIME) - CAST('1970-01-01' AS TIMESTAMP)"
+
+
+def _shown(value: Expr, written: Sequence[ast.Node]) -> str:
+    """A value as it is written, if that is known and short; else its name, or x."""
+    texts = [print_expr(n) for n in written if isinstance(n, ast.Expr) and n.span == value.span]
+    if texts:
+        return texts[0] if len(texts[0]) <= LONGEST_SHOWN else "x"
+    return inline.name(value.name) if isinstance(value, Column) else "x"
+
+
+def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Node]) -> str:
     kinds = {a.type.kind, b.type.kind}
     if op == "+" and a.type == VARCHAR and b.type == VARCHAR:
         return "use || to concatenate text"
@@ -137,9 +191,12 @@ def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Expr]) -> s
     if op == "||":
         return "CAST the other operand to VARCHAR"
     if a.type == VARCHAR and b.type == VARCHAR:
-        texts = [print_expr(n) for n in written if n.span in {a.span, b.span}]
+        texts = [print_expr(n) for n in written if isinstance(n, ast.Expr) and n.span in {a.span, b.span}]
         left, right = texts if len(texts) == 2 and max(map(len, texts)) <= LONGEST_SHOWN else ("a", "b")
         return f"CAST both to numbers: CAST({left} AS DOUBLE) {op} CAST({right} AS DOUBLE)"
+    texts = [e.value for e in (a, b) if isinstance(e, Literal) and e.type == VARCHAR and e.value is not None]
+    if (a.type.is_numeric or b.type.is_numeric) and texts and not is_numeric_text(texts[0]):
+        return f"{string(texts[0])} is not a number: write a number"
     return meeting_help(a, b, written) if VARCHAR in {a.type, b.type} else ""
 
 

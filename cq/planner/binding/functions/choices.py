@@ -26,7 +26,7 @@ def _decode(binder: ShorthandBinder, node: ast.Call) -> Expr:
     pairs = len(rest) // 2
     other = rest[2 * pairs] if len(rest) % 2 else _nothing(node)
     conditions = [binder.not_distinct(x, rest[2 * n], node.span) for n in range(pairs)]
-    return binder.conditional(conditions, [*(rest[2 * n + 1] for n in range(pairs)), other], node.span)
+    return binder.conditional(conditions, [*(rest[2 * n + 1] for n in range(pairs)), other], node.span, node.args)
 
 
 @shorthand("elt", "choose")
@@ -37,7 +37,7 @@ def _elt(binder: ShorthandBinder, node: ast.Call) -> Expr:
         raise _needs_values(node, "ELT(n, 'first', 'second')")
     places = [integer_literal(n, node.span) for n in range(1, len(values) + 1)]
     conditions = [binder.compare("=", number, place, node.span) for place in places]
-    return binder.conditional(conditions, [*values, _nothing(node)], node.span)
+    return binder.conditional(conditions, [*values, _nothing(node)], node.span, node.args)
 
 
 @shorthand("field")
