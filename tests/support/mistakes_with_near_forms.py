@@ -13,4 +13,6 @@ NEAR_FORMS = {
     + "  IF(price > 1, ts, item) AS c, COALESCE(price, '5') AS d, COALESCE(SPLIT(item, ' '), item) AS e,\n"
     + "  DECODE(auction, 1, 2, 'more') AS f, price + 'x' AS g FROM bid;",
     "union_of_a_number_and_text": BID + "SELECT auction FROM bid UNION SELECT item FROM bid;",
+    "elements_kept_by_a_left_join": BID
+    + "SELECT b.auction, u.w FROM bid AS b LEFT JOIN UNNEST(SPLIT(b.item, ' ')) AS u(w) ON u.w LIKE '%t%';",
 }

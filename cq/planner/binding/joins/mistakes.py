@@ -92,7 +92,9 @@ def refused_unnest(node: ast.Join) -> CompileError:
             "CQ0501",
             "a join with UNNEST accepts no condition other than TRUE",
             node.on.span,
-            help="write CROSS JOIN UNNEST(…), and the condition in WHERE",
+            help=_filtered_first(node, node.on)
+            if node.kind == "LEFT"
+            else "write CROSS JOIN UNNEST(…), and the condition in WHERE",
         )
     return compile_error(
         "CQ0501",
@@ -100,6 +102,34 @@ def refused_unnest(node: ast.Join) -> CompileError:
         keyword_span(node),
         help="write CROSS JOIN UNNEST(…), or LEFT JOIN UNNEST(…) ON TRUE, which keeps rows whose array is empty",
     )
+
+
+def _filtered_first(node: ast.Join, condition: ast.Expr) -> str:
+    """How a LEFT JOIN keeps each row of which no element passes: it joins the elements that do by a key."""
+    left, right = node.left, node.right
+    rows = _name_of(left)
+    key = f"{rows}.k" if rows else "k"
+    elements = inline.name(right.alias) if isinstance(right, ast.Unnest) and right.alias is not None else "d"
+    test = inline.expr(condition)
+    query = (
+        f"SELECT {key}, {elements}.* FROM {_shown(left)} CROSS JOIN {inline.relation(right)} "
+        f"WHERE {test if len(test) <= LONGEST_SIDE else '…'}"
+    )
+    return (
+        f"join the elements that pass by a key of the left rows, here k: LEFT JOIN ({query}) AS {elements} "
+        f"ON {elements}.k = {key}"
+    )
+
+
+def _name_of(node: ast.Relation) -> str:
+    """What the rows of a relation are called in its query; "" where that is no name."""
+    match node:
+        case ast.TableRef(name=name, alias=None, is_path=False):
+            return inline.name(name)
+        case ast.Join() | ast.TableRef(alias=None):
+            return ""
+        case _:
+            return inline.name(node.alias) if node.alias is not None else ""
 
 
 def endless_cross(node: ast.Join, sides: Sides) -> CompileError:
