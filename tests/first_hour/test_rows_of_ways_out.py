@@ -60,3 +60,36 @@ def test_numbers_in_a_union_with_text_become_text() -> None:
     query = "SELECT id FROM trips UNION ALL SELECT words FROM trips WHERE id = 2"
     (cast,) = re.findall(r"^CAST one of them: (.*)$", way_out(query))
     assert sorted(rows(query.replace("SELECT id", f"SELECT {cast}"))) == [("1",), ("2",), ("3",), ("card",)]
+
+
+QUOTES = [{"sym": "a", "at": n, "price": price} for n, price in [(10, 3), (10, 5), (10, 4), (70, 2)]]
+TRADES = [{"sym": "a", "at": n} for n in (5, 10, 60, 80)]
+TIMED = "".join(
+    f"CREATE STREAM {name} ({columns}, at BIGINT, ts AS TIMESTAMP '1970-01-01' + at * INTERVAL '1' SECOND, "
+    "WATERMARK FOR ts);\n"
+    for name, columns in (("quotes", "sym VARCHAR, price BIGINT"), ("trades", "sym VARCHAR"))
+)
+
+
+def timed(query: str) -> cq.Query:
+    return cq.sql(TIMED + query, quotes=QUOTES, trades=TRADES)
+
+
+def test_asof_join_with_aggregates_of_one_time_gives_those_of_the_groups() -> None:
+    grouped = "SELECT sym, ts, MAX(price) AS top FROM quotes GROUP BY sym, ts"
+    query = f"SELECT t.at, q.top FROM trades AS t ASOF JOIN ({grouped}) AS q ON t.sym = q.sym AND t.ts >= q.ts"
+    with pytest.raises(cq.CompileError) as stopped:
+        timed(query).check()
+    (over,) = re.findall(r"(MAX\(x\) OVER .*)$", stopped.value.first.help[0])
+    over = over.replace("(x)", "(price)").replace("BY k", "BY sym")
+    found = timed(query.replace(grouped, f"SELECT sym, ts, {over} AS top FROM quotes")).run(engine="reference")
+    assert found.to_pylist() == [{"at": 10, "top": 5}, {"at": 60, "top": 5}, {"at": 80, "top": 2}]
+
+
+def test_sorted_rows_are_grouped_by_the_time_that_windows_have() -> None:
+    view = "CREATE VIEW v AS SELECT ts, price FROM quotes ORDER BY price LIMIT 3;\n"
+    with pytest.raises(cq.CompileError) as stopped:
+        timed(f"{view}SELECT COUNT(*) AS n FROM TUMBLE(v, ts, INTERVAL '1' MINUTE) GROUP BY window_start").check()
+    (groups,) = re.findall(r"GROUP BY (DATE_TRUNC.*)$", stopped.value.first.help[0])
+    found = timed(f"{view}SELECT {groups} AS start, COUNT(*) AS n FROM v GROUP BY {groups} ORDER BY start")
+    assert [row["n"] for row in found.run(engine="reference").to_pylist()] == [2, 1]

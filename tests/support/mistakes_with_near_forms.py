@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from mistakes_in_triggers import BID
+from mistakes_in_triggers import BID, PER_MIN
 
+PER_HOUR = "\nSELECT window_start, COUNT(*) AS n FROM TUMBLE(v, ts, INTERVAL '1' HOUR) GROUP BY window_start;"
+SALE = """CREATE STREAM sale (auction BIGINT, wait BIGINT, paid TIMESTAMP, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (connector = 'file', path = 'sale.csv');
+"""
 NEAR_FORMS = {
     "interval_beside_text": BID
     + "SELECT auction FROM bid WHERE ts - TIMESTAMP '2024-01-31 10:00:00' > '00:10:00'\n"
@@ -15,4 +19,23 @@ NEAR_FORMS = {
     "union_of_a_number_and_text": BID + "SELECT auction FROM bid UNION SELECT item FROM bid;",
     "elements_kept_by_a_left_join": BID
     + "SELECT b.auction, u.w FROM bid AS b LEFT JOIN UNNEST(SPLIT(b.item, ' ')) AS u(w) ON u.w LIKE '%t%';",
+    "window_time_that_a_view_leaves_out": BID
+    + PER_MIN
+    + "SELECT window_start, SUM(n) AS n FROM TUMBLE(per_min, window_time, INTERVAL '1' HOUR) GROUP BY window_start;",
+    "windows_of_sorted_rows": BID + "CREATE VIEW v AS SELECT auction, ts FROM bid ORDER BY ts LIMIT 100;" + PER_HOUR,
+    "windows_of_ranked_rows": BID
+    + "CREATE VIEW v AS SELECT auction, ts, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price) AS r FROM bid;"
+    + PER_HOUR,
+    "windows_of_joined_rows": BID
+    + "CREATE STREAM cust (id BIGINT, name VARCHAR) WITH (connector = 'file', path = 'cust.csv');\n"
+    + "CREATE VIEW v AS SELECT name, ts FROM bid JOIN cust ON auction = id;"
+    + PER_HOUR,
+    "asof_join_of_groups": BID
+    + SALE
+    + "SELECT wait, q.top FROM sale AS s\nASOF JOIN (SELECT auction, ts, MAX(price) AS top FROM bid "
+    + "GROUP BY auction, ts) AS q ON s.auction = q.auction AND s.ts >= q.ts;",
+    "asof_join_of_ranked_rows": BID
+    + SALE
+    + "SELECT wait, q.r FROM sale AS s\nASOF JOIN (SELECT auction, ts, RANK() OVER (ORDER BY price) AS r FROM bid) "
+    + "AS q ON s.auction = q.auction AND s.ts >= q.ts;",
 }

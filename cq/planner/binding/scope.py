@@ -11,7 +11,8 @@ from cq.grammar import ast, inline
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute, Unheld
 from cq.lang.types import DataType, Kind
-from cq.planner.operators import OrderKey, Project, Scan, Window
+from cq.planner.operators import OrderKey, Project, Scan, Window, Windowed
+from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
 from cq.records import dataclass, field, replace
@@ -271,10 +272,19 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
         help=(
             f"{did_you_mean(ref.name, known)} columns: {listing(known)}".strip() if known else NO_COLUMNS,
             f"a string is written '{ref.name}'" if ref.quoted else "",
-            WINDOW_WAY if ref.name in {"window_start", "window_end", "window_time"} else "",
+            _bound_way(relation, ref.name) if ref.name in WINDOW_COLUMNS else "",
             BOUNDS_WAY if ref.name == "window" else "",
         ),
     )
+
+
+def _bound_way(relation: Relation, bound: str) -> str:
+    """How a relation gets a bound of windows that it does not show: from its own windows, where it has some."""
+    if not any(isinstance(n, Windowed) for n in topological([relation.node])):
+        return WINDOW_WAY
+    times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]
+    other = f", or use {' or '.join(map(inline.name, times))}, which is its event time" if times else ""
+    return f"select {bound} in {relation.title}{other}"
 
 
 def misplaced_default(span: Span) -> CompileError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import deque
 from collections.abc import Sequence
 
 from cq.errors import CompileError, Span, amount, compile_error
@@ -15,13 +16,14 @@ from cq.lang.schema import Field, TimeAttribute
 from cq.lang.types import DATE, DataType, Kind
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Relation
-from cq.planner.operators import Join, LateRows, Project, Scan, SemiJoin
+from cq.planner.operators import Aggregate, Join, LateRows, Project, Scan, SemiJoin, Sort
 from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
 from cq.records import replace
 
 EXAMPLE_DELAY_US = 5_000_000  # of a watermark that is proposed where nobody has looked at the rows
+WINDOW = "a window"  # what needs an event time, for people
 _NO_TIME = "compute one where the stream is declared, CREATE STREAM {} (at AS expression, WATERMARK FOR at, …)"
 
 
@@ -50,7 +52,7 @@ def time_attribute(node: ast.Node | None, relation: Relation, binder: ExprBinder
             node.span,
             help="compute it in CREATE STREAM: ts AS expression, WATERMARK FOR ts",
         )
-    expr = replace(binder, clause=Clause("a window")).bind(ref)
+    expr = replace(binder, clause=Clause(WINDOW)).bind(ref)
     found = relation.node.schema.time_of(expr.index) if isinstance(expr, Column) else None
     if found is None:
         raise no_event_time(relation, ref.name, expr.index if isinstance(expr, Column) else None, node.span)
@@ -61,7 +63,7 @@ def _shown(name: str) -> str:
     return f'"{name}"' if name else "this expression"
 
 
-def no_event_time(relation: Relation, name: str, index: int | None, span: Span, what: str = "a window") -> CompileError:
+def no_event_time(relation: Relation, name: str, index: int | None, span: Span, what: str = WINDOW) -> CompileError:
     """Why a column is not the event time of its relation, and what to do.
 
     name: empty for an expression.  index: of the column in the relation's node; None for an expression, and where
@@ -97,6 +99,7 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
         way = f"let all triggers that fill it insert the event time of their events as {column_name(name)}, unchanged"
         return compile_error("CQ0402", f"{relation.title} has no event time", span, help=way)
     joined = any(isinstance(n, Join) for n in joins)
+    time = _unambiguous(relation, name, index)
     asked = any(isinstance(n, SemiJoin) or not n.left_keys for n in joins)
     return compile_error(
         "CQ0402",
@@ -105,7 +108,7 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
         help=(
             f'make "{missing.name}" a table with a key, and look its rows up: CREATE TABLE {column_name(missing.name)} '
             f"(… PRIMARY KEY, …) WITH (…); … JOIN {column_name(missing.name)} "
-            f"FOR SYSTEM_TIME AS OF {column_name(name)} ON …"
+            f"FOR SYSTEM_TIME AS OF {time} ON …"
             if joined and missing is not None
             else "",
             "a join keeps the times of its sides where ON limits how far apart they are: "
@@ -116,10 +119,51 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
             "outside"
             if asked
             else "",
-            _cast_of_a_time(relation.node, sources)
-            or "select the time column unchanged in the inner query (for windows: window_end or window_time)",
+            _cast_of_a_time(relation.node, sources) or _without_its_time(relation.node, time, what),
         ),
     )
+
+
+def _unambiguous(relation: Relation, name: str, index: int | None) -> str:
+    """A column as a query names it: with its qualifier where several columns have its name."""
+    alike = [c for c in relation.columns if c.name == name]
+    meant = [c.qualifier for c in alike if isinstance(c.expr, Column) and c.expr.index == index]
+    return (
+        f"{column_name(meant[0])}.{column_name(name)}" if len(alike) > 1 and meant and meant[0] else column_name(name)
+    )
+
+
+def _without_its_time(node: LogicalNode, time: str, what: str) -> str:
+    """Why the rows of a node have no event time although rows below it have one, and the nearest form that works."""
+    lost = _giving_up(node)
+    match lost:
+        case Sort():
+            why = "ORDER BY or OVER (ORDER BY …) emits these rows at the end of the input, without an event time"
+            form = "join the rows first, and sort or rank the result"
+        case Aggregate():
+            why = "GROUP BY without a window emits these rows at the end of the input, without an event time"
+            form = (
+                "aggregate the rows of one time with OVER: MAX(x) OVER "
+                f"(PARTITION BY k ORDER BY {time} RANGE BETWEEN CURRENT ROW AND CURRENT ROW)"
+            )
+        case UntimedJoin():
+            why, form = "rows of this join have no event time", ""
+        case _:
+            return "select the time column unchanged in the inner query (for windows: window_end or window_time)"
+    if what == WINDOW:
+        form = f"group by the time as an ordinary value: GROUP BY DATE_TRUNC('minute', {time})" if node.bounded else ""
+    return f"{why}; {form}" if form else ""
+
+
+def _giving_up(node: LogicalNode) -> LogicalNode | None:
+    """The operator nearest to a node without an event time that has none although an input of it has one."""
+    todo = deque([node])
+    while todo:
+        found = todo.popleft()
+        if any(i.schema.times for i in found.inputs):
+            return found
+        todo.extend(found.inputs)
+    return None
 
 
 def _cast_of_a_time(node: LogicalNode, sources: Sequence[SourceDef]) -> str:
