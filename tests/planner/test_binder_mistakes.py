@@ -411,8 +411,8 @@ SUB_QUERIES = {
     + SALE
     + "SELECT price, (SELECT MAX(wait + b.price) FROM sale AS s WHERE s.auction = b.auction) AS m FROM bid AS b\n"
     "WHERE EXISTS (SELECT 1 FROM sale AS s WHERE wait IN (SELECT wait FROM sale AS t WHERE t.auction = b.auction));",
-    "sub_query_before_a_window": BID
-    + SALE
+    "sub_query_before_a_window": LIVE_BID
+    + LIVE_SALE
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "WHERE auction IN (SELECT auction FROM sale) GROUP BY window_start;",
 }

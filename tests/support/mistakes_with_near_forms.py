@@ -38,4 +38,12 @@ NEAR_FORMS = {
     + SALE
     + "SELECT wait, q.r FROM sale AS s\nASOF JOIN (SELECT auction, ts, RANK() OVER (ORDER BY price) AS r FROM bid) "
     + "AS q ON s.auction = q.auction AND s.ts >= q.ts;",
+    "sub_query_before_a_window_of_group_by": BID
+    + SALE
+    + "SELECT COUNT(*) AS n FROM bid WHERE auction IN (SELECT auction FROM sale)\n"
+    + "GROUP BY TUMBLE(ts, INTERVAL '1' HOUR);",
+    "sub_query_before_windows_of_rows": BID
+    + SALE
+    + "SELECT COUNT(*) AS n FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 3)\n"
+    + "WHERE auction IN (SELECT auction FROM sale) GROUP BY auction;",
 }

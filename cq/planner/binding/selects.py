@@ -146,7 +146,9 @@ class SelectBinder:
         if self.select.group_all:
             sets = [tuple(e for e in bound[: len(items)] if not any(holes_of(e, room) for room in OF_GROUPS))]
         if self.relation.window is not None:
-            if not self.groups_by_window(where, [k for keys in sets or () for k in keys]):
+            if not self.groups_by_window(where, [k for keys in sets or () for k in keys]) or self.asks_at_the_end(
+                where
+            ):
                 return self.in_windows(where)
             self.refuse_tests_of_windowed(where)
             if not all(self.spares_windows(p) for p in parts_of(self.select.where)):
@@ -261,6 +263,12 @@ class SelectBinder:
             relation = replace(relation, node=Filter(relation.node, self.where_part(all_of(before)), span=where.span))
             select = replace(select, where=all_of([p for p in parts if p not in before]))
         return SelectBinder(select, with_windows(relation), self.queries, self.order, self.limit, self.offset).bind()
+
+    def asks_at_the_end(self, where: Conditions | None) -> bool:
+        """Whether sub-queries of WHERE test the rows of windows, which end: tested rows are grouped at the end."""
+        if where is None or where.is_plain or self.relation.bounds is None or self.calls.group_window is not None:
+            return False
+        return self.relation.node.bounded and all(match.rows.bounded for match in where.matches)
 
     def is_of_rows_alone(self, part: ast.Expr) -> bool:
         """Whether a part of WHERE reads no bound of a window."""
@@ -466,24 +474,30 @@ class SelectBinder:
 
     def refuse_tests_of_windowed(self, where: Conditions | None) -> None:
         """CQ0502 for what WHERE cannot test in windows that are grouped."""
-        if where is not None and not where.is_plain:
+        if where is None:
+            return
+        assert self.relation.window is not None, "no windows"
+        counts = isinstance(self.relation.window.window, CountWindow)
+        if not where.is_plain and not counts:
             raise compile_error(
                 "CQ0502",
                 "a sub-query cannot filter the rows of a window: filtered rows have no event time",
                 where.span,
-                help="test the results of the windows: write the condition in HAVING",
+                help="write the window in FROM: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … "
+                "GROUP BY window_start, window_end"
+                if self.calls.group_window is not None and self.relation.node.bounded
+                else "look the rows up in a table with a key, which keeps the event time: FROM TUMBLE((SELECT s.* "
+                "FROM s JOIN t FOR SYSTEM_TIME AS OF s.ts ON t.key = s.key), ts, INTERVAL '1' MINUTE)",
             )
-        assert self.relation.window is not None, "no windows"
-        counts = isinstance(self.relation.window.window, CountWindow)
-        if where is not None and counts and not all(self.spares_windows(p) for p in parts_of(self.select.where)):
+        only = "count only them: CREATE VIEW v AS SELECT * FROM stream WHERE condition, with TABLE v here"
+        if counts and not (where.is_plain and all(self.spares_windows(p) for p in parts_of(self.select.where))):
             raise compile_error(
                 "CQ0502",
                 "WHERE tests the rows of the windows, which have been counted with the others",
                 where.span,
-                help=(
-                    "aggregate those that pass: SUM(x) FILTER (WHERE condition)",
-                    "or count only them: CREATE VIEW v AS SELECT * FROM stream WHERE condition, with TABLE v here",
-                ),
+                help=("aggregate those that pass: SUM(x) FILTER (WHERE condition)", f"or {only}")
+                if where.is_plain
+                else only,
             )
 
     def refuse_ungrouped_stars(self, items: Sequence[ResultColumn], grouped: BoundGroups) -> None:
