@@ -24,11 +24,12 @@ from cq.planner.operators import (
     Over,
     Project,
     Scan,
+    Sort,
     TemporalJoin,
     WindowAggregate,
     WindowKind,
 )
-from cq.planner.plan.node import rows_may_wait
+from cq.planner.plan.node import rows_may_wait, topological
 from cq.records import replace
 
 MINUTE = 60_000_000
@@ -581,3 +582,12 @@ def test_queries_that_ship_bind_and_need_no_files() -> None:
         verify(script.plan)
         assert text.startswith("-- ") and "?" in script.description, f"{path.name} does not open with its question"
         assert all(s.option("connector") == "generator" for s in script.sources)
+
+
+@pytest.mark.parametrize(("window", "closes"), [("TUMBLE", 1), ("HOP", 1), ("CUMULATE", 0)])
+def test_rows_ordered_by_the_start_of_windows_of_one_length_leave_as_these_close(window: str, closes: int) -> None:
+    lengths = "INTERVAL '1' MINUTE" if window == "TUMBLE" else "INTERVAL '1' MINUTE, INTERVAL '2' MINUTE"
+    rows = f"SELECT window_start, price FROM {window}(TABLE bid, DESCRIPTOR(ts), {lengths})"
+    plan = topological([top(f"{rows} ORDER BY window_start, price")])
+    (sort,) = (n for n in plan if isinstance(n, Sort))
+    assert len(sort.times) == 2 * closes

@@ -12,7 +12,17 @@ from cq.planner.binding.built_expressions import aggregate_call, column, compare
 from cq.planner.binding.expressions import Clause
 from cq.planner.binding.order_keys import distinct_keys
 from cq.planner.binding.traits import Origin, origin
-from cq.planner.operators import Filter, OrderKey, Over, Project, Sort, WindowAggregate, Windowed, WindowKind
+from cq.planner.operators import (
+    AssignWindows,
+    Filter,
+    OrderKey,
+    Over,
+    Project,
+    Sort,
+    WindowAggregate,
+    Windowed,
+    WindowKind,
+)
 from cq.planner.operators.pruning import only
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.node import LogicalNode
@@ -96,14 +106,14 @@ def closing_times(node: LogicalNode, partition: Sequence[Expr]) -> tuple[TimeAtt
 
 
 def _of_one_length(bound: Origin) -> bool:
-    """Whether the windows are tumbling or hopping ones, or aggregates of those."""
+    """Whether the windows are tumbling or hopping ones: those of rows, of aggregates, or of aggregates of these."""
     node = bound.node
     while isinstance(node, WindowAggregate) and node.window.kind is WindowKind.ATTACHED:
         below = origin(node.input, node.window.start_column)
         if below is None:
             return False
         node = below.node
-    return isinstance(node, WindowAggregate)
+    return isinstance(node, WindowAggregate | AssignWindows) and node.window.kind is not WindowKind.CUMULATE
 
 
 def _leading_bounds(node: LogicalNode, keys: Sequence[OrderKey]) -> Iterable[tuple[LogicalNode, Origin]]:
