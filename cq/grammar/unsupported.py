@@ -124,7 +124,11 @@ CLAUSES: tuple[Phrase, ...] = (
         "STARTS WITH",
     ),
     *_phrases("{} takes a literal pattern", "write x GLOB 'a*', or x RLIKE '^(a|b).*$'", "GLOB"),
-    *_phrases("{} is not supported", "write LOWER(x) = LOWER(y), which compares letters in any case", "COLLATE"),
+    *_phrases(
+        "{} is not supported",
+        'remove it: text is compared by its UTF-8 bytes, as by COLLATE "C"; LOWER(x) = LOWER(y) ignores case',
+        "COLLATE",
+    ),
     *_phrases("{} is not an operator of cq", "write a.start < b.end AND b.start < a.end", "OVERLAPS"),
     *_phrases("{} is not an operator of cq", "write a <> b, or BITXOR(a, b) of numbers", "XOR"),
     Phrase(("*", "*"), "** is not an operator of cq", "write POWER(x, y)"),

@@ -46,4 +46,20 @@ NEAR_FORMS = {
     + SALE
     + "SELECT COUNT(*) AS n FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 3)\n"
     + "WHERE auction IN (SELECT auction FROM sale) GROUP BY auction;",
+    "rank_tested_in_where": BID
+    + "SELECT auction, ROW_NUMBER() OVER (PARTITION BY item ORDER BY ts) AS r FROM bid WHERE r < 3;\n"
+    + "SELECT auction, COUNT(*) AS n FROM bid WHERE n > 3 GROUP BY auction;",
+    "lateral_first_by_qualify": BID
+    + SALE
+    + "SELECT b.price, l.wait FROM bid AS b, LATERAL (SELECT wait FROM sale AS s WHERE s.auction = b.auction\n"
+    + "QUALIFY ROW_NUMBER() OVER (ORDER BY wait) = 1) AS l;",
+    "having_in_a_value": BID
+    + SALE
+    + "SELECT price, (SELECT SUM(wait) FROM sale AS s WHERE s.auction = b.auction HAVING SUM(wait) > 10) AS w\n"
+    + "FROM bid AS b;",
+    "sessions_grouped_by_more": BID
+    + "SELECT item, COUNT(*) AS n FROM SESSION(TABLE bid PARTITION BY auction, ts, INTERVAL '1' MINUTE)\n"
+    + "GROUP BY window_start, window_end, auction, item;",
+    "windows_of_another_time": SALE
+    + "SELECT window_start, COUNT(*) AS n FROM TUMBLE(sale, paid, INTERVAL '1' HOUR) GROUP BY window_start;",
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
+from cq.lang.aggregates import ALIASES, all_aggregates
 from cq.records import dataclass, field, replace
 
 
@@ -29,6 +30,17 @@ class Aliases:
     def is_hidden(self, name: str) -> bool:
         """Whether items have this name, and none of them is seen."""
         return name in self.indices and not self.seen(name)
+
+    def elsewhere(self, name: str) -> str:
+        """The clause that tests the value of a name which is known only behind WHERE; "" where there is none."""
+        calls = [n for i in self.indices[name] for n in ast.walk(self.value(i)) if isinstance(n, ast.Call)]
+        if any(call.over is not None for call in calls):
+            return "write the condition in QUALIFY, after WHERE and GROUP BY"
+        return (
+            "write the condition in HAVING, after GROUP BY"
+            if any(c.name in all_aggregates() or c.name in ALIASES for c in calls)
+            else ""
+        )
 
     def value(self, index: int) -> ast.Expr:
         """The value of the item of that index of the select list."""

@@ -187,7 +187,8 @@ class ExprBinder:
                 f'"{node.name}" is an alias of the select list, which {self.clause.name} cannot see',
                 node.span,
                 label="not a column of the input",
-                help="repeat the expression, or put the SELECT into a derived table and filter outside",
+                help=self.aliases.elsewhere(node.name)
+                or "repeat the expression, or put the SELECT into a derived table and filter outside",
             )
         return resolve_column(self.relation, node)
 

@@ -244,9 +244,14 @@ def _other_groups(window: SessionWindow | CountWindow, keys: Sequence[Expr], nam
         "CQ0502",
         cause,
         span if span != NOWHERE else window.span,
-        help="write the same columns in PARTITION BY and in GROUP BY"
-        if counts
-        else "write the same columns in PARTITION BY and, beside window_start and window_end, in GROUP BY",
+        help=(
+            "write the same columns in PARTITION BY and in GROUP BY"
+            if counts
+            else "write the same columns in PARTITION BY and, beside window_start and window_end, in GROUP BY",
+            "or, to group the rows of these sessions by more columns, read them FROM (SELECT * FROM SESSION(…)) AS s"
+            if extra is not None and not counts
+            else "",
+        ),
     )
 
 

@@ -92,7 +92,9 @@ def _refuse(node: ast.Join, query: ast.Query, inside: Inside, left: Relation) ->
             "CQ0502",
             "GROUP BY, HAVING, QUALIFY, DISTINCT and OFFSET in LATERAL are not supported",
             query.span if grouped is None else grouped.span,
-            help="group by the keys that WHERE compares, and join that: LEFT JOIN (SELECT k, …) AS d ON d.k = a.k",
+            help="for the first row, write ORDER BY x LIMIT 1 instead of QUALIFY ROW_NUMBER() OVER (ORDER BY x) = 1"
+            if grouped is select.qualify and grouped is not None
+            else "group by the keys that WHERE compares, and join that: LEFT JOIN (SELECT k, …) AS d ON d.k = a.k",
         )
     outer = next((r for i in select.items for r in _refs(i) if _is_outer(r, inside, left)), None)
     if outer is not None:

@@ -298,7 +298,7 @@ def _limited_to_one(query: ast.Query) -> bool:
 def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> ScalarSubquery:
     """Aggregates of the rows that equal a row of the query around in some columns: one row for each group."""
     select, relation, outer = inside.select, inside.relation, binder.relation
-    _refuse_grouped(inside)
+    _refuse_grouped(inside, is_value=True)
     item, last = _only_item(inside, query), [_how_many(query.span)]
     alone = not any(isinstance(n, ast.Call) and n.over is None and lookup(n.name) for n in below(item))
     if alone:
@@ -397,8 +397,8 @@ def _of_nothing(e: Expr, calls: SelectCalls) -> Expr:
 # ----------------------------------------------------------------------------------------------------------- mistakes
 
 
-def _refuse_grouped(inside: Inside) -> None:
-    """CQ0502 for groups and windows in a correlated sub-query."""
+def _refuse_grouped(inside: Inside, is_value: bool = False) -> None:
+    """CQ0502 for groups and windows in a correlated sub-query. is_value: it is one, and no condition."""
     select = inside.select
     if not (select.group_by or select.having or select.qualify or select.distinct):
         return
@@ -408,8 +408,19 @@ def _refuse_grouped(inside: Inside) -> None:
         "CQ0502",
         "a sub-query with groups cannot use columns of the outer query",
         span,
-        help=f"compare its groups from outside: {inline.expr(column)} IN (SELECT key FROM … GROUP BY key HAVING …)",
+        help=(_condition_in_value(select) if is_value else "")
+        or f"compare its groups from outside: {inline.expr(column)} IN (SELECT key FROM … GROUP BY key HAVING …)",
     )
+
+
+def _condition_in_value(select: ast.Select) -> str:
+    """The value without HAVING: NULL where the condition does not hold, as of no row. "" for groups of their own."""
+    item = select.items[0]
+    if select.having is None or select.group_by or not isinstance(item, ast.SelectItem):
+        return ""
+    test, value = (inline.expr(e) for e in (select.having, item.expr))
+    case = f"CASE WHEN {test} THEN {value} END"
+    return f"write the condition in the value: SELECT {case if len(case) <= 80 else 'CASE WHEN … THEN … END'}"
 
 
 def _several_columns(count: int, query: ast.Query) -> CompileError:

@@ -69,14 +69,9 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
     name: empty for an expression.  index: of the column in the relation's node; None for an expression, and where
     nothing is named.
     """
-    times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]
-    if times:
-        return compile_error(
-            "CQ0402",
-            f"{_shown(name)} is not the event time of {relation.title}",
-            span,
-            help=f"its event time is {' or '.join(map(column_name, times))}",
-        )
+    time = _unambiguous(relation, name or "ts", index)
+    if relation.node.schema.times:
+        return _another_time(relation, name, time, span, what)
     name = name or "ts"
     sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
     missing = next((s for s in sources if s.event_time is None), None)
@@ -99,7 +94,6 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
         way = f"let all triggers that fill it insert the event time of their events as {column_name(name)}, unchanged"
         return compile_error("CQ0402", f"{relation.title} has no event time", span, help=way)
     joined = any(isinstance(n, Join) for n in joins)
-    time = _unambiguous(relation, name, index)
     asked = any(isinstance(n, SemiJoin) or not n.left_keys for n in joins)
     return compile_error(
         "CQ0402",
@@ -120,6 +114,22 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
             if asked
             else "",
             _cast_of_a_time(relation.node, sources) or _without_its_time(relation.node, time, what),
+        ),
+    )
+
+
+def _another_time(relation: Relation, name: str, time: str, span: Span, what: str) -> CompileError:
+    """CQ0402 for a column beside the event time. time: how a query names it."""
+    times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]
+    return compile_error(
+        "CQ0402",
+        f"{_shown(name)} is not the event time of {relation.title}",
+        span,
+        help=(
+            f"its event time is {' or '.join(map(column_name, times))}",
+            f"or group by it as an ordinary value: GROUP BY DATE_TRUNC('minute', {time})"
+            if what == WINDOW and name and relation.node.bounded
+            else "",
         ),
     )
 
