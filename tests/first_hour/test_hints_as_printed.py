@@ -109,11 +109,14 @@ def test_column_of_both_sides_and_of_no_group(capfd: pytest.CaptureFixture[str],
 
 @NAMED
 def test_columns_of_two_types_in_a_union(capfd: pytest.CaptureFixture[str], file: str, column: str) -> None:
-    write(file, header(column, "v") + "07,1\n")
-    union, place = "SELECT v AS it FROM {0} UNION ALL SELECT {1} FROM {0}", string(file)
-    err = ref(capfd, "-q", union.format(place, quoted(column)))[2]
-    cast = ways(err)[0].partition(": ")[2]
-    assert ref(capfd, "-q", union.format(place, cast)) == (0, "it\n1\n7\n", "")
+    write(file, header(column, "v") + "1,07\n")
+    place = string(file)
+    text, number = "SELECT v AS it FROM {0}", "SELECT {1} AS it FROM {0}"
+    for union in (f"{text} UNION ALL {number}", f"{number} UNION ALL {text}"):
+        err = ref(capfd, "-q", union.format(place, quoted(column)))[2]
+        cast = ways(err)[0].partition(": ")[2]
+        code, out, err = ref(capfd, "-q", union.format(place, cast))
+        assert (code, sorted(out.split()), err) == (0, ["07", "1", "it"], "")
 
 
 NAMES = ("2x", "order", "größe", "my rows", "it's", 'a"b', "Upper")

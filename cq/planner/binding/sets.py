@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from cq.errors import Span, amount, compile_error
 from cq.grammar import inline
 from cq.lang.casts import castable
-from cq.lang.expressions import Case, Expr, Literal, conjunction
+from cq.lang.expressions import Case, Column, Expr, Literal, conjunction
 from cq.lang.types import BOOLEAN, NULL, VARCHAR, DataType, common_type
 from cq.planner.binding.built_expressions import aggregate_call, columns, compared, integer
 from cq.planner.binding.calls import SelectCalls
@@ -175,7 +175,7 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
             common = f.type if untyped[i] else common_type(types[i], f.type)
             if common is None:
                 cause = f'column {i + 1} of {name} is {types[i]} ("{first.schema.names[i]}") and {f.type} ("{f.name}")'
-                cast = _cast_of(inline.name(f.name), f.type, inline.name(first.schema.names[i]), types[i])
+                cast = _cast_of(_written(node, i), f.type, _written(first, i), types[i])
                 help = f"the names are the same in another order: write {name} BY NAME" if turned else cast
                 raise compile_error("CQ0307", cause, span, help=help)
             types[i], untyped[i] = common, False
@@ -189,6 +189,14 @@ def _cast_of(name: str, given: DataType, other: str, wanted: DataType) -> str:
     if castable(wanted, given):
         return f"CAST one of them: CAST({other} AS {given})"
     return f"CAST both: CAST({other} AS VARCHAR) and CAST({name} AS VARCHAR)"
+
+
+def _written(node: LogicalNode, column: int) -> str:
+    """A column of an input as its own query can write it, behind its alias; … for an expression with one."""
+    expr = node.exprs[column] if isinstance(node, Project) else None
+    if expr is None or isinstance(expr, Column):
+        return inline.name(node.schema.names[column] if expr is None else expr.name)
+    return "…"
 
 
 def _is_null(node: LogicalNode, column: int) -> bool:
