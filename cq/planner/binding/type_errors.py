@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from cq.errors import NOWHERE, CompileError, Label, Span, compile_error
+from cq.errors import NOWHERE, CompileError, Label, compile_error
 from cq.grammar import ast, inline
 from cq.grammar.inline import string
 from cq.grammar.intervals import read_summands
@@ -52,26 +52,24 @@ def cannot_compare(left: Expr, right: Expr, written: Sequence[ast.Node]) -> Comp
     return apart("CQ0301", f"cannot compare {left.type} with {right.type}", left, right, help)
 
 
-def _element_help(left: Expr, right: Expr, written: Sequence[ast.Expr]) -> str:
+def _element_help(left: Expr, right: Expr, written: Sequence[ast.Node]) -> str:
     """How an array is searched for a value that is compared with it."""
     for items, value in ((left, right), (right, left)):
         element = items.type.element
         if items.type.kind is Kind.ARRAY and element is not None and common_type(element, value.type) is not None:
-            of = {n.span: print_expr(n) for n in written}
-            return f"to find it among the elements, write ARRAY_CONTAINS({_shown(items, of)}, {_shown(value, of)})"
+            arguments = f"{_shown(items, written, 'items')}, {_shown(value, written)}"
+            return f"to find it among the elements, write ARRAY_CONTAINS({arguments})"
     return ""
 
 
-def _shown(value: Expr, written: Mapping[Span, str]) -> str:
-    """The value as it is written; a short name where that is long, or not known."""
-    text = written.get(value.span, "")
-    if text and len(text) <= LONGEST_SHOWN:
-        return text
-    if isinstance(value, Column):
-        return inline.name(value.name)
+def _shown(value: Expr, written: Sequence[ast.Node], else_: str = "x") -> str:
+    """The value as it is written, if that is known and short; else its name, or `else_`."""
+    texts = [print_expr(n) for n in written if isinstance(n, ast.Expr) and n.span == value.span]
+    if texts:
+        return texts[0] if len(texts[0]) <= LONGEST_SHOWN else else_
     if isinstance(value, Literal) and value.type == VARCHAR and value.value is not None:
-        return inline.string(value.value)
-    return "items" if value.type.kind is Kind.ARRAY else "x"
+        return string(value.value)
+    return inline.name(value.name) if isinstance(value, Column) else else_
 
 
 def too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
@@ -116,7 +114,7 @@ def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Node] = ()) -> str:
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         return "arrays have no order: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"
     if Kind.ARRAY in {a.type.kind, b.type.kind} and VARCHAR in {a.type, b.type}:
-        return cast_help(a.type if a.type.kind is Kind.ARRAY else b.type, VARCHAR)
+        return _type_cast_help(a.type if a.type.kind is Kind.ARRAY else b.type, VARCHAR)
     if {a.type.kind, b.type.kind} == {Kind.INTERVAL, Kind.INTERVAL_MONTH}:
         return "a month has no fixed length: compare months with months, or days with days, as INTERVAL '30' DAY"
     if a.type.is_numeric and b.type.is_numeric:
@@ -158,14 +156,6 @@ def _interval_help(text: Expr, written: Sequence[ast.Node]) -> str:
         return f"write INTERVAL {string(text.value)}" if found else "write an interval, such as INTERVAL '00:10:00'"
     shown = _shown(text, written)
     return f"for text as 00:02:00, write DATE '1970-01-01' + CAST({shown} AS TIME) - CAST('1970-01-01' AS TIMESTAMP)"
-
-
-def _shown(value: Expr, written: Sequence[ast.Node]) -> str:
-    """A value as it is written, if that is known and short; else its name, or x."""
-    texts = [print_expr(n) for n in written if isinstance(n, ast.Expr) and n.span == value.span]
-    if texts:
-        return texts[0] if len(texts[0]) <= LONGEST_SHOWN else "x"
-    return inline.name(value.name) if isinstance(value, Column) else "x"
 
 
 def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Node]) -> str:
