@@ -69,3 +69,12 @@ def shown(token: Token) -> str:
     """The beginning of a token, for a message."""
     text = token.text.split("\n")[0]
     return text if len(text) <= 40 else text[:37] + "…"
+
+
+def text_between(fault: SyntaxFault, first: int, end: int) -> str:
+    """The tokens [first, end) as the query writes them, on one line and without comments."""
+    parts, behind = list[str](), -1
+    for token in fault.lexed.tokens[first:end]:
+        parts.append(token.text if token.start == behind or not parts else f" {token.text}")
+        behind = token.end
+    return "".join(parts)

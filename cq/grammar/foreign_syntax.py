@@ -56,23 +56,6 @@ def _list_behind_any(fault: SyntaxFault) -> Diagnostic | None:
     return Diagnostic("CQ0100", cause, fault.here, help=(f"write {way} (1, 2)",))
 
 
-def cast_by_another_name(fault: SyntaxFault) -> Diagnostic | None:
-    """`SAFE_CAST(x AS T)`, `STRUCT(x AS y)`."""
-    opened = fault.open_at()
-    if fault.word(fault.position) != "AS" or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
-        return None
-    name = fault.lexed.tokens[max(fault.first, fault.lexed.tokens.index(opened) - 1)]
-    if name.kinds[-1] != "NAME" or name.end != opened.start:
-        return None
-    safe = name.word in ("SAFE_CAST", "TRY_CONVERT")
-    help = (
-        "write TRY_CAST(x AS T)" if safe else "CAST(x AS T) and TRY_CAST(x AS T) do; give fields a column of their own"
-    )
-    return Diagnostic(
-        "CQ0100", f"{name.word} takes no AS", fault.here, labels=(Label(fault.span(name), ""),), help=(help,)
-    )
-
-
 def _watermark_without_for(fault: SyntaxFault) -> Diagnostic | None:
     if fault.word(fault.first) != "CREATE":
         return None
@@ -154,6 +137,22 @@ def _comment_of_another_language(fault: SyntaxFault) -> Diagnostic | None:
     return Diagnostic("CQ0101", "`//` is not valid here", here, help=("a comment begins with --",))
 
 
+def _percent_of_the_rows(fault: SyntaxFault) -> Diagnostic | None:
+    """`LIMIT 10 PERCENT`, `FETCH FIRST 10 PERCENT ROWS ONLY`, `LIMIT 10%`."""
+    at = fault.position
+    if fault.word(at) != "PERCENT":
+        at -= 1
+        if fault.word(at) != "%" or fault.token is not None:
+            return None
+    count = fault.lexed.tokens[at - 1]
+    if count.kinds != ("NUMBER",) or fault.word(at - 2) not in ("LIMIT", "FIRST", "NEXT"):
+        return None
+    here = fault.span(count).to(fault.span(fault.lexed.tokens[at]))
+    clause = "LIMIT" if fault.word(at - 2) == "LIMIT" else "FETCH"
+    help = f"before ORDER BY, write QUALIFY ROW_NUMBER() OVER (ORDER BY x) <= COUNT(*) OVER () * {count.text} / 100"
+    return Diagnostic("CQ0501", f"{clause} takes a number of rows, not a percentage", here, help=(help,))
+
+
 def _word_of_others(fault: SyntaxFault) -> Diagnostic | None:
     """`SELECT a INTO t`."""
     word = fault.word(fault.position)
@@ -194,6 +193,7 @@ FOREIGN_SYNTAX: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
     _equal_by_is,
     _query_without_parentheses,
     _comment_of_another_language,
+    _percent_of_the_rows,
     _word_of_others,
     _list_of_others,
     _comment_in_a_comment,

@@ -16,6 +16,7 @@ from cq.grammar.ast import Comment
 from cq.grammar.foreign_words import foreign_kinds
 from cq.grammar.intervals import interval_unit
 from cq.grammar.signs import LOOKALIKE_SIGNS, SIGN_HELP, SMART_QUOTES, unescaped
+from cq.grammar.unsupported import GATHERED
 from cq.records import dataclass, field
 
 MAX_TEXT_BYTES = 1 << 20
@@ -107,13 +108,14 @@ _TOKEN = re.compile(
     | (?P<number>(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     | (?P<sign>::|->>|->|\|\||<>|<=>|<=|>=|<<|>>|=>|!=|!?~~?\*?|==|//|\[\s*\]|&(?!&)|[-+*/%=<>(),.;|\[\]])
     | (?P<parameter>:[^\W\d]\w*)
-    | (?P<colon>:)
+    | (?P<colon>:=?)
     | (?P<word>[^\W\d]\w*)""",
     re.VERBOSE,
 )
 _OTHER_BASES = re.compile("[xX](_?[0-9A-Fa-f]){1,32}|[bB](_?[01]){1,128}|[oO](_?[0-7]){1,42}")
 _BRACES = re.compile(r"\$?\{[^{};]{0,1000}\}|\{\{[^{};]{0,1000}\}\}|\{")
 _COLON_HELP = "write a parameter as :name, a cast as x::type"
+_ASSIGNED_HELP = "name an argument with =>; structs are not supported: use a column for each field"
 
 
 @dataclass(slots=True)
@@ -271,10 +273,13 @@ def _in_type(tokens: list[Token]) -> bool:
 
 
 def _read_colon(out: Lexed, text: str, start: int) -> None:
-    if _in_subscript(out.tokens):
+    if text == ":" and _in_subscript(out.tokens):
         out.tokens.append(Token(("SIGN",), text, text, start, start + 1))
+    elif text == ":" and any(t.word == "LAMBDA" for t in out.tokens[-4:]):  # `lambda x, y: x + y`
+        out.fault("CQ0101", "functions as arguments are not supported", start, start + 1, help=GATHERED)
     else:
-        out.fault("CQ0101", "`:` is not valid here", start, start + 1, help=_COLON_HELP)
+        help = _COLON_HELP if text == ":" else _ASSIGNED_HELP
+        out.fault("CQ0101", f"`{text}` is not valid here", start, start + len(text), help=help)
 
 
 def _in_subscript(tokens: list[Token]) -> bool:

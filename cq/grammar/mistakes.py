@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from cq.errors import Diagnostic, Label
 from cq.grammar.fault import COMPARING, SyntaxFault, shown
-from cq.grammar.foreign_syntax import FOREIGN_SYNTAX, cast_by_another_name
+from cq.grammar.foreign_calls import FOREIGN_CALLS
+from cq.grammar.foreign_syntax import FOREIGN_SYNTAX
 from cq.grammar.lexer import RESERVED
 from cq.grammar.unsupported import BODIES, BODY_STATEMENTS, CLAUSES, STATEMENTS, Phrase
 
@@ -69,7 +70,7 @@ def explain(fault: SyntaxFault) -> Diagnostic:
         _missing_semicolon,
         _clause_order,
         _star_of_a_path,
-        cast_by_another_name,
+        *FOREIGN_CALLS,
         _end_of_an_if,
         _if_without_begin,
         _empty_body,

@@ -46,6 +46,10 @@ _PIVOT = "list the values, which name the columns: FROM s PIVOT (SUM(x) FOR k IN
 _UNPIVOT = "list the columns: FROM s UNPIVOT (value FOR name IN (a, b))"
 _ZONES = "write ts AT TIME ZONE 'Europe/Berlin', or a parameter: ts AT TIME ZONE :zone"
 _FILES = "read a file by its path, FROM 't.csv'; write one by CREATE SINK o WITH (path = 'o.csv'); INSERT INTO o …"
+_RECURSIVE = (
+    "leave RECURSIVE out if no query of WITH reads itself; numbers come from FROM GENERATE_SERIES(1, 10) AS t(n); "
+    "otherwise write a query for each step, each reading the one before, and combine them with UNION ALL"
+)
 _NO_CATALOG = "there is no catalog: edit or remove its CREATE statement; in the shell, a new one replaces it"
 
 # Recognised at the start of a statement.
@@ -116,7 +120,7 @@ CLAUSES: tuple[Phrase, ...] = (
         "write FILTER (WHERE condition)",
         anywhere=True,
     ),
-    *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
+    *_phrases("WITH RECURSIVE is not supported", _RECURSIVE, "WITH RECURSIVE"),
     *_phrases("a time zone is a constant", _ZONES, "AT TIME ZONE"),
     *_phrases(
         "{} is not an operator of cq",
@@ -209,7 +213,7 @@ _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP B
 _FIELDS = "structs and maps are not supported: give each field a column of its own"
 _JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
-_GATHERED = "take the elements as rows: SELECT k, ARRAY_AGG(x + 1) AS xs FROM s, UNNEST(s.items) AS u(x) GROUP BY k"
+GATHERED = "take the elements as rows: SELECT k, ARRAY_AGG(x + 1) AS xs FROM s, UNNEST(s.items) AS u(x) GROUP BY k"
 SAME_PLACE = "take the element of another array by its position: UNNEST(s.a) WITH ORDINALITY AS u(x, i), then s.b[i]"
 _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER and HEX"
 
@@ -230,9 +234,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["from_json", "parse_json", "json_tuple"], _JSON),
     **dict.fromkeys(["json_keys", "json_object_keys", "json_each", "json_type", "json_contains"], _JSON),
     **dict.fromkeys(["explode", "posexplode", "explode_outer", "flatten"], _UNNESTED),
-    **dict.fromkeys([f"list_{f}" for f in ("transform", "apply", "filter", "reduce")], _GATHERED),
-    **dict.fromkeys([f"array_{f}" for f in ("transform", "apply", "filter", "reduce")], _GATHERED),
-    **dict.fromkeys(["transform", "filter", "reduce", "aggregate"], _GATHERED),
+    **dict.fromkeys([f"list_{f}" for f in ("transform", "apply", "filter", "reduce")], GATHERED),
+    **dict.fromkeys([f"array_{f}" for f in ("transform", "apply", "filter", "reduce")], GATHERED),
+    **dict.fromkeys(["transform", "filter", "reduce", "aggregate"], GATHERED),
     "is_null": "write x IS NULL",
     "is_not_null": "write x IS NOT NULL",
     **dict.fromkeys(["convert", "try_convert", "decimal"], "write CAST(x AS T), or TRY_CAST(x AS T)"),

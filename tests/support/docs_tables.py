@@ -204,6 +204,10 @@ REFUSED = {
     "arrays of arrays": "SELECT ARRAY[ARRAY[1], ARRAY[2]] AS a FROM s",
     "arrays of REAL or DOUBLE as keys": "SELECT DISTINCT [x / 2e0] AS a FROM s",
     "DECIMAL beyond 38 digits": "SELECT CAST(x AS DECIMAL(40, 2)) AS d FROM s",
+    "WITH RECURSIVE": "WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a WHERE n < 3) SELECT n FROM a",
+    "functions as arguments": "SELECT LIST_TRANSFORM(x, y -> UPPER(y)) AS a FROM s",
+    "LIMIT inside an aggregate": "SELECT ARRAY_AGG(x ORDER BY k LIMIT 2) AS a FROM s",
+    "percentages of rows": "SELECT k FROM s LIMIT 10 PERCENT",
     "MATCH_RECOGNIZE": "SELECT * FROM s MATCH_RECOGNIZE (PATTERN (a))",
 }  # fmt: skip
 
