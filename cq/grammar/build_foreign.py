@@ -17,6 +17,9 @@ from cq.grammar.pivots import pivoted, unpivoted
 from cq.records import dataclass, replace
 
 ONE_BY_ONE = frozenset(["explode", "explode_outer", "unnest"])
+FILE_READERS = frozenset(
+    ["read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "read_json", "read_json_auto", "read_ndjson"]
+)
 _SHAPES = {
     "tumblingwindow": "TUMBLINGWINDOW(minute, 5)",
     "hoppingwindow": "HOPPINGWINDOW(minute, 10, 5)",
@@ -186,7 +189,10 @@ class ForeignBuilder(QueryBuilder):
         return sink, ast.Insert(name.value, query, span=at, target_span=place)
 
     def table_function(self, at: Span, lateral: Any, call: Any, alias: Any) -> Any:
+        """`explode(xs)`, and of DuckDB `read_csv('a.csv')`, the file by its path."""
         name, args = call
+        if name.value in FILE_READERS and len(args) == 1 and isinstance(args[0], ast.StringLiteral):
+            return ast.TableRef(args[0].value, is_path=True, span=at, name_span=args[0].span, **alias or {})
         if name.value not in ONE_BY_ONE:
             return super().table_function(at, lateral, call, alias)
         return ast.Unnest(args, lateral=lateral is not None, span=at, **alias or {})

@@ -25,6 +25,7 @@ from cq.errors import CqError
             "name,zip\nAnn,00501\n,10001\n",
         ),
         ("SELECT a.id FROM 'trips.csv' a JOIN 'trips.csv' b ON a.id = b.id + 1", "id\n2\n3\n"),
+        ("SELECT id FROM read_csv('trips.csv') WHERE zip IS NULL", "id\n3\n"),
         ("/* a comment */ select 1 AS one", "one\n1\n"),
     ],
 )
@@ -43,6 +44,17 @@ def test_options_of_an_input_are_given_beside_the_query(capfd: pytest.CaptureFix
         assert ref(capfd, "-q", *arguments) == (0, "id,v\n1,x\n2,y\n", "")
     assert 'did you mean "delimiter"?' in ref(capfd, "SELECT 1", "-w", "delimeter=;")[2]
     assert 'did you mean "trips"?' in ref(capfd, "SELECT * FROM 'trips.csv'", "-w", "trip.delimiter=;")[2]
+
+
+def test_reader_of_another_system_with_options_is_a_declaration(capfd: pytest.CaptureFixture[str]) -> None:
+    _, _, err = ref(capfd, "SELECT v FROM read_csv('semi.csv', delim = ';')")
+    path, declared = (line.removeprefix("  = help: ") for line in err.splitlines() if "help" in line)
+    assert path == "write FROM 'semi.csv'"
+    declaration = declared.removeprefix("options stand in a declaration: ").removesuffix(", then FROM s")
+    said = declaration.replace("header = true", "delimiter = ';'")
+    assert ref(capfd, "-q", f"{said}; SELECT v FROM s") == (0, "v\nx\ny\n", "")
+    _, _, err = ref(capfd, "SELECT id FROM read_csv(['day/1.csv', 'day/2.csv'])")
+    assert "all that a pattern matches, FROM 'day/*.csv'" in err
 
 
 def test_options_of_a_generator_are_given_beside_the_query(capfd: pytest.CaptureFixture[str]) -> None:

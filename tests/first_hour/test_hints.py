@@ -47,6 +47,19 @@ def test_value_of_a_parameter_is_set_in_the_shell_as_its_hint_says(tmp_path: Pat
     assert seen.count("help: set it: .set least VALUE\n") == 2 and "--var" not in seen
 
 
+def test_several_values_are_one_text_as_their_hint_says(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = "SELECT k FROM (VALUES (1), (2), (7)) AS t(k) WHERE "
+    with pytest.raises(cq.CompileError) as stopped:
+        cq.sql(rows + "k IN (:ids)", ids=[1, 7]).check()
+    assert (
+        stopped.value.hint == "for several, give one text, '1,2', and write x = ANY(CAST(SPLIT(:ids, ',') AS BIGINT[]))"
+    )
+    taken = cq.sql(rows + "k = ANY(CAST(SPLIT(:ids, ',') AS BIGINT[]))", ids="1,7")
+    assert taken.run(engine="reference").to_pylist() == [{"k": 1}, {"k": 7}]
+    with pytest.raises(cq.CompileError) as stopped:
+        cq.sql(rows + "k IN (:ids)").with_variables(ids="1,7").check()
+
+
 def test_stream_without_rows_is_given_them_as_its_hint_says(capsys: pytest.CaptureFixture[str]) -> None:
     text = "CREATE STREAM t (price BIGINT); SELECT price FROM t"
     with pytest.raises(cq.UsageError) as stopped:

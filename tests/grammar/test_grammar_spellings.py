@@ -175,6 +175,7 @@ QUERIES = {
     "select t.*, * from t": "SELECT t.*, * FROM t",
     "from t select a, b where a > 1": "SELECT a, b FROM t WHERE a > 1",
     "from t": "SELECT * FROM t",
+    "from read_csv('a.csv') as t, read_parquet('b.parquet')": "SELECT * FROM 'a.csv' AS t, 'b.parquet'",
     "select a, b from t order by all desc": "SELECT a, b FROM t ORDER BY 1 DESC, 2 DESC",
     "select a, unnest(b) as c from t": "SELECT a, unnested.c AS c FROM t, UNNEST(b) AS unnested (c)",
     "select a, b, from t": "SELECT a, b FROM t",

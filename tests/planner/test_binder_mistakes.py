@@ -112,8 +112,8 @@ TYPES = {
     "half_an_or": BID + "SELECT auction FROM bid WHERE item LIKE 'a%' OR 'b%';",
     "minus_text": BID + "SELECT -item FROM bid;",
     "time_with_a_zone": BID + "SELECT auction FROM bid WHERE ts > TIMESTAMP '2024-01-31 10:20:30+02:00';",
-    "table_functions": BID + "SELECT * FROM read_csv('bid.csv');\n"
-    "SELECT COUNT(*) FROM TUMBEL(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "table_functions": BID
+    + "SELECT COUNT(*) FROM TUMBEL(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
     "part_of_interval": BID + "SELECT EXTRACT(SECOND FROM ts - ts) FROM bid;",
     "interval_to_number": BID + "SELECT CAST(ts - ts AS BIGINT) FROM bid;",
     "window_column_without_window": BID + "SELECT window_start, COUNT(*) FROM bid GROUP BY window_start;",
@@ -493,6 +493,9 @@ OFTEN_MADE = {
     "FROM bid JOIN sale USING (auction);",
     "number_from_time": BID + "SELECT ts - 5 AS before FROM bid;",
     "limit_by_a_column": BID + "SELECT auction FROM bid LIMIT price;",
+    "limit_by_a_query": BID + "SELECT auction FROM bid LIMIT (SELECT 3);",
+    "versions_with_a_key": "CREATE TABLE rates (cur VARCHAR, rate DOUBLE, ts TIMESTAMP, WATERMARK FOR ts AS ts,\n"
+    "  PRIMARY KEY (cur) NOT ENFORCED) WITH (path = 'rates.csv');",
     "negative_limit": BID + "SELECT auction FROM bid LIMIT -1;",
     "lag_ahead": BID + "SELECT LAG(price, -1) OVER (ORDER BY ts) AS next FROM bid;",
     "lead_by_names": BID + "SELECT LEAD(price, 1, d => 0.0) OVER (ORDER BY ts) AS next FROM bid;",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from cq.connectors.registry import SINKS, SOURCES
 from cq.errors import did_you_mean
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.records import replace
 
 TOPIC = "kafka_topic"
@@ -50,6 +50,21 @@ def topic_watermarks(node: ast.CreateRelation) -> tuple[ast.Watermark, ...]:
             bound = ast.Binary("-", ref, day, span=place, op_span=place)
             return (ast.Watermark(column, bound, None, span=place, column_span=place),)
     return ()
+
+
+def no_reader(node: ast.TableFunction) -> tuple[str, ...]:
+    """Ways out for `read_csv(…)` of DuckDB with more than a path, and for readers of other formats."""
+    path = next((a for a in node.args if isinstance(a, ast.StringLiteral)), None)
+    if path is None:
+        return (
+            "read one file by its path, FROM 'day.csv', or all that a pattern matches, FROM 'day/*.csv'",
+            "options stand in a declaration: CREATE STREAM s WITH (path = 'day/*.csv', header = true), then FROM s",
+        )
+    text = inline.string(path.value)
+    return (
+        f"write FROM {text}",
+        f"options stand in a declaration: CREATE STREAM s WITH (path = {text}, header = true), then FROM s",
+    )
 
 
 def nearest_connector(name: str, known: Collection[str]) -> str:

@@ -78,6 +78,13 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
             return Literal(DATE, False, value.toordinal() - EPOCH, span=span)
         case _ if type(value).__module__ == "numpy" and hasattr(value, "item"):
             return bind_parameter(name, value.item(), span)
+        case list() | tuple() | set() | frozenset():
+            raise compile_error(
+                "CQ0206",
+                f'the parameter "{name}" has several values, and a parameter is one',
+                span,
+                help=_several(name),
+            )
         case _:
             raise compile_error(
                 "CQ0206",
@@ -115,9 +122,13 @@ def bind_beside(name: str, value: Untyped, other: DataType, span: Span) -> Liter
 def _unfit(name: str, value: str, other: DataType, span: Span) -> CompileError:
     cause = f"the parameter \"{name}\" is '{value}', and is compared with {other}"
     example = "true" if other == BOOLEAN else "1"
-    return compile_error(
-        "CQ0206", cause, span, label=f"no {other}", help=f"set another value: {face().setting(name, example)}"
-    )
+    way = f"set another value: {face().setting(name, example)}"
+    help = (way, f"a parameter is one value; {_several(name)}") if "," in value else (way,)
+    return compile_error("CQ0206", cause, span, label=f"no {other}", help=help)
+
+
+def _several(name: str) -> str:
+    return f"for several, give one text, '1,2', and write x = ANY(CAST(SPLIT(:{name}, ',') AS BIGINT[]))"
 
 
 def demand_equal(node: ast.Expr, given: Mapping[str, ParameterValue], other: Expr) -> None:

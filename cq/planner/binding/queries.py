@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
+from cq.hints import face
 from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
 from cq.planner.binding.calls import SelectCalls
@@ -23,6 +24,7 @@ from cq.planner.binding.foreign import (
     within,
     without_latest,
 )
+from cq.planner.binding.foreign_sources import no_reader
 from cq.planner.binding.joins.asof import asof_join
 from cq.planner.binding.joins.mistakes import (
     bounds_in_where,
@@ -444,11 +446,11 @@ class QueryBinder:
                 "CQ0205",
                 f'there is no table function "{node.name}"',
                 node.name_span,
-                help=(
+                help=no_reader(node)
+                if node.name.startswith(("read_", "scan_", "parquet_"))
+                else (
                     did_you_mean(node.name, TABLE_PARAMETERS),
-                    "a file is a stream: CREATE STREAM s WITH (connector = 'file', path = '…'), then FROM s"
-                    if node.name.startswith(("read_", "scan_"))
-                    else "supported: TUMBLE, HOP, CUMULATE, SESSION, RANGE, GENERATE_SERIES",
+                    "supported: TUMBLE, HOP, CUMULATE, SESSION, RANGE, GENERATE_SERIES",
                 ),
             )
         table, arguments = split_table_arguments(node)
@@ -489,13 +491,27 @@ class QueryBinder:
         value = None if names else self._constant(node, clause)
         if not (isinstance(value, Literal) and value.type.is_integer and value.value is not None and value.value >= 0):
             raise compile_error(
-                "CQ0306", f"{clause} takes a constant number of rows", node.span, help=f"write {clause} 10"
+                "CQ0306",
+                f"{clause} takes a constant number of rows",
+                node.span,
+                help=f"write {clause} 10, or {_parameter_of(clause)}",
             )
         rows: int = value.value
         return rows
 
     def _constant(self, node: ast.Expr, clause: str) -> Expr:
-        return folded(ExprBinder(NOTHING, self.parameters, Clause(clause), SelectCalls({})).bind(node))
+        return folded(
+            ExprBinder(
+                NOTHING,
+                self.parameters,
+                Clause(clause, instead=f"write a number, or {_parameter_of(clause)}"),
+                SelectCalls({}),
+            ).bind(node)
+        )
+
+
+def _parameter_of(clause: str) -> str:
+    return f"a parameter, {clause} :n, and {face().setting('n', '10')}"
 
 
 def _as_written(relation: Relation, shown: Mapping[int, int]) -> Relation:

@@ -122,7 +122,7 @@ def check_options(
             at.value.span if at else span,
             label="unknown connector",
             help=(
-                face().giving("NAME") if is_elsewhere(connector) and "stdin" in known else "",
+                face().giving("NAME") if is_elsewhere(connector) and "stdin" in known and "path" not in written else "",
                 f"{nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
             ),
         )

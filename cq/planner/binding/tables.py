@@ -67,9 +67,18 @@ class DeclaredTable:
 def bind_table(node: ast.CreateRelation, parameters: Parameters) -> DeclaredTable:
     """The table that a CREATE TABLE with a primary key declares."""
     for e in node.elements:
-        if isinstance(e, ast.Watermark) or (isinstance(e, ast.ColumnDef) and e.computed is not None):
+        if isinstance(e, ast.Watermark):
             raise compile_error(
-                "CQ0501", "watermarks and computed columns of a keyed table are not supported", e.span,
+                "CQ0501", "a table with a PRIMARY KEY has no watermark", e.span,
+                help=(
+                    "leave PRIMARY KEY out: the rows of a stream are versions, of which JOIN … FOR SYSTEM_TIME AS OF "
+                    "finds that of a key at a time",
+                    "or leave WATERMARK out to keep only the last row of each key",
+                ),
+            )  # fmt: skip
+        if isinstance(e, ast.ColumnDef) and e.computed is not None:
+            raise compile_error(
+                "CQ0501", "computed columns of a keyed table are not supported", e.span,
                 help="compute the column in the trigger that writes it, or in the query that reads it",
             )  # fmt: skip
     columns = node.columns

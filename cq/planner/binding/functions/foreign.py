@@ -12,7 +12,8 @@ from cq.lang.functions.array_building import DESCENDING, NULLS_FIRST
 from cq.lang.functions.time_formats import BadPattern, java_pattern
 from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, VARCHAR, Kind
 from cq.planner.binding.conversion import convert
-from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
+from cq.planner.binding.functions.shorthands import SHORTHANDS, ShorthandBinder, shorthand
+from cq.records import replace
 
 _TRUNC_UNITS = {
     **dict.fromkeys(["year", "yyyy", "yy"], "year"), **dict.fromkeys(["month", "mon", "mm"], "month"),
@@ -49,7 +50,10 @@ def _extractjsonfield(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 @shorthand("format_timestamp", "format_date", "formatdatetime")
 def _format_timestamp(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """FORMAT_TIMESTAMP(time, pattern): DATE_FORMAT(time, pattern)."""
+    """FORMAT_TIMESTAMP(time, pattern): DATE_FORMAT(time, pattern), and of BigQuery STRFTIME of (pattern, time)."""
+    match node.args:
+        case (ast.StringLiteral(pattern) as first, second) if "%" in pattern:
+            return SHORTHANDS["strftime"](binder, replace(node, args=(second, first)))
     return binder.call("date_format", binder.exactly(node, 2), node.span, node.args, node.name_span)
 
 
