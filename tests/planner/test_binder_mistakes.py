@@ -400,6 +400,34 @@ SUB_QUERIES = {
     "(SELECT auction, wait FROM sale WHERE sale.ts > bid.ts);",
     "groups_of_a_row": BID + SALE + "SELECT price FROM bid WHERE EXISTS (SELECT 1 FROM sale\n"
     "WHERE sale.auction = bid.auction GROUP BY wait HAVING COUNT(*) > 1);",
+    "not_exists_without_end": LIVE_BID + "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid AS c\n"
+    "  WHERE c.auction = b.auction AND c.ts > b.ts AND c.ts < b.ts + INTERVAL '1' MINUTE AND c.price > b.price);\n"
+    "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid AS c "
+    "WHERE c.auction = b.auction AND c.ts > b.ts);\n"
+    "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid WHERE auction = b.auction);",
+    "anti_join_without_end": LIVE_BID + "SELECT a.price FROM bid AS a ANTI JOIN bid AS b ON a.auction = b.auction;\n"
+    "SELECT price FROM bid ANTI JOIN bid AS b USING (auction);",
+    "rows_not_in_without_end": LIVE_BID + "SELECT price FROM bid\n"
+    "WHERE (auction, ts) NOT IN (SELECT auction, ts FROM bid WHERE price > 5);",
+    "value_for_each_row_without_end": LIVE_BID
+    + "CREATE STREAM item (auction BIGINT, name VARCHAR) WITH (path = 'i.csv');\n"
+    "SELECT price, (SELECT name FROM item AS i WHERE i.auction = bid.auction LIMIT 1) AS name FROM bid;\n"
+    "SELECT price FROM bid WHERE price > 10 OR auction IN (SELECT auction FROM item);",
+    "outer_join_with_groups_of_a_file": LIVE_BID
+    + "CREATE STREAM item (auction BIGINT, name VARCHAR) WITH (path = 'i.csv');\n"
+    "SELECT price, t.name FROM bid LEFT JOIN (SELECT auction, MAX(name) AS name FROM item GROUP BY auction) AS t\n"
+    "  ON t.auction = bid.auction;",
+    "names_from_two_levels_out": BID + SALE + "SELECT price FROM bid AS b WHERE EXISTS (SELECT 1 FROM sale AS s\n"
+    "  WHERE s.auction = b.auction AND EXISTS "
+    "(SELECT 1 FROM sale AS r WHERE r.wait = b.auction AND r.auction = s.wait));\n"
+    "SELECT price FROM bid AS b WHERE EXISTS (SELECT 1 FROM sale AS s WHERE s.auction > b.auction\n"
+    "  AND EXISTS (SELECT 1 FROM sale AS r WHERE r.wait = b.auction AND r.auction = s.wait));",
+    "limit_of_each_group": BID + SALE + "SELECT price FROM bid WHERE auction > (SELECT wait FROM sale AS s\n"
+    "  WHERE s.auction = bid.auction ORDER BY wait DESC LIMIT 1 OFFSET 2);\n"
+    "SELECT price FROM bid WHERE auction IN (SELECT wait FROM sale WHERE sale.auction = bid.auction AND wait > 1\n"
+    "  ORDER BY wait LIMIT 2);\n"
+    "SELECT price, l.wait FROM bid, LATERAL (SELECT wait FROM sale AS s\n"
+    "  WHERE s.auction = bid.auction OR s.wait = bid.auction ORDER BY s.wait LIMIT 2) AS l;",
     "not_in_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction NOT IN (SELECT auction FROM sale);",
     "groups_beside_no_end": LIVE_BID
     + SALE

@@ -94,10 +94,43 @@ def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | 
             "CQ0502",
             "LIMIT and OFFSET of a correlated sub-query are not supported yet",
             counted.span,
-            help="for one value of each group, write MAX(x), MIN(x) or ARG_MAX(x, key)",
+            help=_numbered(query, select, relation, outer, about),
         )
     rest = all_of([p for p in parts if not any(p is a for a in about)])
     return Inside(select, with_windows(relation), rest, about, here)
+
+
+def _numbered(
+    query: ast.Query, select: ast.Select, relation: Relation, outer: Relation, about: Sequence[ast.Expr]
+) -> str:
+    """How to count the rows of each group that LIMIT and OFFSET leave, in the names of the query if it is short."""
+    n = "row_n" if any(c.name == "n" for c in relation.columns) else "n"
+    which = f"{n} {_counted(query)}"
+    pairs = [equality(a, relation, outer) for a in about]
+    (first, *more) = select.relations
+    if more or not isinstance(first, ast.TableRef) or None in pairs or len(about) < len(parts_of(select.where)):
+        inner = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY key ORDER BY x) AS {n} FROM t WHERE …"
+        return f"read numbered rows without LIMIT: FROM ({inner}) AS t WHERE t.key = … AND {which}"
+    keys = ", ".join(inline.expr(pair[0]) for pair in pairs if pair is not None)
+    order = f" {inline.order_by(query.order_by)}" if query.order_by else ""
+    over = f"ROW_NUMBER() OVER (PARTITION BY {keys}{order}) AS {n}"
+    return (
+        f"read numbered rows without LIMIT: FROM (SELECT *, {over} FROM {inline.relation(first)}) "
+        f"AS {inline.name(first.alias or first.name)} "
+        f"WHERE {' AND '.join(inline.expr(a, inline.AND) for a in about)} AND {which}"
+    )
+
+
+def _counted(query: ast.Query) -> str:
+    """The numbers of the rows that LIMIT and OFFSET leave, as a condition behind the name of the number."""
+    start, count = query.offset, query.limit
+    skipped = int(start.text) if isinstance(start, ast.NumberLiteral) and start.text.isdigit() else 0
+    if count is None:
+        return f"> {skipped}"
+    if not (isinstance(count, ast.NumberLiteral) and count.text.isdigit()):
+        return f"<= {inline.expr(count)}"
+    last = skipped + int(count.text)
+    return f"= {last}" if last == skipped + 1 else f"BETWEEN {skipped + 1} AND {last}"
 
 
 @contextmanager
@@ -108,11 +141,18 @@ def naming(query: ast.Query, outer: Relation) -> Iterator[None]:
     except CompileError as error:
         refs = {n.span: n for n in walk(query) if isinstance(n, ast.ColumnRef) and finds(outer, n)}
         raise CompileError(
-            *(_outer_name(refs[d.span]) if d.code == "CQ0203" and d.span in refs else d for d in error.diagnostics)
+            *(
+                _outer_name(refs[d.span], query) if d.code == "CQ0203" and d.span in refs else d
+                for d in error.diagnostics
+            )
         ) from None
 
 
-def _outer_name(ref: ast.ColumnRef) -> Diagnostic:
+def _outer_name(ref: ast.ColumnRef, query: ast.Query) -> Diagnostic:
+    select = query.body
+    own = () if not isinstance(select, ast.Select) else below(replace(select, relations=()))
+    if isinstance(select, ast.Select) and all(n is not ref for n in own):  # in a sub-query of this one
+        return _name_further_out(ref, select)
     return Diagnostic(
         "CQ0502",
         f"{inline.expr(ref)} is a column of the outer query, which only WHERE of its own sub-queries can use",
@@ -120,6 +160,28 @@ def _outer_name(ref: ast.ColumnRef) -> Diagnostic:
         help=(
             "compare it there with a column that the sub-query has in its FROM",
             "or join the two, and GROUP BY the columns of the outer query",
+        ),
+    )
+
+
+def _name_further_out(ref: ast.ColumnRef, between: ast.Select) -> Diagnostic:
+    """A column of the query around the query `between`, named in a sub-query of it."""
+    same = (
+        other
+        for part in parts_of(between.where)
+        if isinstance(part, ast.Binary) and part.op == "="
+        for one, other in ((part.left, part.right), (part.right, part.left))
+        if one == ref and isinstance(other, ast.ColumnRef)
+    )
+    equal = next(same, None)
+    return Diagnostic(
+        "CQ0502",
+        f"{inline.expr(ref)} is a column of a query two levels out: a sub-query can use those of the query around it",
+        ref.span,
+        help=(
+            f"write {inline.expr(equal)}, which is equal to it here"
+            if equal is not None
+            else "add its relation to FROM of the query between, and use the column of that one",
         ),
     )
 

@@ -183,6 +183,11 @@ _LIMIT = (
     "LIMIT in LATERAL needs a WHERE that compares outer columns only with =",
     "the last row before each: write a ASOF LEFT JOIN b ON a.k = b.k AND a.ts >= b.ts",
 )
+_LIMIT_BY_OTHERS = (
+    _LIMIT[0],
+    "join the two on this condition without LATERAL, and keep the first rows of each: "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY a.key ORDER BY b.x) <= 1",
+)
 _OVER = (
     "OVER in LATERAL needs a WHERE that compares outer columns only with =",
     "join the two, and write OVER (PARTITION BY the outer columns …) on the joined rows",
@@ -194,7 +199,8 @@ def _keys(inside: Inside, left: Relation, of: tuple[str, str]) -> tuple[ast.Expr
     pairs = [(a, equality(a, inside.relation, left)) for a in inside.about]
     other = next((a for a, pair in pairs if pair is None), None)
     if other is not None:
-        message, way_out = of
+        by_time = isinstance(other, ast.Binary) and other.op in ("<", "<=", ">", ">=")
+        message, way_out = _LIMIT_BY_OTHERS if of is _LIMIT and not by_time else of
         raise compile_error("CQ0502", message, other.span, help=way_out)
     return tuple(pair[0] for _, pair in pairs if pair is not None)
 

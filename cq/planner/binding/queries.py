@@ -369,7 +369,7 @@ class QueryBinder:
         """The left rows that some right row matches, or with ANTI none."""
         width = len(left.node.schema)
         on = demands(condition(node, side_by_side(left, right, width), left, right, self.parameters))
-        match = match_of(right, tuple(on), left, node.kind == "ANTI", node.span)
+        match = match_of(right, tuple(on), left, node)
         return replace(left, node=match.joined(left.node, unchanged), span=node.span)
 
     def beside(

@@ -12,7 +12,6 @@ from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast, inline
-from cq.hints import face
 from cq.lang.aggregates import lookup
 from cq.lang.expressions import (
     Case,
@@ -40,17 +39,16 @@ from cq.planner.binding.correlation import (
     equality,
     naming,
     pairs_of,
+    parts_of,
     references,
 )
 from cq.planner.binding.derived_conditions import with_conditions_outside
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.joins.mistakes import within
 from cq.planner.binding.joins.temporal import keyed
-from cq.planner.binding.joins.times import Sides
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
+from cq.planner.binding.subquery_mistakes import as_join, refuse_endless, refuse_endless_value
 from cq.planner.binding.traits import one_row
 from cq.planner.operators import Filter, Join, SemiJoin
-from cq.planner.operators.joined import may_come_before
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
@@ -163,7 +161,6 @@ def _bind_match(
         _refuse_grouped(inside)
         rows = inside.queries.passing(inside.rest, inside.relation)
         inner, about = replace(inside.relation, node=rows), inside.about
-    _refuse_endless(outer, inner, negated, node.span)
     pairs = ExprBinder(around(outer, inner), queries.parameters, INSIDE, SelectCalls({}))
     on = [pairs.condition(a, "a condition of the sub-query") for a in about]
     width, values = len(outer.node.schema), None
@@ -181,13 +178,20 @@ def _bind_match(
         for item in inside.select.items:  # nothing reads them, but what they name must be there
             if isinstance(item, ast.SelectItem):
                 pairs.bind(item.expr)
-    return Match(rows, tuple(c for e in on for c in conjuncts(e)), width, negated, node.span, values)
+    parts = tuple(c for e in on for c in conjuncts(e))
+    if negated:
+        written = inside is not None and isinstance(node, ast.Exists)
+        refuse_endless(outer, inner, node.span, parts, as_join(inside) if inside is not None and written else None)
+    return Match(rows, parts, width, negated, node.span, values)
 
 
-def match_of(rows: Relation, on: tuple[Expr, ...], outer: Relation, anti: bool, span: Span) -> Match:
+def match_of(rows: Relation, on: tuple[Expr, ...], outer: Relation, node: ast.Join) -> Match:
     """The condition of a SEMI or ANTI JOIN."""
-    _refuse_endless(outer, rows, anti, span)
-    return Match(rows.node, on, len(outer.node.schema), anti, span)
+    anti = node.kind == "ANTI"
+    if anti:
+        parts = [c for e in on for c in conjuncts(e)]
+        refuse_endless(outer, rows, node.span, parts, (node.right, parts_of(node.on)) if node.on is not None else None)
+    return Match(rows.node, on, len(outer.node.schema), anti, node.span)
 
 
 def _given(inner: Relation, query: ast.Query, width: int) -> Expr:
@@ -273,7 +277,7 @@ def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Scala
     outer = binder.relation
     inside = correlated(with_conditions_outside(_first_of(query), outer, queries), outer, queries)
     found = _one_row(query, outer, queries) if inside is None else _of_group(query, inside, binder)
-    _refuse_endless_value(outer, found.rows, query.span)
+    refuse_endless_value(outer, found.rows, query.span, inside)
     return found
 
 
@@ -330,7 +334,7 @@ def _by_equality(inside: Inside, binder: ExprBinder) -> tuple[LogicalNode, list[
 
 def _by_condition(inside: Inside, binder: ExprBinder) -> tuple[LogicalNode, list[Expr]]:
     """The rows of a sub-query grouped by the values around it that they meet, and which of them a row has."""
-    _refuse_endless_value(binder.relation, inside.relation.node, inside.about[0].span)
+    refuse_endless_value(binder.relation, inside.relation.node, inside.about[0].span, inside)
     pairs = pairs_of(inside, binder.relation)
     rows = _grouped(inside, pairs.relation, None, [key for key, _ in pairs.keys])
     keys = _keys(rows, len(pairs.keys), len(binder.relation.node.schema))
@@ -443,32 +447,4 @@ def _several_rows(query: ast.Query) -> CompileError:
         "this sub-query may return several rows, but one value is needed",
         query.span,
         help=f"aggregate without GROUP BY: write MAX({shown}) or MIN({shown})",
-    )
-
-
-def _refuse_endless(outer: Relation, inner: Relation, negated: bool, span: Span) -> None:
-    """CQ0406 for NOT IN, NOT EXISTS and ANTI JOIN on an input without an end."""
-    if not negated or (outer.node.bounded and inner.node.bounded) or may_come_before(inner.node, outer.node):
-        return
-    endless = inner if outer.node.bounded else outer
-    by_time = f"join by time: a LEFT JOIN b ON a.k = b.k AND {within(Sides(outer, inner))}, and test b.k IS NULL"
-    timed = outer.node.schema.times and inner.node.schema.times
-    raise compile_error(
-        "CQ0406",
-        f"rows without a match would never leave: {endless.title} has no end",
-        span,
-        help=by_time if timed else "read both from inputs that end, such as files",
-    )
-
-
-def _refuse_endless_value(outer: Relation, rows: LogicalNode, span: Span) -> None:
-    """CQ0406 for the value of a sub-query on an input without an end."""
-    if outer.node.bounded and rows.bounded:
-        return
-    endless = "the sub-query" if outer.node.bounded else outer.title
-    raise compile_error(
-        "CQ0406",
-        f"the value of a sub-query is known only when all inputs have ended, but {endless} has no end",
-        span,
-        help=f"give the value as a parameter: write :name here, and {face().setting('name')}",
     )

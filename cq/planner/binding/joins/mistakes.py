@@ -59,6 +59,19 @@ def within(sides: Sides) -> str:
     return f"{right} BETWEEN {left} AND {left} + {SOME}"
 
 
+def missing_within(sides: Sides, on: Sequence[Expr]) -> str:
+    """What `on` lacks to limit how far apart the event times of both sides are; empty where it limits them."""
+    bounds = [b for e in on if (b := bounds_of(e, sides)) is not None]
+    lower = any(b.lower_us > -UNBOUNDED_US for b in bounds)
+    upper = any(b.upper_us < UNBOUNDED_US for b in bounds)
+    left, right = time_name(sides.left), time_name(sides.right)
+    if lower and upper:
+        return ""
+    if not lower and not upper:
+        return within(sides)
+    return f"{right} >= {left} - {SOME}" if upper else f"{right} <= {left} + {SOME}"
+
+
 def _look_up_way(node: ast.Join, sides: Sides) -> str:
     """How to look up the latest row of a key, where the right side has such rows; else empty."""
     found, times = key_columns(sides.right.node), sides.right.node.schema.times
@@ -175,7 +188,11 @@ def _shown(node: ast.Relation) -> str:
 def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
     """CQ0406 for an outer join that would keep rows without a match for ever."""
     endless = sides.right if sides.left.node.bounded else sides.left
-    by_time = missing_bound(node, sides, bounds, others).diagnostics[0].help
+    by_time = (
+        _read_first(sides)
+        if any(s.node.bounded and not s.node.schema.times for s in (sides.left, sides.right))
+        else missing_bound(node, sides, bounds, others).diagnostics[0].help
+    )
     look_up = _look_up_way(node, sides) if node.kind == "LEFT" else ""
     ways = (look_up, *(f"or, to join rows by time, {way}" for way in by_time)) if look_up else by_time
     if node.kind != "FULL" and may_come_before(sides.right.node, sides.left.node, untimed=True):
@@ -186,6 +203,14 @@ def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequ
         f"rows without a match would never leave this {node.kind} JOIN: {endless.title} has no end",
         keyword_span(node),
         help=ways,
+    )
+
+
+def _read_first(sides: Sides) -> tuple[str, ...]:
+    """A way out where one side ends and has no time: its rows have to come before all others."""
+    ends = sides.left if sides.left.node.bounded else sides.right
+    return (
+        f"write the rows of {ends.title} to a file with a query of its own, and LEFT JOIN that file: FROM 'path' AS t",
     )
 
 
