@@ -1,7 +1,7 @@
-"""Where rows come from and where they go.
+"""Sources and sinks: where rows come from and where they go.
 
-`open_source` and `infer` for streams, `open_sink` for outputs; what they take and give is in `protocol.py`, and every
-connector is an entry of `registry.py`. Nothing here knows plans or engines. Names are loaded when used.
+`open_source` and `infer` for streams, `open_sink` for outputs; their interfaces are in `protocol.py`, and every
+connector is an entry in `registry.py`. Nothing here knows plans or engines. Names are loaded when used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def infer(options: Mapping[str, str], access: FileAccess | None = None, stream: str = "") -> tuple[Field | Unheld, ...]:
-    """The columns of a source declared without any: see `inference.py`."""
+    """The columns of a source declared without any; see `inference.py`."""
     from cq.connectors import inference
 
     return inference.infer(options, access, stream)

@@ -1,8 +1,8 @@
-"""Which files a query may touch, how they are opened, and who writes which.
+"""Which files a query may touch, how they are opened, and which writer owns each.
 
-A query may read and write what its user may. `--restrict` confines the paths in the text of a query, as one from a
-stranger: to regular files in some directories. Paths typed on the command line or given from Python are the user's own
-word and never confined.
+A query may read and write whatever its user may. `--restrict` is for queries from strangers: it confines the paths in
+the text of a query to regular files in some directories. Paths typed on the command line or given from Python come from
+the user and are never confined.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cq.records import dataclass
 
 MAX_FILES = 100_000  # a pattern that matches more is a mistake (`cq limits`)
 STDIN = "-"
-PART = ".part"  # the end of the name of a file that is not whole yet
+PART = ".part"  # the suffix of a file that is not complete yet
 
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """base: where relative paths start.  roots: directories files must lie in, with neither pipes nor devices among
-    them; None allows everything."""
+    """base: where relative paths start.  roots: directories files must lie in, excluding pipes and devices; None allows
+    everything."""
 
     base: Path
     roots: tuple[Path, ...] | None = None
@@ -91,7 +91,8 @@ class FileAccess:
         return UsageError(Diagnostic("CQ0601", f'"{path}" is a directory', help=(way,)))
 
     def open(self, path: str) -> BinaryIO:
-        """`path` opened for reading, or a UsageError that says why not. A pipe waits for its writer."""
+        """Open `path` for reading, or raise a UsageError that says why it cannot be opened. Opening a pipe waits for
+        its writer."""
         if self.roots is None and (looked := kept(self.base / path)) is not None:
             return cast(BinaryIO, looked)
         try:
@@ -111,8 +112,8 @@ class FileAccess:
         return os.fdopen(descriptor, "rb", buffering=0)
 
     def _open(self, path: str) -> int:
-        """A descriptor. A confined query does not wait for ever at a pipe that nobody writes to."""
-        if self.roots is None:  # as the system says: `/dev/fd/63` is no path that could be resolved
+        """Return a descriptor. A confined query does not wait forever at a pipe that nobody writes to."""
+        if self.roots is None:  # the path as given: `/dev/fd/63` cannot be resolved
             return os.open(self.base / path, os.O_RDONLY | os.O_CLOEXEC)
         return os.open(self.resolve(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
 
@@ -124,7 +125,7 @@ class FileAccess:
             raise UsageError(Diagnostic("CQ0601", cause, help=("pass it as standard input: stream=-",)))
 
     def _check_place(self, descriptor: int) -> None:
-        """A link swapped in between resolving and opening shows in where the descriptor really is."""
+        """Check the directory of the open descriptor, which reveals a link swapped in between resolving and opening."""
         link = f"/proc/self/fd/{descriptor}"
         if self.roots is not None and os.path.islink(link):
             self.resolve(os.readlink(link))
@@ -160,12 +161,12 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "special file")
 
 
-_WRITTEN: WeakValueDictionary[str, object] = WeakValueDictionary()  # by path: who writes it now, in any query
+_WRITTEN: WeakValueDictionary[str, object] = WeakValueDictionary()  # by path: the writer that owns it now, in any query
 _CLAIMING = threading.Lock()
 
 
 def claim(path: Path, shown: str, writer: object) -> None:
-    """The file is the writer's until it gives it back, or is collected; CQ0605 when it is another's."""
+    """Make the caller the file's writer until it gives it back or is collected; CQ0605 when another writer has it."""
     with _CLAIMING:
         if str(path) in _WRITTEN:
             cause = f'"{shown}" is already written by another output'
@@ -174,17 +175,17 @@ def claim(path: Path, shown: str, writer: object) -> None:
 
 
 def is_written(path: Path) -> bool:
-    """Whether a writer has the file now."""
+    """Whether a writer owns the file now."""
     return str(path) in _WRITTEN
 
 
 def give_back(path: Path) -> None:
-    """Anybody may write the file."""
+    """Let any writer claim the file."""
     _WRITTEN.pop(str(path), None)
 
 
 def nearest(path: Path) -> str:
-    """The name beside a missing file that looks most like it; of no file that is being written."""
+    """The name most like that of a missing file in its directory; files that are being written do not count."""
     import difflib
 
     directory = os.path.realpath(path.parent)
@@ -198,7 +199,7 @@ def nearest(path: Path) -> str:
 
 
 def identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """(device, inode) of a file, to tell one file under two names; None when it is not there."""
+    """(device, inode) of a file, to recognise one file under two names; None when it does not exist."""
     try:
         status = os.stat(path)
     except OSError:

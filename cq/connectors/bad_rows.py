@@ -1,4 +1,4 @@
-"""What becomes of rows that cannot be read: the query stops, or they are counted, or counted and written down."""
+"""What happens to rows that cannot be read: the query stops, or they are counted, or counted and written to a file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cq.connectors.protocol import BadRow
 from cq.errors import DataError, Diagnostic, EngineError, UsageError
 from cq.records import dataclass, field
 
-MAX_BYTES = 1 << 30  # of one file of bad rows (`cq limits`): a wrong delimiter must not fill the disk
+MAX_BYTES = 1 << 30  # per file of bad rows (`cq limits`): a wrong delimiter must not fill the disk
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class BadRows:
-    """The verdict on bad rows of one source.
+    """How one source handles bad rows.
 
-    policy: fail, skip or dead_letter.  path: where dead letters go; the file is made at the first one.
+    policy: fail, skip or dead_letter.  path: the file of dead letters, created at the first one.
     """
 
     policy: str
@@ -36,7 +36,7 @@ class BadRows:
         return self.policy == "fail"
 
     def take(self, file: str, rows: tuple[BadRow, ...]) -> None:
-        """Count bad rows, in order, and write them down when asked; the first one is raised when the policy is fail."""
+        """Count bad rows, in order, and write them down if asked; raise the first one when the policy is fail."""
         for row in rows:
             if self.fails:
                 raise DataError(row.diagnostic(file))
@@ -45,7 +45,7 @@ class BadRows:
             self._write(file, rows)
 
     def _write(self, file: str, rows: tuple[BadRow, ...]) -> None:
-        """The letters are in the file: what cannot be written is said before any sink has its name."""
+        """Write the letters through to the file: a failure to write is reported before any sink has its name."""
         try:
             if self._file is None:
                 assert self.path is not None, "dead letters without a path"
@@ -68,7 +68,7 @@ class BadRows:
             raise self._cannot_write((e.strerror or str(e)).lower()) from None
 
     def _open(self, path: Path) -> IO[bytes]:
-        # O_NONBLOCK: opening a pipe nobody reads must not wait for ever
+        # O_NONBLOCK: opening a pipe that nobody reads must not wait forever
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(path, flags, 0o600)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -81,9 +81,9 @@ class BadRows:
         return UsageError(Diagnostic("CQ0605", f"cannot write bad rows to {self.path}: {why}"))
 
     def close(self) -> None:
-        """What was written is in the file."""
+        """Write out what is buffered and close the file."""
         if self._file is not None:
-            with suppress(OSError):  # of what did not fit, and was said
+            with suppress(OSError):  # the error for what did not fit was already reported
                 self._file.close()
             self._file = None
             if self.path is not None:
@@ -91,7 +91,7 @@ class BadRows:
 
 
 def dead_letter(file: str, row: BadRow) -> bytes:
-    """One line of JSON; the record as text, or in base64 when it is not UTF-8."""
+    """One line of JSON with the record as text, or as base64 when it is not UTF-8."""
     letter: dict[str, object] = {"file": file, "record": row.line, "column": row.column or None, "code": row.code}
     letter["cause"] = row.message
     try:

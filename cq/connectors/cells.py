@@ -1,9 +1,9 @@
-"""Strict scanners: the text of one cell to the value of its column's type, or the reason why not.
+"""Strict scanners: convert the text of one cell to a value of its column's type, or say why that is impossible.
 
 They accept what pyarrow's CSV converters accept and give the same value (tests/connectors/test_connectors_csv.py
-compares them on random text), so it does not matter which of the two read a row. Two exceptions: pyarrow takes 0x1F
-for an integer, and no distance from UTC with seconds, such as +00:53:28, so that a block with one is read by these.
-Python's int() and float() see text only after it has passed a pattern.
+compares them on random text), so it does not matter which of the two reads a row. Two exceptions: pyarrow takes 0x1F
+for an integer, and it rejects UTC offsets with seconds, such as +00:53:28, so blocks that contain one are read by these
+scanners. Python's int() and float() see text only after it has passed a pattern.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from cq.lang.zones import zone_of
 NOT_UTF8 = "it is not UTF-8"
 
 Value = Any  # as cq.lang.types.DataType describes
-MAX_NUMBER_CHARS = 400  # digits a number may be written with (`cq limits`)
+MAX_NUMBER_CHARS = 400  # the most digits of a number (`cq limits`)
 
 
 class UnreadableText(Exception):
-    """The text is not a value of the type; the message says why where the text alone does not."""
+    """The text is not a value of the type; the message says why if the text alone does not show it."""
 
 
 LOSES_ZEROS = "as a number it would lose its zeros"
@@ -47,7 +47,8 @@ _BOOLEANS = {t.encode(): True for t in TRUE_TEXTS} | {t.encode(): False for t in
 
 
 def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
-    """What reads a cell of this type; it raises UnreadableText.  guessed: nobody said that digits are numbers."""
+    """Return the reader of cells of this type, which raises UnreadableText.  guessed: nobody declared that digits are
+    numbers."""
     match type_.kind:
         case Kind.BOOLEAN:
             return _boolean
@@ -77,7 +78,7 @@ def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
 
 
 def is_one(text: bytes, type_: DataType) -> bool:
-    """Whether a cell of a column that nobody declared is a value of this type."""
+    """Whether the text of a cell in an undeclared column is a value of this type."""
     try:
         scanner(type_, guessed=True)(text)
     except UnreadableText:
@@ -137,7 +138,7 @@ def _real(text: bytes) -> float:
 
 
 def _nearest_real(exact: Fraction, near: Any) -> float:
-    """The REAL nearest to `exact`; rounding through a DOUBLE may have missed it by one when it lay on a tie."""
+    """The REAL nearest to `exact`: going through a DOUBLE may miss it by one when `exact` lies on a tie."""
     import numpy as np
 
     with np.errstate(over="ignore"):
@@ -146,7 +147,7 @@ def _nearest_real(exact: Fraction, near: Any) -> float:
     def distance(candidate: Any) -> tuple[Fraction, int]:
         value = float(candidate)
         stands_for = Fraction(value) if abs(value) != float("inf") else Fraction(2) ** 128 * (1 if value > 0 else -1)
-        return abs(stands_for - exact), int(candidate.view(np.int32)) & 1  # a tie goes to the even one
+        return abs(stands_for - exact), int(candidate.view(np.int32)) & 1  # ties go to even
 
     return float(min(candidates, key=distance))
 
@@ -199,7 +200,7 @@ def _time(text: bytes) -> int:
 
 
 def _timestamp(text: bytes) -> int:
-    """Microseconds since 1970; of a time with a zone those of its UTC value, as Arrow and Parquet sources give it."""
+    """Microseconds since 1970; a time with a zone becomes its UTC value, as in Arrow and Parquet sources."""
     match = _TIMESTAMP.match(text)
     if match is None:
         raise UnreadableText("write it as 2024-01-31 10:20:30.5")
@@ -214,13 +215,13 @@ def _timestamp(text: bytes) -> int:
 
 
 def names_a_zone(text: bytes) -> bool:
-    """Whether it is a time with a zone."""
+    """Whether the text is a time with a zone."""
     match = _TIMESTAMP.match(text)
     return match is not None and bool(match[6] or match[7])
 
 
 def _instant(text: bytes, zone: str) -> int:
-    """Microseconds since 1970 in UTC; a time without a zone is of this one."""
+    """Microseconds since 1970 in UTC; a time without a zone is in this one."""
     time = _timestamp(text)
     if names_a_zone(text):
         return time

@@ -1,7 +1,7 @@
-"""Columns of one file decoded side by side: tracks whose items make up numbered steps, advanced by several threads.
+"""Decode the columns of one file in parallel: tracks whose items make up numbered steps, advanced by several threads.
 
 Roles     the reader, who iterates over steps, and `helpers` threads; all of them advance tracks.
-Shared    all under `_changed`: of every track: ready, the items nobody took yet; coming, the step it makes next; busy,
+Shared    all under `_changed`: for every track: ready, the items not taken yet; coming, the step it makes next; busy,
           whether a thread is advancing it. taken, the steps the reader has taken; stopped.
 I1        a track is advanced by one thread at a time, in order.                    tests: test_tracks_stay_in_step
 I2        no item is made STEPS_AHEAD steps or more before the reader, but for      tests: test_no_track_runs_away
@@ -9,8 +9,8 @@ I2        no item is made STEPS_AHEAD steps or more before the reader, but for  
 Progress  the reader advances what it needs itself unless another thread is at it, so that no helper has to run;
           a helper waits only while every track is busy, at its end or as far ahead as it may be.
 Order     the lock of `_changed` orders all shared words. Without it a thread takes the next item of a track: `busy`,
-          set before the lock is given back and reset when it is held again, keeps all others from that track. Who
-          waits looks at its condition again after every notification.
+          set before the lock is released and reset when it is held again, keeps all others from that track. Waiters
+          check their condition again after every notification.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from cq.records import dataclass, field
 
 T = TypeVar("T")
 
-# Steps a track may be before the reader. A slow column is overtaken by the others; with 2 they often wait for it,
+# Steps a track may be ahead of the reader. A slow column is overtaken by the others; with 2 they often wait for it,
 # from 4 on nothing changes (three columns of a Parquet file, two threads).
 STEPS_AHEAD = 4
-# A slow column has a second track, for every other run of row groups, which is begun while the first one is in the run
-# before: the row groups most writers make have 2 to 16 steps.
+# A slow column has a second track for every other run of row groups, begun while the first is in the run before. Row
+# groups as most writers make them have 2 to 16 steps.
 MOST_AHEAD = 20
 MOST_APART = 16  # 8 MB of eight-byte values
 
 
 @dataclass(slots=True)
 class Track(Generic[T]):
-    """Items that belong to the steps `steps`, which grow; one for each. place: which part of a step they are.
+    """Items for the steps `steps`, one for each; `steps` grows. place: which part of a step the items are.
 
-    In every step each place comes from one track.
+    In every step, each place is filled by one track.
     """
 
     place: int
@@ -52,14 +52,14 @@ class Track(Generic[T]):
         self.coming = next(self.steps, None)
 
     def first(self) -> int | None:
-        """The step of the first item nobody took; None at the end."""
+        """The step of the first item not taken yet; None at the end."""
         return self.ready[0][0] if self.ready else self.coming
 
 
 class ColumnTracks(Generic[T]):
-    """Iterates over steps: the items of each, by their places. An error of a track comes out at its step.
+    """Iterates over steps: the items of each by their places. An error in a track is raised at its step.
 
-    Of several errors at one step the one of the first place comes out: the order of threads decides nothing.
+    Of several errors at one step, the one at the first place is raised: thread timing decides nothing.
     """
 
     def __init__(self, tracks: Sequence[Track[T]], helpers: int, name: str) -> None:
@@ -100,7 +100,7 @@ class ColumnTracks(Generic[T]):
         return [item for item in items if not isinstance(item, End)]
 
     def _choice(self) -> Track[T] | None:
-        """The track that is furthest behind and may be advanced now."""
+        """The track furthest behind that may be advanced now."""
         near = self._taken + STEPS_AHEAD
         apart = sum(step >= near for track in self._tracks for step, _ in track.ready)
         limit = near if apart >= MOST_APART else self._taken + MOST_AHEAD
@@ -113,7 +113,7 @@ class ColumnTracks(Generic[T]):
         return chosen
 
     def _advance(self, track: Track[T]) -> None:
-        """One more item of a track is ready. Called with the lock, which is free meanwhile."""
+        """Make one more item of a track ready. Called with the lock held; releases it meanwhile."""
         step = track.coming
         assert step is not None
         track.busy = True
@@ -121,7 +121,7 @@ class ColumnTracks(Generic[T]):
         item: T | End
         try:
             item = next(track.items)
-        except BaseException as e:  # crosses to the reader, who raises it
+        except BaseException as e:  # passed to the reader, which raises it
             item = End(e)
         finally:
             self._changed.acquire()
@@ -140,7 +140,7 @@ class ColumnTracks(Generic[T]):
                     self._advance(track)
 
     def _stop(self) -> None:
-        """The helpers have ended: nobody touches the tracks any more."""
+        """Stop the helpers and wait for them: nobody touches the tracks any more."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

@@ -1,7 +1,7 @@
-"""The functions of `pyarrow.compute` that runs call, without importing it.
+"""The functions of `pyarrow.compute` that are called at run time, without importing it.
 
-`pyarrow.compute` makes a Python function of each of Arrow's three hundred and takes its documentation apart: 25 ms at
-every start, a tenth of a small run. Arrays import it themselves in `cast`, `filter` and `fill_null`.
+`pyarrow.compute` wraps each of Arrow's three hundred functions in Python and parses its documentation: 25 ms at every
+start, a tenth of a small run. Arrays import it themselves in `cast`, `filter` and `fill_null`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _call(function: str, *values: Any, options: Any = None) -> Any:
 
 
 def cast(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """The values as another type; ArrowInvalid where one has none there."""
+    """The values as another type; ArrowInvalid where a value has no counterpart."""
     return _call("cast", values, options=arrow.CastOptions.safe(target))
 
 
@@ -50,7 +50,7 @@ def sum(values: pa.Array) -> pa.Scalar:
 
 
 def sort_indices(rows: pa.Table, names: list[str]) -> pa.Array:
-    """Where the rows stand in the order of these columns, ascending."""
+    """The indices that sort the rows by these columns, ascending."""
     return _call("sort_indices", rows, options=arrow.SortOptions([(name, "ascending") for name in names]))
 
 
@@ -91,7 +91,7 @@ def match_substring_regex(texts: pa.Array, pattern: str) -> pa.BooleanArray:
 
 
 def replace_with_mask(values: pa.Array, mask: pa.BooleanArray, replacements: pa.Array) -> pa.Array:
-    """The values, those under the mask replaced in order."""
+    """The values, with those under the mask replaced in order."""
     return _call("replace_with_mask", values, mask, replacements)
 
 
@@ -104,6 +104,7 @@ def utf8_rtrim(texts: pa.Array, characters: str) -> pa.Array:
 
 
 def binary_join_element_wise(*texts: Any, nothing_for_null: bool = False) -> pa.Array:
-    """The first texts, joined by the last; NULL where one is, or nothing in its place."""
+    """Join the first texts, separated by the last; a NULL text makes the result NULL, or is replaced by the empty
+    text."""
     how = arrow.JoinOptions("replace", "") if nothing_for_null else arrow.JoinOptions()
     return _call("binary_join_element_wise", *texts, options=how)

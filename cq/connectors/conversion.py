@@ -1,8 +1,8 @@
-"""From the Arrow types of a self-describing input to the declared types: which conversions there are.
+"""The conversions from the Arrow types of a self-describing input to the declared types.
 
-A conversion changes no value: what has no exact place in the declared type is a bad row. Exceptions, all in
-docs/language.md: times are cut to microseconds (downwards), a timestamp with a zone becomes its UTC value as a
-TIMESTAMP, and one without a zone is of that of the query as a TIMESTAMP_LTZ.
+A conversion changes no value: a value without an exact counterpart in the declared type is a bad row. Exceptions, all
+in docs/language.md: times are cut to microseconds (downwards); as a TIMESTAMP, a timestamp with a zone becomes its UTC
+value; as a TIMESTAMP_LTZ, one without a zone is read in the zone of the query.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cq.lang.calendar import DAY_US
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind, from_arrow, to_arrow
 
-# what a source of integers, by bits, may be declared as without a look at the values being needed
+# the types that a source of integers, by bits, may be declared as without checking the values
 _WIDER = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 9, "uint16": 17, "uint32": 33, "uint64": 65}
 MOST_DIGITS = 20  # of an integer of 64 bits
 _BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
@@ -34,9 +34,9 @@ _BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
 def match_columns(
     name: str, schema: pa.Schema, fields: Sequence[Field], codes: bool = False
 ) -> list[tuple[int, TypedColumn]]:
-    """For each declared column: where it stands in the input and how it is converted. CQ0603 when it cannot be.
+    """For each declared column: its position in the input and its conversion. CQ0603 when it cannot be converted.
 
-    codes: texts may stay codes of a dictionary.
+    codes: whether texts may stay dictionary codes.
     """
     there = ColumnNames(schema.names)
     out = []
@@ -72,9 +72,9 @@ def _misfit(cause: str, *help: str) -> Diagnostic:
 
 
 def sound(array: pa.Array) -> pa.Array:
-    """The array; as bytes where its text is not UTF-8, for the conversion to find the rows.
+    """The array; as bytes where its text is not UTF-8, so that the conversion finds the bad rows.
 
-    ArrowInvalid when its lengths, positions or numbers are not to be trusted.
+    ArrowInvalid when its lengths, positions or numbers are invalid.
     """
     try:
         array.validate(full=True)
@@ -88,7 +88,7 @@ def sound(array: pa.Array) -> pa.Array:
 
 
 def _bytes_for_text(type_: pa.DataType) -> pa.DataType:
-    """The type with the same layout that promises nothing of its text."""
+    """The type with the same layout that makes no promise about its text."""
     if t.is_dictionary(type_):
         return pa.dictionary(type_.index_type, _bytes_for_text(type_.value_type), type_.ordered)
     if t.is_list(type_) or t.is_large_list(type_):
@@ -98,7 +98,8 @@ def _bytes_for_text(type_: pa.DataType) -> pa.DataType:
 
 
 def never_fails(arrow: pa.DataType, type_: DataType) -> bool:
-    """Whether every value of the input type has a place in the declared type, so that nobody has to look."""
+    """Whether every value of the input type has a counterpart in the declared type, so that no value has to be
+    checked."""
     if arrow == to_arrow(type_):
         return type_.kind is not Kind.TIME
     bits = _WIDER.get(str(arrow))
@@ -106,9 +107,10 @@ def never_fails(arrow: pa.DataType, type_: DataType) -> bool:
 
 
 def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tuple[Convert | None, bool]:
-    """(what converts a column, whether there is a way at all); None converts nothing because nothing is needed.
+    """(the function that converts a column, whether it can be converted at all); the function is None when none is
+    needed.
 
-    codes: texts may stay codes of a dictionary.
+    codes: whether texts may stay dictionary codes.
     """
     target = to_arrow(type_)
     if t.is_time(arrow) and type_.kind is Kind.TIME:
@@ -129,12 +131,12 @@ def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tupl
     if t.is_duration(arrow) and kind is Kind.INTERVAL:
         return lambda a: _floored(a, pa.duration("us")), True
     if t.is_integer(arrow) and kind is Kind.DECIMAL:
-        every = pa.decimal256(MOST_DIGITS + type_.scale, type_.scale)  # Arrow converts only to what holds every integer
+        every = pa.decimal256(MOST_DIGITS + type_.scale, type_.scale)  # Arrow needs a type that holds every integer
         return lambda a: a.cast(every).cast(target), True
     fits = (
         t.is_null(arrow)
         or (t.is_integer(arrow) and type_.is_integer)
-        or (t.is_integer(arrow) and kind is Kind.DOUBLE)  # beyond 2**53 one that is no DOUBLE is refused
+        or (t.is_integer(arrow) and kind is Kind.DOUBLE)  # integers beyond 2**53 that are no DOUBLE are refused
         or (t.is_integer(arrow) and arrow.bit_width <= 16 and kind is Kind.REAL)
         or (t.is_floating(arrow) and kind is Kind.DOUBLE)
         or (t.is_float16(arrow) and kind is Kind.REAL)
@@ -152,13 +154,13 @@ def _is_bytes(arrow: pa.DataType) -> bool:
 def _decoded(array: pa.Array) -> pa.Array:
     if not t.is_dictionary(array.type):
         return array
-    if str(array.type.value_type) == "string_view":  # Arrow cannot take from it
+    if str(array.type.value_type) == "string_view":  # Arrow cannot take from this type
         array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
     return array.dictionary_decode()
 
 
 def _coded_or(decode: Convert) -> Convert:
-    """Texts stay codes where that is worth it."""
+    """Keep texts as codes where that pays."""
 
     def convert(array: pa.Array) -> pa.Array:
         found = coded(array) if t.is_dictionary(array.type) else None
@@ -189,14 +191,14 @@ def microseconds(array: pa.Array) -> pa.Array:
 
 
 def timestamps_as(type_: DataType) -> Convert:
-    """What makes timestamps of any unit and zone a TIMESTAMP, or a TIMESTAMP_LTZ."""
+    """The function that converts timestamps of any unit and zone to TIMESTAMP or TIMESTAMP_LTZ."""
     if type_.kind is Kind.TIMESTAMP:
         return microseconds
     return lambda a: _instants(a, type_)
 
 
 def _instants(array: pa.Array, type_: DataType) -> pa.Array:
-    """The instants; of times without a zone those in the zone of the type. ArrowInvalid when one is out of range."""
+    """The instants; times without a zone are read in the zone of the type. ArrowInvalid when one is out of range."""
     counts = microseconds(array)
     if array.type.tz is None:
         counts = moved_to_utc(counts, type_.zone)
@@ -204,7 +206,7 @@ def _instants(array: pa.Array, type_: DataType) -> pa.Array:
 
 
 def _time_of_day(array: pa.Array) -> pa.Array:
-    """Times of day of any unit as TIME; ArrowInvalid when one is beyond the day, which files may hold."""
+    """Times of day of any unit as TIME; ArrowInvalid for one past the end of the day, which files may contain."""
     counts = array.cast(pa.int32()).cast(pa.int64()) if t.is_time32(array.type) else array.cast(pa.int64())
     micros = _floored(counts.cast(pa.duration(array.type.unit)), pa.duration("us")).cast(pa.int64())
     extremes = pc.min_max(micros).as_py()

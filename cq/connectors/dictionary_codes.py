@@ -1,4 +1,4 @@
-"""Texts as codes of a dictionary, for engines that take them: a text is looked at once a batch, not once a row."""
+"""Texts as dictionary codes, for engines that take them: each text is looked at once per batch, not once per row."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pyarrow.types as t
 from cq.connectors import compute as pc
 from cq.lang.arrow_buffers import valid
 
-# A dictionary is looked over for every batch of rows, which have up to as many (`protocol.READ_ROWS`): beyond it, and
-# where it has more texts than the batch has rows, making texts of the codes costs less.
+# Every batch of rows scans its dictionary, which has at most as many texts as a batch has rows (`protocol.READ_ROWS`):
+# beyond that, and where it has more texts than the batch has rows, decoding the texts costs less.
 MOST_TEXTS = 1 << 16
 
 
 def coded(array: pa.DictionaryArray) -> pa.DictionaryArray | None:
-    """The texts as 32-bit codes of a dictionary of `string` without NULL, all of them in its range.
+    """The texts as 32-bit codes into a dictionary of `string` without NULL, all of them in range.
 
-    None where they cannot be, or that is not worth it.
+    None where that is impossible or does not pay.
     """
     texts = array.dictionary
     if not 0 < len(texts) <= min(len(array), MOST_TEXTS) or texts.null_count:
@@ -32,7 +32,7 @@ def coded(array: pa.DictionaryArray) -> pa.DictionaryArray | None:
 
 
 def _in_range(codes: pa.Array, count: int) -> pa.Array | None:
-    """The codes in 32 bits, those under NULL too from 0 to `count` - 1; None where others are not."""
+    """The codes in 32 bits, each from 0 to `count` - 1, also those under NULL; None where others are out of range."""
     numbers = np.frombuffer(codes.buffers()[1], str(codes.type))[codes.offset : codes.offset + len(codes)]
     if codes.null_count:
         numbers = np.where(valid(codes), numbers, 0)

@@ -1,8 +1,8 @@
-"""Computed event times: the rows of a piece that have one stay, with it; the others are bad rows.
+"""Computed event times: rows of a piece that have one keep it as a column; the others are bad rows.
 
-An event time that is an expression over several columns is computed between reading and admission, by whoever runs the
-query (`protocol.EventTimer`): only there can a row that has none still be counted, written down or refused, as
-`on_error` asks, on every engine in the same way. Admission then finds a plain column.
+An event time that is an expression over several columns is computed between reading and admission, by the engine that
+runs the query (`protocol.EventTimer`): only there can a row without one still be counted, written down or refused, as
+`on_error` asks, in the same way on every engine. Admission then finds a plain column.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NULL_TIME = UnreadableTime("CQ0703", "the event time is NULL")
 
 
 def timed(piece: Piece, timer: EventTimer) -> Piece:
-    """Return the piece without the rows that have no event time, which are among its bad rows."""
+    """Return the piece without the rows that have no event time; those join its bad rows."""
     times = timer.compute(piece.batch)
     values, batch, place, bad = times.values, piece.batch, piece.place, piece.bad
     if values.null_count:
@@ -36,7 +36,7 @@ def timed(piece: Piece, timer: EventTimer) -> Piece:
 
 
 def _with_dropped(piece: Piece, times: Times, dropped: npt.NDArray[np.int64]) -> tuple[BadRow, ...]:
-    """The bad rows of the piece and those just found, in the order of their lines."""
+    """The bad rows of the piece and those just found, in line order."""
     found: list[tuple[int, bool, BadRow]] = []
     for row in piece.bad:
         gone = int(np.searchsorted(dropped, row.before))

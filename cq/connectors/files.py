@@ -1,4 +1,4 @@
-"""The file connector: one file, or those a pattern names, in order of name, in any format cq reads."""
+"""The file connector: one file, or those that match a pattern, in name order, in any format cq reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cq.records import replace
 
 
 def open_files(asked: SourceRequest) -> Opened:
-    """The rows of the files of a path or pattern; of a file that is followed, those to come, too."""
+    """The rows of the files of a path or pattern; for a followed file, the future rows too."""
     assert asked.path is not None, "files without a path"
     read = Followed if is_followed(asked.options) else Files
     files = read(asked.path, asked.options, asked.rules, asked.access, asked.natives)
@@ -56,14 +56,14 @@ class Files:
         for reading in (reading_of(kind) for kind, _ in self._kinds if kind):
             if isinstance(reading, TextReading):
                 reading.check(self._options)
-        # the first is opened now so that a missing file is said before anything runs
+        # open the first now, so that a missing file is reported before anything runs
         self._next: BinaryIO | None = access.open(self.paths[0])
         self._sizes = [_size(access, p) for p in self.paths]
         self._lacking = self._files_that_lack_columns()
-        self._done_bytes = 0.0  # of files that are read and of the one that is being read
+        self._done_bytes = 0.0  # bytes of the files that are done and of the one being read
 
     def pieces(self) -> Iterator[Piece]:
-        """Every file from its beginning to its end, one after the other."""
+        """Read every file from beginning to end, one after the other."""
         for path, (kind, codec), size in zip(self.paths, self._kinds, self._sizes, strict=True):
             file = self._next or self._access.open(path)
             self._next = None
@@ -74,11 +74,11 @@ class Files:
             report(1.0)
 
     def _with_nulls(self, piece: Piece, has: Sequence[int]) -> Piece:
-        """The piece of a file that lacks columns, with all of them."""
+        """The piece of a file that lacks columns, with those columns as NULLs."""
         return replace(piece, batch=spread(piece.batch, self._rules.fields, self._rules.wanted, has))
 
     def _files_that_lack_columns(self) -> Lacking:
-        """How those of several files are read that lack columns; CQ0603 where they must not, before anything runs."""
+        """How to read files of a pattern that lack columns; CQ0603, before anything runs, where they must have them."""
         files = zip(self.paths, self._kinds, self._sizes, strict=True)
         said = (
             (path, columns_said(self._access, path, kind, codec, self._options))
@@ -91,7 +91,7 @@ class Files:
         self._done_bytes = before + share * size
 
     def _kind_of(self, path: str) -> tuple[str, str]:
-        """(format, codec) of a file. Those of a pipe are found when it is read."""
+        """(format, codec) of a file. For a pipe both are detected when it is read."""
         if is_pipe(self._access.base / path):
             return "", ""
         kind = format_of(path, option(self._options, "format"))
@@ -118,14 +118,15 @@ class Files:
         status = os.fstat(file.fileno())
         size = status.st_size
         if not size and stat.S_ISREG(status.st_mode) and len(self.paths) > 1:
-            return  # of several files one may have no rows, and no header then, nor what a packed file begins with
+            return  # when there are several files, one may have no rows, and then neither header nor compression magic
         try:
             text = unpacked(file, path, codec)
             for piece in reading.read(text, path, self._options, rules, self._natives, len(self.paths) > 1):
-                if size:  # what is special has none
+                if size:  # special files have none
                     report(file.tell() / size)
                 yield piece
-            # an end that was none: the rows behind it are lost (a packed file that was cut says so itself)
+            # the file ended too soon: the rows after that are lost (a truncated compressed file is detected when it is
+            # unpacked)
             if text is file and os.fstat(file.fileno()).st_size < size:
                 raise damaged(path, "it became shorter while it was read", "run again when nobody changes it")
         except OSError as e:
@@ -137,7 +138,7 @@ class Files:
         return min(1.0, self._done_bytes / total) if total else None
 
     def stop(self) -> None:
-        """A file is read without waiting."""
+        """Nothing to do: reading a file never waits."""
 
     def close(self) -> None:
         if self._next is not None:

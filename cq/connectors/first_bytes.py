@@ -1,4 +1,4 @@
-"""What an input is, as far as its first bytes tell."""
+"""Detect what an input is from its first bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from cq.connectors.formats import FORMATS
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-ARROW_FILE = b"ARROW1"  # before a footer is read; a stream of Arrow is only read on
+ARROW_FILE = b"ARROW1"  # starts the file format, which has a footer; the stream format is read sequentially
 MAGICS = {magic: format_.name for format_ in FORMATS.values() for magic in format_.magics}
 CODECS = {
     b"\x1f\x8b": "gzip",
@@ -18,31 +18,31 @@ CODECS = {
 }
 _OBJECT = re.compile(rb"[ \t\r\n]*(?:\[[ \t\r\n]*)?\{[ \t\r\n]*[\"}]")
 _PART_OF_OBJECT = re.compile(rb"[ \t\r\n]*(?:\[[ \t\r\n]*)?(?:\{[ \t\r\n]*)?\Z")
-MOST_BLANK_BYTES = 4096  # before the first row of JSON lines
+MOST_BLANK_BYTES = 4096  # allowed before the first row of JSON lines
 
 
 def format_of_bytes(head: bytes) -> str:
-    """The format that is told by these bytes; empty for any other."""
+    """The format that these bytes identify; empty if none."""
     return next((format_ for magic, format_ in MAGICS.items() if head.startswith(magic)), "")
 
 
 def codec_of_bytes(head: bytes) -> str:
-    """How an input is packed; empty when it is not."""
+    """How an input is compressed; empty when it is not."""
     return next((codec for magic, codec in CODECS.items() if head.startswith(magic)), "")
 
 
 def is_told(head: bytes) -> bool:
-    """Whether more bytes would tell nothing else about format and codec."""
+    """Whether more bytes could not change the detected format and codec."""
     return not _is_part(head, (*MAGICS, *CODECS))
 
 
 def is_json(head: bytes) -> bool:
-    """Whether a text begins with an object, or an array of such: no header of CSV looks like one."""
+    """Whether a text begins with an object, or an array of objects: no CSV header looks like that."""
     return _OBJECT.match(head.removeprefix(BYTE_ORDER_MARK)) is not None
 
 
 def is_json_told(head: bytes) -> bool:
-    """Whether more of a text would tell nothing else about `is_json`."""
+    """Whether more text could not change the answer of `is_json`."""
     if _is_part(head, (BYTE_ORDER_MARK,)):
         return False
     return len(head) > MOST_BLANK_BYTES or not _PART_OF_OBJECT.match(head.removeprefix(BYTE_ORDER_MARK))

@@ -1,9 +1,9 @@
 """A file that grows, read as `tail -F` reads it: `follow = true`.
 
-What has the path is a file until another one with rows takes its name (rotation), or until it is shorter than what was
-read of it (truncation); then it is read from its beginning, header and all, as the next file of the stream. A line is
-read when its end is there. A file that another one replaces is read to its end first, and there a line needs no end;
-the unfinished line of a file that is truncated is lost. Both are said at their place among the rows.
+A file is followed until another file with rows takes its path (rotation), or until it is shorter than what was read of
+it (truncation); then the path is read from the start, header and all, as the next file of the stream. A line is read
+once its line end is there. A replaced file is read to its end first, where the last line needs no line end; the
+unfinished last line of a truncated file is lost. Both events are reported at their place among the rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cq.connectors.registry import option
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError
 
-# How long to wait before looking again: at first, and at most. A look costs 5 us; rows come at most this much later.
+# How long to wait before looking again: first, and at most. A look costs 5 us; rows arrive at most this much later.
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.002, 0.2
 
 Pause = Callable[[float], bool]
@@ -38,7 +38,7 @@ def is_followed(options: Mapping[str, str]) -> bool:
 
 
 def check_followed(options: Mapping[str, str]) -> None:
-    """CQ0602 for what cannot be followed: several files, and formats that are read from their end or in one piece."""
+    """CQ0602 for what cannot be followed: several files, and formats that are read from the end or as a whole."""
     path = options["path"]
     if is_pattern(path):
         raise _cannot(f'"{path}" names several files', "declare a stream for each file, and read them with UNION ALL")
@@ -58,7 +58,7 @@ def _cannot(cause: str, way: str) -> UsageError:
 
 
 def _mode(path: Path, name: str) -> int:
-    """What is there. FileNotFoundError where nothing is, CQ0601 where nobody can say, or it is a directory."""
+    """What kind of file it is. FileNotFoundError if there is none, CQ0601 if that is unknown or it is a directory."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -73,7 +73,7 @@ def _mode(path: Path, name: str) -> int:
 
 
 class Followed:
-    """The pieces of a followed file, until `stop`. pause: how it waits; by default until it is stopped."""
+    """The pieces of a followed file, until `stop`. pause: how it waits; by default it waits until it is stopped."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Followed:
             raise UsageError(Diagnostic("CQ0605", cause, help=("write to another file",)))
 
     def _opened(self) -> BinaryIO | None:
-        """The file that has the path now; None when there is none."""
+        """The file now at the path; None when there is none."""
         path = self._access.base / self._path
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(_mode(path, self._path)):
@@ -105,12 +105,12 @@ class Followed:
             try:
                 return self._access.open(self._path)
             except UsageError:
-                os.stat(path)  # it may have gone meanwhile
+                os.stat(path)  # it may have disappeared meanwhile
                 raise
         return None
 
     def pieces(self) -> Iterator[Piece]:
-        """The rows of every file that has the path, one after the other."""
+        """The rows of every file that appears at the path, one after the other."""
         number = 0
         if self._next is None:
             yield self._note("is not there yet: waiting for it")
@@ -137,7 +137,7 @@ class Followed:
         return self._over.is_set()
 
     def _begun(self) -> BinaryIO | None:
-        """The file of the path, when it has a byte; None when following is over."""
+        """The file at the path once it has a byte; None when following is over."""
         wait = FIRST_WAIT_S
         while not self._over.is_set():
             file, self._next = self._next or self._opened(), None
@@ -151,11 +151,11 @@ class Followed:
         return None
 
     def share_done(self) -> float | None:
-        """Nobody knows how much will come."""
+        """Unknown: nobody knows how much will come."""
         return None
 
     def stop(self) -> None:
-        """`pieces` ends soon, also where it waits."""
+        """Make `pieces` end soon, even if it is waiting."""
         self._over.set()
 
     def close(self) -> None:
@@ -169,20 +169,20 @@ def _longer(wait: float) -> float:
 
 
 class _Growing:
-    """One file of the path while it grows: whole lines, as soon as they are there.
+    """One file at the path while it grows: yields whole lines as soon as they are complete.
 
-    ended: why it is read no longer, if the path still is.
+    ended: why reading it stopped, if the path is still followed.
     """
 
     def __init__(self, file: BinaryIO, path: os.PathLike[str], wait: Pause) -> None:
         self._file, self._path, self._wait = file, path, wait
         self._at = 0
-        self._line = b""  # that has no end yet
+        self._line = b""  # the unfinished line
         self._replaced = False
         self.ended = ""
 
     def read(self, size: int, /) -> bytes:
-        """Up to `size` bytes of whole lines; none when another file has the path or nobody asks any more."""
+        """Up to `size` bytes of whole lines; none when another file has taken the path or reading was stopped."""
         wait = FIRST_WAIT_S
         while not self.ended:
             found = self._file.read(max(1, size - len(self._line)))
@@ -205,7 +205,7 @@ class _Growing:
         return b""
 
     def _lines(self, found: bytes, size: int) -> bytes:
-        """What ends with the end of a line; a line that is too long for anybody, as far as it has come."""
+        """Everything up to the last line end; of a line over the limit, what has arrived."""
         text = self._line + found
         end = text.rfind(b"\n") + 1
         if not end and len(text) >= min(size, RECORD_BYTES):
@@ -214,7 +214,7 @@ class _Growing:
         return text[:end]
 
     def _is_replaced(self) -> bool:
-        """Whether another file has the path, and rows."""
+        """Whether another file, with rows, has taken the path."""
         try:
             there = os.stat(self._path)
         except OSError:

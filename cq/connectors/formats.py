@@ -1,7 +1,7 @@
-"""The formats of files, and how files are packed: one entry for each format says all that others ask about it.
+"""File formats and compression: the entry of a format says everything that others need to know about it.
 
-To add a format, register it here and write what reads it (`readings/`) and what writes it (`sinks/writers.py`). This
-file is loaded where only names are looked at, so an entry names its code by module and attribute.
+To add a format, register it here and write its reader (`readings/`) and its writer (`sinks/writers.py`). This file is
+also loaded where only names matter, so an entry names its code by module and attribute.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ PLAIN = "none"
 class Format:
     """One format.
 
-    name: as options and -f say it.  title: as people do.
-    endings: of the names of its files, each with the options that it stands for.
-    magics: what inputs of it begin with; none: it is told by its rows.
-    packs: whether a file of it may be packed as a whole; otherwise its parts are packed.
-    grows: whether what is there of a file is good before its end is: then it can be followed, and written for ever.
-    pipes: whether it can be written to a pipe.
-    months: whether a reader can tell an INTERVAL of months.
-    options, sink_options: of a WITH clause, for this format alone.
-    reading: the TextReading or TypedReading (readings/protocol.py).  sink: what opens a sink (sinks/writers.py).
+    name: as in options and -f.  title: for people.
+    endings: file name endings, each with the options it implies.
+    magics: the first bytes of its inputs; none: it is detected by its rows.
+    packs: whether a file may be compressed as a whole; otherwise its parts are.
+    grows: whether an unfinished file is readable: then it can be followed, and written forever.  pipes: whether a pipe
+    can be written in it.
+    months: whether a reader can recognise an INTERVAL of months.
+    options, sink_options: options of a WITH clause for this format alone.
+    reading: the TextReading or TypedReading (readings/protocol.py).  sink: the function that opens a sink
+    (sinks/writers.py).
     """
 
     name: str
@@ -55,7 +56,7 @@ FORMATS: dict[str, Format] = {}
 
 
 def register(format_: Format) -> None:
-    """Sources and sinks have this format. Its code is not loaded, so only the modules are looked for."""
+    """Add this format to sources and sinks. Its code is not loaded: only the existence of the modules is checked."""
     enter(FORMATS, format_.name, format_, "format", _problems(format_))
 
 
@@ -79,7 +80,7 @@ def _problems(format_: Format) -> Iterator[str]:
 
 
 def is_there(place: str) -> bool:
-    """Whether there is such a module; that it has the attribute is known when it is loaded."""
+    """Whether the module exists; its attribute is checked when it is loaded."""
     module, _, attribute = place.partition(":")
     try:
         return attribute.isidentifier() and find_spec(module) is not None
@@ -172,25 +173,25 @@ register(
 
 
 def loaded(place: str) -> Any:
-    """What a format names by `module:attribute`."""
+    """The object that a format names by `module:attribute`."""
     module, attribute = place.split(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def _ending(path: str) -> str:
-    """The ending of a name that says what the file is, not how it is packed."""
+    """The ending of a name that shows the format, not the compression."""
     stem, ending = os.path.splitext(path.lower())
     return os.path.splitext(stem)[1] if ending in CODECS else ending
 
 
 def ending_format(path: str) -> str:
-    """The format the ending of a name stands for; empty when it stands for none."""
+    """The format the ending of a name implies; empty when there is none."""
     ending = _ending(path)
     return next((f.name for f in FORMATS.values() if ending in f.endings), "")
 
 
 def format_of(path: str, given: str = "") -> str:
-    """The name of a format: as given, else by the ending of the name; CQ0602 when neither says."""
+    """The name of a format: as given, else by the ending of the name; CQ0602 when neither is known."""
     found = given.lower() or ending_format(path)
     if not found:
         cause = f'the extension of "{path}" names no format'
@@ -204,12 +205,12 @@ def format_of(path: str, given: str = "") -> str:
 
 
 def with_ending(options: Mapping[str, str], path: str) -> dict[str, str]:
-    """The options, and those that the ending of the name stands for where nothing else says what the file is."""
+    """The options plus those implied by the ending of the name, where nothing else gives the format."""
     return {**({} if options.get("format") else options_of_ending(path)), **options}
 
 
 def options_of_ending(path: str) -> Mapping[str, str]:
-    """The options that the ending of a name stands for: of .tsv the delimiter."""
+    """The options that the ending of a name implies: for .tsv the delimiter."""
     found = FORMATS.get(ending_format(path))
     return found.endings[_ending(path)] if found is not None else {}
 
@@ -225,9 +226,10 @@ def output_formats() -> dict[str, dict[str, str]]:
 
 
 def codec_of(path: str, given: str, format_: str) -> str:
-    """The codec as given, else by the ending of the name; empty for none. CQ0602 for a format that packs its parts.
+    """The codec as given, else by the ending of the name; empty for none. CQ0602 for a format that compresses its
+    parts.
 
-    format_: empty where only the rows tell it.
+    format_: empty where only the rows show it.
     """
     codec = given or CODECS.get(os.path.splitext(path.lower())[1], "")
     if codec in {"", PLAIN}:

@@ -20,7 +20,7 @@ _OURS = frozenset(SOURCES["generator"].options) - {"rows"}
 def generate(options: Mapping[str, str], twins: Twins | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema and batches of the workload a WITH clause asks for; its parameters are options too.
 
-    Without `rows` a stream goes on for good, or as far as its workload does: a default would end what the plan takes
+    Without `rows` a stream runs forever, or as long as its workload: a default would end a stream that the plan takes
     for endless.
     """
     from cq.workloads import workload_named
@@ -35,7 +35,7 @@ def generate(options: Mapping[str, str], twins: Twins | None = None) -> tuple[pa
 
 
 def columns_of_workload(options: Mapping[str, str], access: FileAccess, stream: str) -> Columns:
-    """The columns of the workload that the options name."""
+    """The columns of the workload named in the options."""
     return columns_of(generate(options)[0])
 
 
@@ -50,7 +50,7 @@ def open_generator(asked: SourceRequest) -> Opened:
 
 
 class CountedPieces:
-    """Pieces of which it is known how many rows they have together."""
+    """Pieces whose total number of rows is known."""
 
     def __init__(self, pieces: Iterator[Piece], total: int) -> None:
         self._pieces, self._total = pieces, total
@@ -68,7 +68,7 @@ class CountedPieces:
         return min(1.0, self._rows / self._total) if self._total else None
 
     def stop(self) -> None:
-        """Nothing waits."""
+        """Nothing to do: nothing waits."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to do: nothing is open."""

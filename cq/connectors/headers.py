@@ -1,4 +1,4 @@
-"""What a file says of its columns before its rows: the header of CSV, the schema of Parquet and Arrow."""
+"""What a file says about its columns before its rows: the header of CSV, the schema of Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cq.connectors.packed import unpacked
 from cq.connectors.readings.protocol import TypedReading, reading_of
 from cq.errors import CqError
 
-HEADER_BYTES = 1 << 16  # of text that are looked at: 16,384 columns with names of 3 letters; a longer one says nothing
+HEADER_BYTES = 1 << 16  # of text, room for 16,384 columns with names of 3 letters; a longer header is ignored
 
 
 def columns_said(
     access: FileAccess, path: str, kind: str, codec: str, options: Mapping[str, str]
 ) -> pa.Schema | list[str] | None:
-    """The flat schema of a file, or the names in its header; None where it says nothing, or cannot be read."""
+    """The flat schema of a file, or the names in its header; None where there is none, or it cannot be read."""
     reading = reading_of(kind)
     with suppress(CqError, OSError), access.open(path) as file:
         if isinstance(reading, TypedReading):

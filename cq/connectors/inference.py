@@ -1,4 +1,4 @@
-"""The schema of a source that was declared without columns: what its own description, or its first rows, say."""
+"""The schema of a source declared without columns, from its own description or its first rows."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from cq.connectors.stdin import standard_input
 from cq.errors import CqError, DataError, Diagnostic, UsageError
 from cq.hints import face
 
-ROWS_FOR_NAMES = "100"  # of a file that is only asked for its columns: fields of JSON may be missing in some rows
+ROWS_FOR_NAMES = "100"  # rows, when only the columns are asked for: fields of JSON may be missing in some rows
 
 
 def infer(options: Mapping[str, str], access: FileAccess | None = None, stream: str = "") -> Columns:
-    """The columns of the source a WITH clause describes. CSV and JSON are guessed from their first rows.
+    """The columns of the source a WITH clause describes. Those of CSV and JSON are guessed from the first rows.
 
-    stream: what it is called, for whoever is told that a pipe keeps us waiting.
+    stream: its name, for the notice that a pipe keeps us waiting.
     """
     allowed = access or FileAccess(Path.cwd())
     connector = SOURCES[options.get("connector", "file")]
@@ -49,12 +49,12 @@ def infer(options: Mapping[str, str], access: FileAccess | None = None, stream: 
 
 
 def columns_of_files(options: Mapping[str, str], access: FileAccess, stream: str) -> Columns:
-    """The columns of the files that the options name."""
+    """The columns of the files named in the options."""
     return infer_file(options["path"], options, access, stream)
 
 
 def columns_of_stdin(options: Mapping[str, str], access: FileAccess, stream: str) -> Columns:
-    """The columns of what comes by standard input, which is still there for who reads it next."""
+    """The columns of standard input, whose rows stay available to the next reader."""
     return _pipe_columns(standard_input(), STDIN_NAME, options, stream)
 
 
@@ -80,19 +80,18 @@ def infer_file(path: str, options: Mapping[str, str], access: FileAccess, stream
 
 
 def _named(paths: Iterable[str], options: Mapping[str, str], access: FileAccess) -> Iterator[FileColumns]:
-    """The columns of those files that can be read, for their names; what is wrong with the others is said when they
-    are read."""
+    """The names of the columns of the readable files; errors in the others are reported when they are read."""
     for path in paths:
         with suppress(CqError):
             yield _file_columns(path, {**options, "guess_rows": ROWS_FOR_NAMES}, access)
 
 
 def _file_columns(path: str, options: Mapping[str, str], access: FileAccess) -> FileColumns:
-    """The columns of one file that is no pipe."""
+    """The columns of one file that is not a pipe."""
     follows = is_followed(options)
     if not os.path.lexists(access.base / path):
         if not follows:
-            access.open(path).close()  # which says so, with the file that may be meant
+            access.open(path).close()  # raises the error, with the file that may be meant
         cause = f'"{path}" is not there yet, so its columns cannot be known'
         raise UsageError(Diagnostic("CQ0601", cause, help=("declare the columns",)))
     kind = format_of(path, option(options, "format"))
@@ -117,16 +116,16 @@ def _of_schema(path: str, schema: pa.Schema, guessed: bool) -> FileColumns:
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether it is a regular file without a byte."""
+    """Whether it is a regular file of zero bytes."""
     try:
         status = path.stat()
     except OSError:
-        return False  # whoever opens it says why it cannot be read
+        return False  # opening it raises the error
     return stat.S_ISREG(status.st_mode) and not status.st_size
 
 
 def _pipe_columns(file: Once, name: str, options: Mapping[str, str], stream: str) -> Columns:
-    """The columns of what can be read only once, and is still there for who reads it next."""
+    """The columns of an input that can be read only once, and stays available to the next reader."""
     said = with_ending(options, name)
     waiting = WaitingNotice(name, stream, said, lambda reading, rows: _guessed(reading, Looked(rows, True), name, said))
     try:

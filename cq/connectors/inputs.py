@@ -1,4 +1,4 @@
-"""What one run binds to the streams of a query, and what that run may touch."""
+"""What one run binds to the streams of a query, and which files it may touch."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Inputs:
     """given: stream -> a path, `-`, or an object in memory; overrides the connector of the declaration.
 
     access: for paths in the text of the query.  dead_letters: the start of the default name for files of bad rows.
-    extra: options that were given besides, by stream, those for every stream under "".
-    wider: by stream and column, the type of a column that rows have shown not to be what it was guessed to be.
+    extra: further options, by stream; those for every stream are under "".
+    wider: by stream and column, the type of a column whose guessed type was contradicted by a row.
     """
 
     access: FileAccess
@@ -32,7 +32,7 @@ class Inputs:
     wider: Mapping[str, Mapping[str, DataType]] = field(default_factory=dict)
 
     def options(self) -> dict[str, dict[str, str]]:
-        """What was given as options of a WITH clause, for the binder."""
+        """The values given as options of a WITH clause, for the binder."""
         return {name: _as_options(value) for name, value in self.given.items()}
 
     def called(self, names: Mapping[str, str]) -> Inputs:
@@ -41,7 +41,7 @@ class Inputs:
         return replace(self, given=given, extra={names.get(name, name): o for name, o in self.extra.items()})
 
     def path_of(self, stream: DeclaredStream) -> tuple[str | None, FileAccess]:
-        """The path or pattern a stream is read from, if it is read from files, and what confines it."""
+        """The path or pattern of a stream that is read from files, and the access that confines it."""
         given: Any = self.given.get(stream.name)
         if is_path(given):
             return (None if given == STDIN else os.fspath(given)), self.access.trusted()
@@ -59,7 +59,7 @@ class Inputs:
         return any(is_special(access.base / p) for p in access.expand(path))
 
     def goes_on(self, stream: DeclaredStream) -> bool:
-        """Whether nobody can know that what the stream is read from ends: a pipe, a device, a reader in memory."""
+        """Whether the input may be endless: a pipe, a device, a reader in memory."""
         path, access = self.path_of(stream)
         if path is not None:
             return any(is_special(access.base / p) for p in access.expand(path))
@@ -88,11 +88,11 @@ def _connector(stream: DeclaredStream) -> str:
 
 
 def is_special(path: os.PathLike[str]) -> bool:
-    """Whether what is at the path is no regular file."""
+    """Whether the path is something other than a regular file."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
-        return False  # whoever opens it says why it cannot be read
+        return False  # opening it raises the error
 
 
 def is_path(given: Any) -> bool:

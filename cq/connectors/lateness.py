@@ -1,4 +1,4 @@
-"""How far out of order the rows of a file are: what `cq schema` looks at before it proposes a watermark."""
+"""How far out of order the rows of a file are: the measurement behind the watermark that `cq schema` proposes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from cq.records import dataclass
 
 Times: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
-LOOK_ROWS = 1_000_000  # 0.1 to 0.5 s; ten times as many would be waited for
+LOOK_ROWS = 1_000_000  # rows: 0.1 to 0.5 s; ten times as many would be a noticeable wait
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file as a stream; rows without a readable time say nothing of the order of the others."""
+    """A file as a stream; rows without a readable time do not count towards the order of the others."""
 
     name: str
     fields: tuple[Field, ...]
@@ -37,7 +37,7 @@ class _File:
 
 
 class RunningDelay:
-    """The greatest time so far, and how far a later one lay behind it, at most."""
+    """The greatest time so far, and how far, at most, a later one fell behind it."""
 
     __slots__ = ("_greatest", "delay_us")
 
@@ -46,7 +46,7 @@ class RunningDelay:
         self.delay_us = 0
 
     def add(self, times_us: Times) -> None:
-        """Count the times of the next rows."""
+        """Include the times of the next rows."""
         if not len(times_us):
             return
         running = np.maximum.accumulate(np.concatenate(([max(self._greatest, int(times_us[0]))], times_us)))
@@ -63,10 +63,10 @@ def seen_times(
     natives: Natives = NONE,
     given: Any = None,
 ) -> SeenTimes:
-    """What the rows say of a TIMESTAMP column.
+    """Measure a TIMESTAMP column.
 
-    most_rows: about so many are looked at; None: all.  natives: as for `open_source`; JSON lines take 20 times as long
-    without.  given: the object in memory that the rows are in, if they are in no file.
+    most_rows: about this many are looked at; None: all.  natives: as for `open_source`; JSON lines take 20 times as
+    long without.  given: the object in memory that holds the rows, if they are not in a file.
     """
     found, rows, without, all_rows = RunningDelay(), 0, 0, True
     for values in column_of(fields, column, options, access, natives, given):
@@ -86,8 +86,8 @@ def column_of(
     natives: Natives,
     given: Any = None,
 ) -> Iterator[pa.Array]:
-    """The values of one column of a file or of an object in memory, as they are read; rows that cannot be read are left
-    out."""
+    """The values of one column of a file or of an object in memory, in reading order; rows that cannot be read are
+    skipped."""
     skipping = {"connector": "file", **options, "on_error": "skip"}
     declared: DeclaredStream = _File("file", fields, tuple(skipping.items()))
     inputs = Inputs(access or FileAccess(Path.cwd()), {} if given is None else {declared.name: given})

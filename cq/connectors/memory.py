@@ -22,8 +22,8 @@ from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
 from cq.lang.zones import zone_of
 
-# rows a batch has at most that needs no look at its values: handing one over takes Python 0.1 ms, the engine's other
-# threads waiting for the interpreter meanwhile. Files keep to READ_ROWS, of which several are read ahead.
+# rows per batch whose values need no check: handing one over takes 0.1 ms of Python, during which the engine's other
+# threads wait for the interpreter. Files keep to READ_ROWS, since several of their batches are read ahead.
 READY_ROWS = 1 << 20
 
 _MOMENT_0 = datetime.datetime(1970, 1, 1)
@@ -31,7 +31,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def as_reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
-    """A reader over whatever was handed in; CQ0602 names what is accepted."""
+    """A reader over whatever was passed in; CQ0602 names the accepted types."""
     try:
         return _told_apart(_reader(given, fields, name))
     except (pa.ArrowException, TypeError, ValueError) as e:
@@ -40,7 +40,7 @@ def as_reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.Recor
 
 
 def _told_apart(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The rows, with no name twice among their columns."""
+    """The rows, with unique column names."""
     written = reader.schema.names
     if len(set(written)) == len(written):
         return reader
@@ -50,7 +50,7 @@ def _told_apart(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 
 def is_kept(given: Any) -> bool:
-    """Whether the rows of an object in memory are still there when they have been read."""
+    """Whether the rows of an object in memory can be read again."""
     of_frames = type(given).__module__.split(".")[0] in {"pandas", "polars"}
     return of_frames or isinstance(given, pa.Table | pa.RecordBatch | Sequence | Mapping)
 
@@ -90,7 +90,7 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
 
 
 def _from_polars(frame: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
-    """A polars frame, of which only the columns are taken that the fields are in."""
+    """A polars frame, taking only the columns that may hold the fields."""
     if fields is not None and not fields:
         return _only_rows(len(frame))
     tops = set() if fields is None else tops_of(fields)
@@ -104,7 +104,7 @@ def _from_polars(frame: Any, fields: Sequence[Field] | None, name: str) -> pa.Re
 
 
 def _polars_column(frame: Any, column: str, is_read: bool, name: str) -> pa.Table:
-    """A frame of one column as a table; CQ0602 where Arrow does not take its type and it is read."""
+    """A frame of one column as a table; CQ0602 if it is read and Arrow does not support its type."""
     try:
         return pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, TypeError):
@@ -117,7 +117,7 @@ def _polars_column(frame: Any, column: str, is_read: bool, name: str) -> pa.Tabl
 
 
 def _from_frame(frame: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
-    """A pandas frame, of which only the columns are converted that the fields are in."""
+    """A pandas frame, converting only the columns that may hold the fields."""
     if fields is not None and not fields:
         return _only_rows(len(frame))
     if not frame.columns.is_unique:
@@ -134,7 +134,7 @@ def _from_frame(frame: Any, fields: Sequence[Field] | None, name: str) -> pa.Rec
 
 
 def _series(frame: Any, column: str, fields: Sequence[Field] | None, name: str) -> pa.Table:
-    """A frame of one column as a table; CQ0602 where its values are of several types and it is read."""
+    """A frame of one column as a table; CQ0602 if it is read and its values have several types."""
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, OverflowError):
@@ -151,7 +151,7 @@ def _several_types(name: str, column: str, values: Sequence[Any], way: str) -> U
 
 
 def _only_rows(rows: int) -> pa.RecordBatchReader:
-    """So many rows without columns."""
+    """This many rows without columns."""
     batch = pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
     return pa.RecordBatchReader.from_batches(batch.schema, [batch])
 
@@ -166,7 +166,8 @@ def _columns_to_rows(columns: Mapping[str, Any], name: str) -> list[dict[str, An
 def _from_rows(
     rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None, name: str, by_column: bool = False
 ) -> pa.RecordBatchReader:
-    """Rows as a table; with a declaration its columns in its types where Arrow can, without one as Arrow guesses."""
+    """Rows as a table; with a declaration, columns have its types where Arrow can convert; without one, Arrow
+    guesses."""
     if fields is None:
         if not any(rows):
             cause = f"stream {name} has no rows, so its columns cannot be known"
@@ -192,7 +193,7 @@ def _from_rows(
 
 
 def _in_utc(value: Any, zone: str) -> Any:
-    """A datetime without a zone, which is of this one, in UTC; anything else as it is."""
+    """A datetime without a zone, taken to be in this one, as UTC; anything else unchanged."""
     if not isinstance(value, datetime.datetime) or value.tzinfo is not None:
         return value
     local = (value - _MOMENT_0) // _MICROSECOND
@@ -201,7 +202,8 @@ def _in_utc(value: Any, zone: str) -> Any:
 
 
 def _plain(values: list[Any], column: str, way: str) -> tuple[pa.Field, pa.Array]:
-    """The values in the type Arrow finds for them; without values where it finds none. way: how to make them texts."""
+    """The values in the type Arrow infers for them; without values where it finds none. way: how to convert them to
+    texts."""
     try:
         found = pa.array(values)
         return pa.field(column, found.type), found
@@ -210,7 +212,7 @@ def _plain(values: list[Any], column: str, way: str) -> tuple[pa.Field, pa.Array
 
 
 def _as_texts(column: Any, name: str, by_column: bool) -> str:
-    """How the values of a column become texts: of a dict of columns, or of a list of rows."""
+    """How to convert the values of a column to texts: in a dict of columns, or in a list of rows."""
     if by_column:
         text = "None if v is None else str(v)"
         return f"make them texts: {name}[{column!r}] = [{text} for v in {name}[{column!r}]]"
@@ -219,9 +221,9 @@ def _as_texts(column: Any, name: str, by_column: bool) -> str:
 
 
 def _demand_names(rows: Sequence[Mapping[str, Any]], declared: list[str], name: str) -> None:
-    """CQ0603 for a declared column that no row has while rows have others: missing keys are NULL, others not.
+    """CQ0603 for a declared column that no row has while rows have undeclared ones; other missing keys are NULL.
 
-    A field is there where its row is: what the row does not have, or does not say, is NULL.
+    A field of a struct exists where its struct does: a key the struct lacks is NULL.
     """
     given = dict.fromkeys(n for row in rows for n in row)
     others = [n for n in given if n not in declared]
@@ -233,7 +235,7 @@ def _demand_names(rows: Sequence[Mapping[str, Any]], declared: list[str], name: 
 
 
 def _guessed(values: list[Any], field: Field, name: str, way: str) -> pa.Array:
-    """The values in a type of their own, for the checks to find which of them do not fit."""
+    """The values in a type inferred from them, so that the checks find which do not fit."""
     try:
         return pa.array(values)
     except (pa.ArrowException, TypeError, OverflowError):
@@ -241,7 +243,7 @@ def _guessed(values: list[Any], field: Field, name: str, way: str) -> pa.Array:
 
 
 def open_memory(asked: SourceRequest) -> Opened:
-    """The rows of the object that a program gave; CQ0602 where none was given."""
+    """The rows of the object passed by a program; CQ0602 if none was."""
     if asked.given is None:
         ways = (face().giving(asked.stream), "declare where its rows are: WITH (path = '…')")
         raise UsageError(
@@ -251,19 +253,19 @@ def open_memory(asked: SourceRequest) -> Opened:
 
 
 def read_memory(given: Any, name: str, rules: Rules, first: int = 1) -> Iterator[Piece]:
-    """The rows of an object in memory as pieces; their place is `<name>:row`, the first one `first`."""
+    """The rows of an object in memory as pieces; their place is `<name>:row`, counted from `first`."""
     reader = as_reader(given, rules.fields, name)
     yield from arrow_pieces(flat_schema(reader.schema), _checked(reader), f"<{name}>", rules, first, READY_ROWS)
 
 
 def read_constants(rows: Sequence[Sequence[Any]], name: str, rules: Rules) -> Iterator[Piece]:
-    """The rows that a query says itself; their place is `<name>:row`."""
+    """The rows written in a query; their place is `<name>:row`."""
     batch = batch_of(rows, rules.fields)
     yield from arrow_pieces(batch.schema, iter((batch,)), f"<{name}>", rules)
 
 
 def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    """The caller's own memory is trusted as the caller is; only lengths and sizes are looked at."""
+    """Trust the caller's memory as the caller is trusted; check only lengths and sizes."""
     opened = any(t.is_struct(type_) for type_ in reader.schema.types)
     for batch in reader:
         batch.validate()

@@ -1,6 +1,6 @@
-"""Streams that nobody declared, as wide as the query needs them: columns it does not use are neither read nor checked.
+"""Undeclared streams, narrowed to what the query needs: columns it does not use are neither read nor checked.
 
-Their place is kept: engines that take whole rows find NULL there.
+Their position is kept: engines that take whole rows find NULL there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """A stream with some of its columns. indices: of these among the columns of the whole stream."""
+    """A stream with some of its columns. indices: the positions of these in the whole stream."""
 
     name: str
     fields: tuple[Field, ...]
@@ -31,13 +31,13 @@ class Narrowed:
     rows: None = None
 
     def wanted(self, wanted: Sequence[int]) -> tuple[int, ...]:
-        """Those of the columns `wanted` of the whole stream that it has, by their indices here."""
+        """The columns among `wanted`, positions in the whole stream, that it has, as positions here."""
         return tuple(self.indices.index(column) for column in wanted if column in self.indices)
 
 
 def narrowed(stream: DeclaredStream, used: AbstractSet[int]) -> Narrowed | None:
-    """The stream with the columns that are used; None for one that has to be read as it stands: its columns were
-    declared, it uses all of them, or without one of them another would be told by its name or number."""
+    """The stream with the columns that are used; None for one that has to be read whole: its columns were declared, all
+    of them are used, or leaving one out would change which name or number identifies another."""
     options = dict(stream.options)
     narrows = stream.rows is None and SOURCES[options.get("connector", "file")].narrows
     if not stream.inferred or not narrows or len(used) == len(stream.fields):
@@ -53,7 +53,7 @@ def narrowed(stream: DeclaredStream, used: AbstractSet[int]) -> Narrowed | None:
 def spread(
     batch: pa.RecordBatch, fields: Sequence[Field], wanted: Sequence[int], read: Sequence[int]
 ) -> pa.RecordBatch:
-    """The wanted columns of the whole stream: those that were read, which the batch has, and NULLs for the others."""
+    """The wanted columns of the whole stream: those that were read, taken from the batch, and NULLs for the others."""
     if set(wanted) <= set(read):
         return batch
     there, rows = iter(batch.columns), batch.num_rows

@@ -1,8 +1,8 @@
-"""An open file for Arrow's own threads, which must not need the interpreter.
+"""An open file for Arrow's own threads, which must not depend on the interpreter.
 
 Arrow reads footers and columns from threads of its pool and may drop the last reference to a file there. With a Python
-file those threads wait for the interpreter; one that still does when the process ends aborts it ("terminate called
-without an active exception"), after all rows were right. Of damaged IPC files a third are dropped so.
+file those threads wait for the interpreter; one still waiting at exit aborts the process ("terminate called without an
+active exception"), after all rows were right. A third of damaged IPC files are dropped that way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DESCRIPTORS = "/dev/fd"
 def native(file: BinaryIO) -> pa.NativeFile:
     """The same file from its beginning, opened by its descriptor: the checks made when it was opened still hold.
 
-    It has a position of its own and is the caller's to close. Where the system shows no descriptors it reads `file`.
+    It has its own position, and the caller closes it. Where the system exposes no descriptors it reads `file`.
     """
     try:
         return pa.OSFile(f"{DESCRIPTORS}/{file.fileno()}")

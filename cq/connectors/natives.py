@@ -1,4 +1,4 @@
-"""What an engine may do faster than the definitions here do it; the rows are the same."""
+"""What an engine can do faster than the definitions here; the rows are the same."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cq.records import dataclass
 if TYPE_CHECKING:
     from cq.workloads.registry import Build
 
-Twins = Callable[[str], "Build | None"]  # the faster way to make a workload's rows, by its name, where there is one
+Twins = Callable[[str], "Build | None"]  # the faster generator of a workload's rows, by its name, if there is one
 
 
 @dataclass(frozen=True, slots=True)
 class Natives:
-    """twins: ways to make the rows of workloads.  json_scan: finds the cells of JSON lines.
+    """twins: fast generators of workloads.  json_scan: finds the cells of JSON lines.
     csv_scan: reads rows of CSV.
 
-    codes: texts may come as codes of a dictionary (cq/connectors/dictionary_codes.py).
+    codes: texts may arrive as dictionary codes (cq/connectors/dictionary_codes.py).
     """
 
     twins: Twins | None = None

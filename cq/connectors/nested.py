@@ -1,4 +1,4 @@
-"""Structs of Arrow as columns: each of their fields is one, named by the path to it, as `user.id`.
+"""Arrow structs as columns: each field is one, named by its path, such as `user.id`.
 
 A struct that is NULL is a row whose fields are NULL.
 """
@@ -13,11 +13,11 @@ import pyarrow.types as t
 
 from cq.lang.schema import Field
 
-MAX_DEPTH = 100  # of structs in one another; deeper ones are columns of no SQL type (`cq limits`)
+MAX_DEPTH = 100  # nesting of structs; deeper ones are columns of no SQL type (`cq limits`)
 
 
 def flat_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with the fields of its structs as columns."""
+    """The schema with the fields of structs as columns."""
     return pa.schema([leaf for column in schema for leaf in _leaves(column, "", True)])
 
 
@@ -34,13 +34,13 @@ def _opens(type_: pa.DataType, depth: int) -> bool:
 
 
 def tops_of(fields: Sequence[Field]) -> set[str]:
-    """The names, in lower case, of the columns that fields of a flat schema may be, or be in."""
+    """The names, in lower case, of the top-level columns that may be, or contain, the fields of a flat schema."""
     paths = [f.name.lower().split(".") for f in fields]
     return {".".join(path[:end]) for path in paths for end in range(1, len(path) + 1)}
 
 
 def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the columns of `flat_schema`. ArrowInvalid when the lengths in a struct are not to be trusted."""
+    """The batch with the columns of `flat_schema`. ArrowInvalid when the lengths in a struct are invalid."""
     if not any(t.is_struct(type_) for type_ in batch.schema.types):
         return batch
     arrays = [leaf for column in batch.columns for leaf in _columns(column)]
@@ -55,7 +55,8 @@ def _columns(column: pa.Array, depth: int = 0) -> list[pa.Array]:
 
 
 def flat_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as a mapping with the values inside its mappings by their paths, beside the mappings themselves."""
+    """A row as a mapping that holds the values inside nested mappings by their paths, besides the mappings
+    themselves."""
     flat, todo = dict(row), [(str(name), value, 1) for name, value in row.items() if isinstance(value, Mapping)]
     for path, inside, depth in todo:
         for name, value in inside.items():

@@ -1,4 +1,4 @@
-"""What an option of a WITH clause is: what its text must be readable as, and what it is for."""
+"""The options of a WITH clause: how the text of each must read, and what it is for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cq.records import dataclass
 
 
 class OptionKind(Enum):
-    """What an option's text must be readable as."""
+    """How an option's text must read."""
 
     TEXT = "text"
     INTEGER = "a whole number"
@@ -23,7 +23,7 @@ class OptionKind(Enum):
 class OptionDef:
     """One option. default: empty when there is none.  choices: for CHOICE, and what a CHARACTER may be besides one.
 
-    low: the least INTEGER allowed.  named: the beginning of a further choice, which ends in a name.
+    low: the least INTEGER allowed.  named: the prefix of a further choice, followed by a name.
     """
 
     kind: OptionKind
@@ -36,7 +36,7 @@ class OptionDef:
 
     @property
     def allowed(self) -> str:
-        """What may be written, in words."""
+        """The values allowed, in words."""
         choices = (*self.choices, *([f"{self.named}NAME"] if self.named else []))
         if self.kind is OptionKind.CHARACTER:
             return ", or ".join([self.kind.value, *(choice or "empty" for choice in choices)])
@@ -44,18 +44,18 @@ class OptionDef:
 
     @property
     def is_word(self) -> bool:
-        """Whether it does not matter how its letters are written."""
+        """Whether letter case does not matter."""
         return self.kind in {OptionKind.CHOICE, OptionKind.BOOLEAN}
 
     def problems(self) -> Iterator[str]:
-        """Where it contradicts itself."""
+        """The ways in which the definition contradicts itself."""
         if self.kind is OptionKind.CHOICE and not self.choices:
             yield "has no choices"
         if self.default and not self.accepts(self.default):
             yield f"does not accept its default {self.default}"
 
     def accepts(self, text: str) -> bool:
-        """Whether `text` can be read as this option's kind."""
+        """Whether `text` is a valid value of this option."""
         match self.kind:
             case OptionKind.CHOICE:
                 word = text.lower()

@@ -1,4 +1,4 @@
-"""The text of a packed file, while it is read."""
+"""The text of a compressed file, read as it is unpacked."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cq.connectors.formats import FORMATS, PLAIN
 from cq.connectors.protocol import INCOMPLETE, damaged
 from cq.connectors.read_once import Peeked
 
-# A file may become this many times larger when unpacked, once it is past the free part: text packs 3 to 30 times.
+# A file may unpack to this many times its size, beyond a free allowance: text compresses 3 to 30 times.
 MAX_RATIO = 200
 FREE_BYTES = 64 << 20
 FILLING = b"\xff"
 
 
 def unpacked(file: BinaryIO, path: str, codec: str) -> Readable:
-    """The text of a file."""
+    """The unpacked text of a file."""
     return _Unpacked(file, codec, path) if codec else file
 
 
@@ -27,9 +27,9 @@ NOT_PACKED = f"if it is not compressed, write compression = '{PLAIN}' in WITH, o
 
 
 class _Unpacked(Peeked):
-    """Reads a packed file and stops when it grows beyond reason.
+    """Reads a compressed file and stops when it grows beyond reason.
 
-    Of a damaged file everything before the damage is read; the error comes after it.
+    Everything before the damage in a file is read; the error comes after it.
     """
 
     def __init__(self, file: BinaryIO, codec: str, path: str) -> None:
@@ -40,11 +40,12 @@ class _Unpacked(Peeked):
         self._broken: Exception | None = None
 
     def take(self, size: int) -> bytes:
-        """As of `Peeked`, but it waits for all `size` bytes."""
+        """As in `Peeked`, but waits for all `size` bytes."""
         if self._broken is not None:
             cause = f"it cannot be decompressed: {str(self._broken)[:200]}"
             raise damaged(self._path, cause, *(() if self._bytes else (NOT_PACKED,)), INCOMPLETE) from None
-        # Arrow says nothing of what it has unpacked when it fails: that ends where the filling begins, no part of UTF-8
+        # Arrow does not say how much it unpacked when it fails: the output ends where the fill bytes begin, which are
+        # not UTF-8
         room = bytearray(FILLING) * size
         try:
             found = bytes(memoryview(room)[: self._stream.readinto(room)])

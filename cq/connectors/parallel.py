@@ -1,4 +1,4 @@
-"""Several things of one kind done at once, their results in order: the blocks of a text, parsed side by side."""
+"""Map a function over items in parallel, with results in order: the blocks of a text, parsed side by side."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ R = TypeVar("R")
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """How many cores this process may use."""
     return usable_cpus()
 
 
 class Parallel:
-    """The calling thread and as many helpers, which are there when there is more than one thing to do."""
+    """The calling thread and its helpers, which are started once there is more than one item."""
 
     def __init__(self, helpers: int) -> None:
         self._helpers = helpers
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        """The result for every item, in order. The calling thread does the first one."""
+        """The result for every item, in order. The calling thread works on the first."""
         if len(items) == 1 or not self._helpers:
             yield from map(work, items)
             return
@@ -41,6 +41,6 @@ class Parallel:
             yield other.result()
 
     def close(self) -> None:
-        """The helpers have ended."""
+        """Stop the helpers and wait for them."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)

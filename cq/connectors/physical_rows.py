@@ -42,7 +42,7 @@ def values_of(column: pa.Array, type_: DataType) -> list[Any]:
 
 
 def _unscaled(column: pa.Array) -> list[Any]:
-    """DECIMAL values as integers; of up to 18 digits the low words, since the high ones only repeat the sign."""
+    """DECIMAL values as integers; up to 18 digits the low words suffice, since the high ones only repeat the sign."""
     words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
     unscaled: list[Any] = words[::2].tolist()
     if column.type.precision > WORD_DIGITS:

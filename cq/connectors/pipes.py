@@ -1,7 +1,7 @@
-"""Pipes and standard input: what comes out of them is told by its first bytes where nobody has said it.
+"""Pipes and standard input: the format is detected from the first bytes where nobody has given it.
 
-Text is read as it comes, and so are packed text, a MiB of it at a time, and streams of Arrow. Parquet and Arrow files
-are read from their end, so they are copied to a file without a name first.
+Text is read as it arrives, and so are compressed text, a MiB at a time, and Arrow streams. Parquet and Arrow files are
+read from the end, so they are first copied to an unnamed file.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def read_pipe(
 
 
 def told(file: Once, name: str, options: Mapping[str, str]) -> tuple[str, Peeked]:
-    """(format, what to read): as the options say, else the ending of the name, else the first bytes; what is no other
-    format is CSV. Of text what is unpacked is what to read."""
+    """(format, input to read): by the options, else the ending of the name, else the first bytes; anything unrecognised
+    is CSV. For text, the input to read is unpacked."""
     head = file.peek(is_told)
     given = option(options, "format") or ending_format(name)
     compression = option(options, "compression")
@@ -59,7 +59,7 @@ def told(file: Once, name: str, options: Mapping[str, str]) -> tuple[str, Peeked
 
 
 def _kind_of_text(text: Peeked, options: Mapping[str, str]) -> str:
-    """The format for which an option is given, else the one that the text begins as, else the one left over."""
+    """The format that an option implies, else the one that the text looks like, else the fallback."""
     readings = texts()
     for name in readings:
         if any(key in options for key in FORMATS[name].options):
@@ -72,7 +72,7 @@ def _kind_of_text(text: Peeked, options: Mapping[str, str]) -> str:
 
 @contextmanager
 def typed_source(file: Once, name: str, kind: str, reading: TypedReading) -> Iterator[pa.NativeFile | BinaryIO]:
-    """What such a format is read from: the pipe itself where that is a stream, else a file with all of it."""
+    """The input of such a format: the pipe itself if it can be streamed, else a file with all of it."""
     if reading.streams(file.peek(is_told)):
         yield cast(BinaryIO, io.BufferedReader(file))
         return

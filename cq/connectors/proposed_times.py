@@ -1,4 +1,5 @@
-"""How the event time of a file is written where no column is a TIMESTAMP: what its own values say."""
+"""The event time of a file without a TIMESTAMP column: which column holds it and how it is written, found from its
+values."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind
 from cq.lang.value_text import read_timestamp
 
-# Texts are read one by one in Python, 1 to 3 us a pattern and row: 0.2 s, of which most is the first batch.
+# Texts are read one by one in Python, 1 to 3 us per pattern and row: 0.2 s, mostly for the first batch.
 LOOK_TEXTS = 100_000
-# Numbers outside are no times that somebody counted: 1980-01-01 to 2100-01-01. Of the units below at most one fits.
+# Numbers outside are unlikely to be times: 1980-01-01 to 2100-01-01. At most one of the units below fits.
 _LEAST_US, _MOST_US = 315_532_800_000_000, 4_102_444_800_000_000
 
 _UNITS = {"TIMESTAMP_SECONDS": 1_000_000, "TIMESTAMP_MILLIS": 1000, "TIMESTAMP_MICROS": 1}
@@ -39,7 +40,7 @@ PATTERNS = (
     "yyyyMMdd HHmmss",
     "yyyy-M-d h:mm a",
 )
-# Patterns with the month first, and the same with the day first.
+# Patterns with the month first, and the same ones with the day first.
 _TURNED = tuple((f"M{sign}d{sign}yyyy{clock}", f"d{sign}M{sign}yyyy{clock}") for sign in "/-" for clock in _CLOCKS)
 
 Read = Callable[[pa.Array], "Times | None"]
@@ -54,10 +55,10 @@ def proposed_time(
     natives: Natives = NONE,
     given: Any = None,
 ) -> ProposedTime:
-    """The form in which every value of the column is a time, if there is one.
+    """The form in which every value of the column is a valid time, if there is one.
 
-    column: how the query writes its name; a TIMESTAMP is a time as it is.  given: as for `seen_times`.  Of several
-    forms that fit it is the first: 01/02/2024 is in January, unless another value says that days come first.
+    column: its name as the query writes it; a TIMESTAMP is already a time.  given: as for `seen_times`.  The first form
+    that fits wins: 01/02/2024 is in January, unless another value shows that days come first.
     """
     if fields[place].type.is_timestamp:
         return ProposedTime(column, seen_times(fields, place, options, access, None, natives, given))
@@ -83,7 +84,7 @@ def proposed_time(
 
 
 def _forms(column: str, type_: DataType) -> Iterator[tuple[str, Read]]:
-    """Every expression that may make a time of a column of this type, with what reads its values."""
+    """Every expression that may turn a column of this type into a time, with the reader of its values."""
     if type_.kind is Kind.DATE:
         yield f"CAST({column} AS TIMESTAMP)", _of_days
     elif type_.is_integer:
@@ -133,8 +134,8 @@ _TIME_NAMES = re.compile(r"(^|_)(ts|t|at|on|time|timestamp|datetime|date|epoch|w
 def first_proposed_time(
     fields: tuple[Field, ...], written: Callable[[str], str], options: Mapping[str, str], natives: Natives
 ) -> ProposedTime | None:
-    """That of the first column that has one; of integers only a column is looked at whose name says that it counts
-    time: any number may be one. written: how the query writes a name."""
+    """The time of the first column that has one. Integer columns are considered only if their name suggests a time,
+    since any number may be one. written: how the query writes a name."""
     for place, f in enumerate(fields):
         if f.type.kind in {Kind.VARCHAR, Kind.DATE} or (f.type.is_integer and _TIME_NAMES.search(f.name)):
             found = proposed_time(written(f.name), fields, place, options, natives=natives)

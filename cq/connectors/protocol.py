@@ -1,8 +1,7 @@
-"""What every source gives and every sink takes.
+"""The interfaces of sources and sinks.
 
-A source yields `SourceBatch`es: canonical Arrow columns (types exactly `cq.lang.types.to_arrow`), rows that broke no
-rule of the declaration, and the place of every row for error messages. Batches may have any size; nothing depends on
-it.
+A source yields `SourceBatch`es: canonical Arrow columns (types exactly `cq.lang.types.to_arrow`) of rows that satisfy
+the declaration, and the place of every row for error messages. Batches may have any size; nothing depends on it.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
     from cq.lang.schema import Field
     from cq.lang.types import DataType
 
-# rows a batch of a source has at most: 4 MB of eight columns; the engine cuts what it needs. Rows in memory at which
-# nobody has to look are not cut so small (memory.py).
+# rows per batch of a source, at most: 4 MB of eight columns; the engine cuts them as it needs. Rows in memory whose
+# values need no check are not cut so small (memory.py).
 READ_ROWS = 65_536
 RECORD_BYTES = 16 << 20  # longest line of a text format (`cq limits`)
 
 
 class DeclaredStream(Protocol):
-    """What a connector must know of a stream; the planner's `SourceDef` is one."""
+    """What a connector must know about a stream; the planner's `SourceDef` is one."""
 
     @property
     def name(self) -> str: ...
@@ -47,9 +46,9 @@ class DeclaredStream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the rows of a batch stand: row k is at line (text) or row (other formats) `first + k` of `file`.
+    """Where the rows of a batch come from: row k is at line (text) or row (other formats) `first + k` of `file`.
 
-    lines: given when they do not follow one another: the number of each row.
+    lines: the number of each row; given when they are not consecutive.
     """
 
     file: str
@@ -65,7 +64,7 @@ class Place:
         return f"{self.file}:{self.line(row)}"
 
     def slice(self, start: int, stop: int) -> Place:
-        """The place of rows start..stop."""
+        """The place of rows start to stop."""
         return Place(self.file, self.line(start) if stop > start else self.first, _cut(self.lines, start, stop))
 
     def take(self, rows: npt.NDArray[np.int64]) -> Place:
@@ -81,9 +80,9 @@ def _cut(lines: npt.NDArray[np.int64] | None, start: int, stop: int) -> npt.NDAr
 class BadRow:
     """A row that cannot be a row of its stream.
 
-    before: how many good rows of its piece come before it.  column: empty when the whole row is at fault.
-    raw: the bytes of the record where the format has such, else of the value.  help: a way out, where there is one.
-    span: of the expression at fault.  wider: the type that a guessed column would need for the value, as it is shown.
+    before: how many good rows of its piece precede it.  column: empty when the whole row is at fault.
+    raw: the bytes of the record if the format has them, else of the value.  help: a way out, if there is one.  span: of
+    the expression at fault.  wider: the type that a guessed column would need for the value, as messages show it.
     """
 
     before: int
@@ -103,9 +102,9 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a format reader found in one stretch of input: its good rows, where they stand, and the bad ones between.
+    """What a format reader found in one stretch of input: its good rows, their places, and the bad rows between them.
 
-    blank: how many blank lines stand between them that are no rows.  note: what whoever runs the query is told here.
+    blank: how many blank lines between them are not rows.  note: a message for the user at this point.
     """
 
     batch: pa.RecordBatch
@@ -117,9 +116,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A row that ended a source, because it does not fit what was guessed of a column.
+    """A row that ended a source because it contradicts the guessed type of a column.
 
-    type: the narrowest that fits.  shown: the value.  said: the error.
+    type: the narrowest that fits.  shown: the value as text.  said: the error message.
     """
 
     column: str
@@ -132,7 +131,7 @@ class Contradiction:
 class SourceBatch:
     """Rows of a source in order, and how many bad rows were left out up to the end of this batch.
 
-    silent: it has no rows, and there were none for as long as the stream's IDLE TIMEOUT.
+    silent: it has no rows, and none arrived during the stream's IDLE TIMEOUT.
     """
 
     batch: pa.RecordBatch
@@ -154,7 +153,7 @@ class UnreadableTime:
 class Times:
     """The event times of a batch in microseconds, int64, NULL for a row that has none.
 
-    unreadable: by row, for those of them that could not be computed.
+    unreadable: by row, for those whose time could not be computed.
     """
 
     values: pa.Array
@@ -165,7 +164,7 @@ class Times:
 class EventTimer:
     """Computes the event times of the batches of one source.
 
-    column: the name under which they become the first column of a batch; empty when they do not.
+    column: the name of the first column of a batch that they become; empty when they do not become one.
     """
 
     compute: Callable[[pa.RecordBatch], Times]
@@ -177,78 +176,79 @@ Report = Callable[[float], None]
 
 
 def to_nobody(share: float) -> None:
-    """The report of a reader whose caller does not ask."""
+    """The progress report for callers that do not ask for one."""
 
 
 class Source(Protocol):
-    """A stream of rows. `batches` may be asked for once; bad rows are counted when the batch after them is taken."""
+    """A stream of rows. `batches` may be called once; bad rows are counted when the batch after them is taken."""
 
     @property
     def bad_rows(self) -> int: ...
 
     @property
     def blank_lines(self) -> int:
-        """How many lines of text were empty and no rows."""
+        """How many lines of text were empty and not rows."""
         ...
 
     @property
     def contradiction(self) -> Contradiction | None:
-        """What was wrong about a guessed column, if that ended `batches`."""
+        """The row that contradicted a guessed column, if that ended `batches`."""
         ...
 
     @property
     def notes(self) -> Sequence[str]:
-        """What happened to the input so far that whoever runs the query is told."""
+        """Messages for the user about the input so far."""
         ...
 
     def time_by(self, timer: EventTimer) -> None:
-        """Let the timer compute the event times, from before the first row on. Rows without one are bad rows."""
+        """Let the timer compute the event times, starting before the first row. Rows without one are bad rows."""
         ...
 
     def batches(self) -> Iterator[SourceBatch]:
-        """Everything before the first unreadable row, which is then raised as a DataError (`on_error = fail`).
+        """Yield everything before the first unreadable row, which is then raised as a DataError (`on_error = fail`).
 
-        A batch without rows means that there is nothing at the moment: whoever takes batches may do something else.
+        A batch without rows means that there are none at the moment: the caller may do something else.
         """
         ...
 
     def share_done(self) -> float | None:
-        """How much of the input was read, from 0 to 1; None when nobody knows."""
+        """How much of the input has been read, from 0 to 1; None when unknown."""
         ...
 
     def interrupt(self) -> None:
-        """`batches` ends soon, though the input has not; takes no lock, so a signal handler may call it."""
+        """Make `batches` end soon, before the input does; takes no lock, so a signal handler may call it."""
         ...
 
     def close(self) -> None:
-        """Files are closed and the reading thread has ended; may be called twice, and in the middle."""
+        """Close the files and end the reading thread; may be called twice, and in the middle."""
         ...
 
 
 class Sink(Protocol):
-    """Where the rows of one output go, in order."""
+    """The destination of the rows of one output, in order."""
 
     def write(self, batch: pa.RecordBatch) -> None: ...
 
     def close(self) -> None:
-        """All rows stand under the final name."""
+        """Finish: all rows are under the final name."""
         ...
 
     def abort(self) -> None:
-        """The run ended before the rows did: nothing of them stays, where it can be taken back.
+        """The run ended before the rows did: discard them, where they can be taken back.
 
-        Of rows that nobody knew the end of, those that came stay, complete and readable.
+        Rows of an endless output that have arrived stay, complete and readable.
         """
         ...
 
     @property
     def stays(self) -> bool:
-        """Whether somebody may have seen a row that was written, though the sink was aborted."""
+        """Whether somebody may have seen a row that was written although the sink was aborted."""
         ...
 
     @property
     def lasts(self) -> bool:
-        """Whether its rows go elsewhere than to standard output: they are wanted though nobody reads that any more."""
+        """Whether its rows go somewhere other than standard output: they are wanted even if nobody reads that any
+        more."""
         ...
 
 
@@ -256,14 +256,15 @@ INCOMPLETE = "check that the file is complete and of this format: cq schema FILE
 
 
 def damaged(file: str, cause: str, *help: str) -> DataError:
-    """The error for a file that is broken or not of its format."""
+    """The error for a file that is broken or not in its format."""
     ways_out = help or (INCOMPLETE,)
     return DataError(Diagnostic("CQ0701", cause, severity="data error", place=file, help=ways_out))
 
 
 def told_apart(written: Sequence[str]) -> list[str]:
-    """The names of columns; of two with one name the second is name_1, or the first such that no other column has."""
-    taken, names = set(written), dict[str, int]()  # each name and the last number tried for it
+    """The column names made unique: the second of two equal names is name_1, or the first name_n that no other column
+    has."""
+    taken, names = set(written), dict[str, int]()  # each name and the last number tried with it
     for name in written:
         unique, number = name, names.get(name, 0)
         while unique in names or (number and unique in taken):
@@ -276,7 +277,7 @@ def told_apart(written: Sequence[str]) -> list[str]:
 
 
 class ColumnNames:
-    """The columns of an input by name; a name folds like a name in a query when the exact one is not there."""
+    """The columns of an input by name; without an exact match a name folds like a name in a query."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._exact = {name: at for at, name in reversed(list(enumerate(names)))}
@@ -285,6 +286,6 @@ class ColumnNames:
             self._folded[name.lower()] = None if name.lower() in self._folded else at
 
     def find(self, name: str) -> int | None:
-        """The position of a column; None when there is none, or several that only letter case tells apart."""
+        """The position of a column; None when there is none, or when several differ only in letter case."""
         at = self._exact.get(name)
         return self._folded.get(name.lower()) if at is None else at

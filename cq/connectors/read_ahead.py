@@ -1,11 +1,11 @@
 """A thread that reads ahead: decoding a source overlaps with everything after it, a bounded distance ahead.
 
 Roles     one thread that reads the source; one that takes what it has read, and stops it.
-Shared    waiting  at most AHEAD_ITEMS entries, in order.  stopped  set once by whoever reads.
+Shared    waiting  at most AHEAD_ITEMS entries, in order.  stopped  set once by the reader.
 Progress  the thread waits only for room and ends at the next entry after `stopped`; the reader waits only for entries.
 Order     the lock of `_changed` orders both. `interrupted` is set without it, by a signal handler, which may have
-          stopped the very thread that holds it; the reader looks at it after at most IDLE_S. The end is put last, so
-          an error comes out behind every item that was read before it.
+interrupted the very thread that holds it; the reader checks it after at most IDLE_S. The end is put last, so an error
+is raised after every item that was read before it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-# Entries waiting at most. One is enough to overlap; the rest hides uneven entries. At 4 MB each this is 24 MB a source.
+# Entries waiting at most. One is enough to overlap; the rest smooths uneven entries. At 4 MB each this is 24 MB per
+# source.
 AHEAD_ITEMS = 6
-IDLE_S = 0.005  # after so long without an entry the reader gets None: it may have other work, or be interrupted
+IDLE_S = 0.005  # after this long without an entry the reader gets None: it may have other work, or be interrupted
 
 
 class Ahead(Generic[T]):
-    """Iterates over `items` from a thread of its own; errors come out at their place in the order.
+    """Iterates over `items` in a thread of its own; errors are raised at their place in the order.
 
-    None between two items means that there is nothing at the moment.
+    None between two items means that there is none at the moment.
     """
 
     def __init__(self, items: Iterator[T], name: str) -> None:
@@ -34,7 +35,7 @@ class Ahead(Generic[T]):
         self._changed = threading.Condition()
         self._stopped = False
         self.interrupted = False  # set by a signal handler, which must not take the lock
-        # a daemon: a read of a silent pipe cannot be called back, and must not keep the process alive
+        # a daemon: a read of a silent pipe cannot be cancelled, and must not keep the process alive
         self._thread = threading.Thread(target=self._run, name=f"cq-read-{name}", daemon=True)
         self._started = False
 
@@ -57,7 +58,7 @@ class Ahead(Generic[T]):
             yield item
 
     def stop(self, wait_s: float = 1.0) -> None:
-        """The thread has been told to end, and has ended unless it waits for input that does not come."""
+        """Tell the thread to end; it has ended unless it waits for input that does not come."""
         with self._changed:
             self._stopped = True
             self._waiting.clear()
@@ -71,7 +72,7 @@ class Ahead(Generic[T]):
             for item in self._items:
                 if not self._put(item):
                     return
-        except BaseException as e:  # crosses to the thread that reads, which raises it
+        except BaseException as e:  # passed to the consumer, which raises it
             end = End(e)
         finally:
             close = getattr(self._items, "close", None)
@@ -91,7 +92,7 @@ class Ahead(Generic[T]):
 
 
 class End:
-    """Comes after the last item of another thread: the end, or what went wrong."""
+    """The last item of another thread: the end, or the error."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error

@@ -1,6 +1,6 @@
-"""Input that can be read only once, a pipe or standard input: what inference has looked at is still read later.
+"""Input that can be read only once, a pipe or standard input: what inference has looked at can still be read later.
 
-A descriptor that was looked at stays open under the identity of its file until somebody reads it.
+A descriptor that inference has read from stays open, keyed by the identity of its file, until somebody reads it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import BinaryIO
 from cq.records import dataclass
 
 CHUNK_BYTES = 1 << 16
-PATIENCE_S = 1.0  # then whoever looks is told that it waits; what is found never depends on it
+PATIENCE_S = 1.0  # after this long the user is told that inference waits; the result never depends on it
 
 Listener = Callable[[str], None]
 _listeners: list[Listener] = []
@@ -25,7 +25,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def told_of_waiting(listener: Listener) -> Iterator[None]:
-    """While this is open, the listener is told what keeps whoever guesses columns waiting."""
+    """While this is open, tell the listener what inference is waiting for."""
     _listeners.append(listener)
     try:
         yield
@@ -34,14 +34,14 @@ def told_of_waiting(listener: Listener) -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Whoever listens knows what is waited for."""
+    """Tell the listener what inference is waiting for."""
     for listener in _listeners:
         listener(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The first bytes of an input. ended: nothing comes after them that counts."""
+    """The first bytes of an input. ended: nothing relevant comes after them."""
 
     text: bytes
     ended: bool
@@ -55,11 +55,11 @@ class Peeked(io.RawIOBase):
         self._head = b""
 
     def take(self, size: int) -> bytes:
-        """Up to `size` bytes behind the head; none only at the end."""
+        """Up to `size` bytes after the head; none only at the end."""
         raise NotImplementedError
 
     def read(self, size: int = -1, /) -> bytes:
-        """Up to `size` bytes; fewer when more cannot be had at once, none only at the end."""
+        """Up to `size` bytes; fewer when no more are available now, none only at the end."""
         if not self._head:
             return self.take(size)
         found, self._head = self._head[:size], self._head[size:]
@@ -74,7 +74,7 @@ class Peeked(io.RawIOBase):
         return True
 
     def peek(self, is_enough: Callable[[bytes], bool]) -> bytes:
-        """The first bytes, which are read later: as many as are enough, or all there are."""
+        """The first bytes, which can be read again later: as many as are enough, or all there are."""
         while not is_enough(self._head):
             more = self.take(CHUNK_BYTES)
             if not more:
@@ -85,7 +85,7 @@ class Peeked(io.RawIOBase):
 
 @dataclass(slots=True)
 class _Kept:
-    """owned: by whoever reads it next, who closes it then."""
+    """owned: the next reader owns the descriptor and closes it."""
 
     descriptor: int
     owned: bool
@@ -97,7 +97,7 @@ _KEPT: dict[Identity, _Kept] = {}
 
 
 class Once(Peeked):
-    """Reads a descriptor without waiting for more than there is: a slow producer's rows are not held back."""
+    """Reads a descriptor without waiting for more than is available: a slow producer's rows are not held back."""
 
     def __init__(self, key: Identity, kept: _Kept) -> None:
         super().__init__()
@@ -110,9 +110,9 @@ class Once(Peeked):
 
     @classmethod
     def of(cls, descriptor: int, owned: bool) -> Once:
-        """The input behind a descriptor, from its beginning if it was only looked at.
+        """The input behind a descriptor, from the start if it was only peeked at.
 
-        owned: it is closed with this; else it stays open.
+        owned: closing this closes it; else it stays open.
         """
         key = _identity(os.fstat(descriptor))
         kept = _KEPT.pop(key, None)
@@ -129,7 +129,7 @@ class Once(Peeked):
         return self._taken - len(self._head)
 
     def take(self, size: int) -> bytes:
-        """Waits for the first byte, then takes what follows at once, up to `size`."""
+        """Wait for the first byte, then take what follows at once, up to `size`."""
         if self._on_wait is not None and not self._is_ready(max(0.0, self._patient_until - time.monotonic())):
             self._on_wait()
         parts = [os.read(self._descriptor, size)]
@@ -148,7 +148,7 @@ class Once(Peeked):
 
     @contextmanager
     def looking(self, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
-        """What is read while this is open is read once more by whoever opens the same input next.
+        """The next reader of the same input reads again what is read while this is open.
 
         on_wait: called before each read that has to wait, once PATIENCE_S are over.
         """
@@ -161,16 +161,16 @@ class Once(Peeked):
             _KEPT[self._key] = _Kept(self._descriptor, self._owned, bytes(self._seen))
 
     def as_file(self) -> BinaryIO:
-        """The whole input as a file that can be read anywhere: itself if it is one, else a copy without a name.
+        """The whole input as a seekable file: itself if it is one, else an unnamed copy.
 
-        OSError where there is no room for the copy.
+        OSError when there is no room for the copy.
         """
         if not self._is_file_from_its_beginning():
             self._copy()
         return os.fdopen(os.dup(self._descriptor), "rb", buffering=0)
 
     def _copy(self) -> None:
-        """What is read from now on is a copy of the whole input, from its beginning."""
+        """Switch to a copy of the whole input, from the start."""
         import tempfile
 
         with tempfile.TemporaryFile(buffering=0) as copy:
@@ -190,21 +190,21 @@ class Once(Peeked):
         return os.lseek(self._descriptor, 0, os.SEEK_CUR) == self._taken
 
     def close(self) -> None:
-        if self._owned and self._seen is None and not self.closed:  # what was looked at belongs to who reads it next
+        if self._owned and self._seen is None and not self.closed:  # the next reader owns what was peeked at
             os.close(self._descriptor)
         super().close()
 
 
 def is_pipe(path: os.PathLike[str]) -> bool:
-    """Whether a pipe with a name, or that of a process substitution, is there."""
+    """Whether the path is a named pipe, or that of a process substitution."""
     try:
         return stat.S_ISFIFO(os.stat(path).st_mode)
     except OSError:
-        return False  # whoever opens it says why it cannot be read
+        return False  # opening it raises the error
 
 
 def kept(path: os.PathLike[str]) -> Once | None:
-    """The pipe of that path, if it was looked at: opening it anew would wait for another writer."""
+    """The pipe at that path, if it was peeked at: opening it again would wait for another writer."""
     try:
         status = os.stat(path)
     except OSError:

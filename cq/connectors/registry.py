@@ -1,8 +1,9 @@
-"""The connectors: one entry for each says its options and what opens it.
+"""The connectors: one entry each, with its options and the function that opens it.
 
-To add a connector, register it here and write what opens it. This file is loaded where only options are checked, so an
-entry names its code by module and attribute, as a format does. The values of options are kept as text; the binder has
-already checked that they can be read as their kind, and has put words (CHOICE and BOOLEAN) in lower case.
+To add a connector, register it here and write the function that opens it. This file is also loaded where only options
+are checked, so an entry names its code by module and attribute, as a format does. The values of options are kept as
+text; the binder has already checked that they can be read as their kind, and has put words (CHOICE and BOOLEAN) in
+lower case.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """What sources and sinks say of themselves.
+    """What source and sink connectors have in common.
 
     options: those of a WITH clause.
-    takes_more: whether there are others, which it checks itself when its columns are asked for.
-    open: what opens it, as module:attribute: of a source a function of a `SourceRequest` (requests.py), of a sink one
-    of a `SinkRequest` (sinks/writers.py).
+    takes_more: whether it takes others, which it checks itself when its columns are asked for.
+    open: the function that opens it, as module:attribute; it takes a `SourceRequest` (requests.py) or a `SinkRequest`
+    (sinks/writers.py).
     """
 
     name: str
@@ -36,8 +37,8 @@ class Connector:
 class SourceConnector(Connector):
     """A connector that streams read from.
 
-    ends: whether its rows come to an end, by its options.
-    narrows: whether it may be opened without the columns that nobody declared and nobody uses.
+    ends: whether its rows end, by its options.
+    narrows: whether undeclared, unused columns may be left out when it is opened.
     columns: the function, as module:attribute, of options, access and the stream's name that gives its columns
     where they are not declared; empty where they must be.
     """
@@ -59,13 +60,13 @@ C = TypeVar("C", bound=Connector)
 
 
 def register_source(connector: SourceConnector) -> None:
-    """Streams can be read from it. Its code is not loaded, so only the modules are looked for."""
+    """Add a connector to the sources. Its code is not loaded: only the existence of the modules is checked."""
     places = [connector.open, *([connector.columns] if connector.columns else [])]
     _register(SOURCES, connector, "source", [p for p in places if not is_there(p)])
 
 
 def register_sink(connector: SinkConnector) -> None:
-    """Queries can write to it. Its code is not loaded, so only the module is looked for."""
+    """Add a connector to the sinks. Its code is not loaded: only the existence of the module is checked."""
     _register(SINKS, connector, "sink", [] if is_there(connector.open) else [connector.open])
 
 
@@ -261,7 +262,7 @@ BY_NAME = "write union_by_name = 'true' in WITH, or pass -w union_by_name=true t
 
 
 def option(options: Mapping[str, str], key: str) -> str:
-    """The value of an option of a source: as written, else its default; empty when there is neither."""
+    """The value of a source's option: as written, else its default; empty when there is neither."""
     connector = SOURCES.get(options.get("connector", "file"))
     known = connector.options if connector is not None else {}
     return options.get(key, known[key].default if key in known else "")

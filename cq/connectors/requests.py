@@ -1,4 +1,4 @@
-"""What a source connector is asked to open, and what it gives."""
+"""What the function that opens a source takes, and what it returns."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """The rows of one stream.
+    """The request to open one stream.
 
-    options: of its WITH clause, checked.  rules: what its rows must obey.  natives: what the engine does faster.
-    path: where its files are, which `access` confines.  given: an object in memory, from a program.
+    options: of its WITH clause, checked.  rules: the constraints on its rows.  natives: what the engine does faster.
+    path: where its files are, confined by `access`.  given: an object in memory, from a program.
     """
 
     stream: str
@@ -32,12 +32,12 @@ class SourceRequest:
 
 
 class ReadShare(Protocol):
-    """How far reading has come, and what must be told when nobody reads any more."""
+    """The progress of reading, and how to stop it."""
 
     def share_done(self) -> float | None: ...
 
     def stop(self) -> None:
-        """The thread that reads waits for nothing any more."""
+        """Make the reading thread stop waiting."""
         ...
 
     def close(self) -> None: ...
@@ -47,8 +47,8 @@ class ReadShare(Protocol):
 class Opened:
     """Rows that can be read, in pieces.
 
-    progress: None where nothing is known of it and nothing has to be closed.
-    nothing: given where a thread shall read them ahead of the query: the batch that says that there are none just now.
+    progress: None if it is unknown and nothing has to be closed.
+    nothing: set if a thread should read them ahead of the query: the batch that means that there are none right now.
     """
 
     pieces: Iterator[Piece]

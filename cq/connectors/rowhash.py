@@ -1,10 +1,10 @@
 """A 64-bit hash of an output: equal for equal rows in equal order, however they were cut into batches.
 
-Every value becomes a word, every row a word of its values' words, and the hash is the sum over rows of a mix of that
-word with the row's number: so batches may be hashed as they come, with no state but the sum and the count of rows.
-It tells results apart, it does not withstand an adversary. Constants are those of well-known 64-bit finalisers.
+Every value becomes a word, every row a word made of its values' words, and the hash is the sum over rows of that word
+mixed with the row's number: so batches can be hashed as they come, with no state but the sum and the count of rows. It
+tells results apart; it does not withstand an adversary. Constants are those of well-known 64-bit finalisers.
 
-NaN is one value; -0.0 is not 0.0; NULL is no value of any type; a string is its bytes and its length.
+NaN is one value; -0.0 is not 0.0; NULL differs from every value of any type; a string is its bytes and its length.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _HALF, _THIRD = np.uint64(32), np.uint64(29)
 _NULL = np.uint64(0xD6E8FEB86659FD93)
 _NAN = np.uint64(NAN_BITS)
-CHUNK_ROWS = 8_192  # words of a few columns stay in the second-level cache
+CHUNK_ROWS = 8_192  # the words of a few columns stay in the second-level cache
 LONG_BYTES = 256  # strings longer than this are hashed one by one
 
 
@@ -39,7 +39,7 @@ class RowHash:
         self._sum = 0
 
     def update(self, batch: pa.RecordBatch) -> None:
-        """Take the rows of a batch in, after all earlier ones."""
+        """Add the rows of a batch, which follow all earlier ones."""
         for start in range(0, batch.num_rows, CHUNK_ROWS):
             part = batch.slice(start, CHUNK_ROWS)
             rows = row_words(part)
@@ -94,7 +94,7 @@ def _value_words(column: pa.Array) -> Words:
         both = np.frombuffer(column.buffers()[1], np.uint64)[2 * column.offset : 2 * (column.offset + rows)]
         low = both[0::2]
         sign = (low.view(np.int64) >> 63).view(np.uint64)
-        return low ^ (both[1::2] ^ sign) * _MULTIPLY  # of up to 18 digits the low word, as the high one is its sign
+        return low ^ (both[1::2] ^ sign) * _MULTIPLY  # up to 18 digits the low word suffices: the high one is its sign
     if t.is_float32(kind):
         return _float_words(_fixed(column, np.float32).astype(np.float64))
     if t.is_float64(kind):

@@ -1,4 +1,4 @@
-"""What the declaration of a stream demands of its rows, checked on whole batches."""
+"""The constraints that the declaration of a stream puts on its rows, checked on whole batches."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from cq.lang.schema import Field
 from cq.lang.types import BIGINT, DOUBLE, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
 from cq.records import dataclass, field
 
-SHOWN_CHARS = 60  # of a value in a message
+SHOWN_CHARS = 60  # characters of a value in a message
 SKIPPING = "leave such rows out: WITH (on_error = 'skip'), or cq run -w on_error=skip"
-NAMED_COLUMNS = 8  # of a declaration in an error: more do not fit its line
+NAMED_COLUMNS = 8  # columns of a declaration in an error: more do not fit on its line
 FAR = "the event time it gives is beyond what 64 bits of microseconds hold"
-# what a guess may become where a row contradicts it; a list stays what it seemed
+# the types a guess may widen to when a row contradicts it; a list keeps its type
 _WIDER = {
     Kind.BIGINT: (DOUBLE, VARCHAR),
     Kind.DOUBLE: (VARCHAR,),
@@ -38,10 +38,10 @@ _WHOLE = re.compile(rb"[ \t]*[+-]?[0-9]+[ \t]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """Why a row is none of its stream.
+    """Why a row does not fit its stream.
 
-    column: the one at fault; None: the whole row is.  wider: as in `BadRow`.  empty: the value is the empty text.
-    no_fields: the value stands where the object should be that the column is a field of.  way: out, before the others.
+    column: the one at fault; None: the whole row.  wider: as in `BadRow`.  empty: the value is the empty text.
+    no_fields: the value replaces the object that should contain the column.  way: a fix to suggest before the others.
     """
 
     code: str
@@ -55,12 +55,12 @@ class RowFault:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """fields: as declared.  wanted: positions that are delivered, in that order.  codes: texts may be delivered as
-    codes of a dictionary (cq/connectors/dictionary_codes.py).
+    """fields: as declared.  wanted: positions to deliver, in that order.  codes: texts may be delivered as dictionary
+    codes (cq/connectors/dictionary_codes.py).
 
-    guessed_for: the stream, where its columns are a guess, and path, what it is read from.  time: the column that gives
-    the event time, if one does. A computed one is checked when it has been computed (cq/connectors/event_times.py).
-    schema: of what is delivered, but for codes.
+    guessed_for: the stream, if its columns are guesses, and path, where it is read from.  time: the column that gives
+    the event time, if one does. A computed time is checked once it is computed (cq/connectors/event_times.py). schema:
+    of the delivered columns, ignoring codes.
     """
 
     fields: tuple[Field, ...]
@@ -77,7 +77,7 @@ class Rules:
 
     @classmethod
     def of(cls, stream: DeclaredStream, wanted: Sequence[int] | None = None, codes: bool = False) -> Rules:
-        """The rules of a stream; without `wanted`, every column is delivered."""
+        """The rules of a stream; without `wanted`, all columns are delivered."""
         chosen = tuple(range(len(stream.fields))) if wanted is None else tuple(wanted)
         guessed_for = stream.name if stream.inferred else ""
         path = dict(stream.options).get("path", "")
@@ -89,11 +89,11 @@ class Rules:
 
     @property
     def ranged(self) -> ColumnTime | None:
-        """The event time's column, if some of its values give none that 64 bits hold."""
+        """The event time's column, if some of its values give an event time beyond 64 bits."""
         return self.time if self.time is not None and self.time.unit_us > 1 else None
 
     def out_of_range(self, column: int, physical: Any) -> bool:
-        """Whether a value gives no event time of 64 bits."""
+        """Whether some value gives an event time beyond 64 bits."""
         time = self.ranged
         if time is None or time.column != column or physical is None:
             return False
@@ -118,9 +118,9 @@ class Rules:
         return ("CQ0703" if self.is_time(column) else "CQ0702"), message
 
     def wider(self, column: int, text: bytes, holds: Callable[[DataType], bool]) -> tuple[DataType, str] | None:
-        """The type that the column would need for this value, where its type is a guess and there is such a type.
+        """The type that the column would need for this value, if its type is a guess and there is such a type.
 
-        holds: whether a type has the value. Whole numbers that are no BIGINT are labels: no DOUBLE has their digits.
+        holds: whether a type holds the value. Whole numbers beyond BIGINT are labels: no DOUBLE has their digits.
         """
         types = _WIDER.get(self.fields[column].type.kind, ()) if self.guessed_for else ()
         fit = (t for t in types if (t != DOUBLE or not _WHOLE.match(text)) and holds(t))
@@ -135,7 +135,7 @@ class Rules:
         return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)
 
     def _advice(self, fault: RowFault, column: int) -> tuple[str, ...]:
-        """Ways out for a value at fault; where its type was a guess, the declaration to write."""
+        """The fixes to suggest for a value at fault; if its type was a guess, the declaration to write."""
         name, type_ = self.fields[column].name, self.fields[column].type
         if fault.no_fields:
             first, _, path = name.partition(".")
@@ -159,8 +159,8 @@ class Rules:
         return ()
 
     def _guess(self, fault: RowFault, name: str, type_: DataType) -> tuple[str, ...]:
-        """What to declare instead of a type that was guessed."""
-        if fault.wider is None and type_ == BIGINT:  # of 64 bits without a sign: text that is no BIGINT is wider
+        """What to declare instead of a guessed type."""
+        if fault.wider is None and type_ == BIGINT:  # unsigned 64-bit; text beyond BIGINT is wider
             return (f"declare it: {self._declaration(name, DataType(Kind.DECIMAL, 20, 0))}",)
         wider = fault.wider[0] if fault.wider else VARCHAR
         read, cast = f"; then read FROM {inline.name(self.guessed_for)}", f"TRY_CAST({inline.name(name)} AS {type_})"
@@ -169,7 +169,7 @@ class Rules:
         return (f"the type was inferred from the first rows; declare it: {declared}{used}", f"or {SKIPPING}")
 
     def _declaration(self, name: str, type_: DataType) -> str:
-        """How to declare another type of a column: the whole statement, where it has few columns and no watermark."""
+        """How to declare another type for a column: the whole statement, if it has few columns and no watermark."""
         few = len(self.fields) <= NAMED_COLUMNS and self.time is None
         columns = [f"{inline.name(f.name)} {type_ if f.name == name else f.type}" for f in self.fields]
         listed = ", ".join(columns) if few else f"{inline.name(name)} {type_}, …"
@@ -191,7 +191,7 @@ class Rules:
 
 
 def shown(value: bytes | str) -> str:
-    """A value as messages show it: short, one line, nothing a terminal would act on."""
+    """A value as messages show it: short, on one line, with nothing that a terminal would act on."""
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
     return printable(text[:SHOWN_CHARS]) + ("…" if len(text) > SHOWN_CHARS else "")
 
@@ -203,8 +203,8 @@ Convert = Callable[[pa.Array], pa.Array]
 class TypedColumn:
     """A column of a self-describing input on its way to its declared type.
 
-    column: position in the declaration.  convert: raises ArrowInvalid or OverflowError when some value has no place in
-    the declared type; None when the column has that type already.
+    column: position in the declaration.  convert: raises ArrowInvalid or OverflowError when some value has no
+    counterpart in the declared type; None when the column has that type already.
     """
 
     column: int
@@ -213,10 +213,10 @@ class TypedColumn:
 
 @dataclass(frozen=True, slots=True)
 class AsTheyAre:
-    """How `typed_piece` delivers the batches of an input in which nothing has to be converted, in a third of its time.
+    """Delivers the batches of an input in which nothing has to be converted in a third of the time of `typed_piece`.
 
-    wanted: where the delivered columns stand in the input.  demanded: where those stand that must have values.
-    names: of what is delivered.
+    wanted: the positions in the input of the delivered columns.  demanded: those of columns that must have values.
+    names: of the delivered columns.
     """
 
     wanted: list[int]
@@ -224,7 +224,7 @@ class AsTheyAre:
     names: list[str]
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        """The wanted columns; None where a row may be at fault."""
+        """The wanted columns; None if some row may be at fault."""
         if any(batch.column(at).null_count for at in self.demanded):
             return None
         found = batch.select(self.wanted)
@@ -232,7 +232,7 @@ class AsTheyAre:
 
 
 def as_they_are(rules: Rules, matched: Sequence[tuple[int, TypedColumn]]) -> AsTheyAre | None:
-    """None where a value has to be converted or looked at, or no column is wanted.
+    """None if a value has to be converted or checked, or no column is wanted.
 
     matched: as `conversion.match_columns` returns it.
     """
@@ -281,14 +281,14 @@ def _check_time_range(rules: Rules, columns: dict[int, pa.Array], faults: dict[i
 
 
 def plain_value(value: pa.Scalar) -> Any:
-    """The value as Python has it; of a time beyond Python's years, or in a zone nobody knows, its number of units."""
+    """The value in Python; a time beyond Python's years, or in an unknown zone, as its number of units."""
     try:
         return value.as_py()
     except (OverflowError, ValueError, KeyError):
         return getattr(value, "value", None)
 
 
-NO_TEXT = "its bytes are not UTF-8"  # of a file that says of its values what they are
+NO_TEXT = "its bytes are not UTF-8"  # for a self-describing file
 
 
 def _unreadable(rules: Rules, column: int, value: Any) -> tuple[str, str]:
@@ -301,7 +301,7 @@ def _has_bytes(value: Any) -> bool:
 
 
 def _in_json(value: Any) -> str:
-    """What JSON has no form for."""
+    """Convert what JSON has no form for."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
@@ -331,7 +331,7 @@ def _without(
 
 
 def _convert(array: pa.Array, convert: Convert) -> tuple[pa.Array, list[int]]:
-    """The converted column and the rows whose values could not be; those are NULL in it."""
+    """The converted column and the rows whose values could not be converted; those are NULL in it."""
     try:
         return convert(array), []
     except (pa.ArrowInvalid, OverflowError, UnicodeDecodeError):
@@ -355,7 +355,7 @@ def _convert(array: pa.Array, convert: Convert) -> tuple[pa.Array, list[int]]:
 
 
 def _alone(array: pa.Array, start: int, stop: int) -> pa.Array:
-    """Rows start..stop; without the elements of others, which Arrow converts with those of a slice of lists."""
+    """Rows start to stop, without the elements of others, which Arrow would convert with those of a slice of lists."""
     if not array.type.num_fields:
         return array.slice(start, stop - start)
     return array.take(from_numpy(np.arange(start, stop, dtype=np.int64)))

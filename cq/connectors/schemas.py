@@ -1,4 +1,4 @@
-"""Schemas of Arrow as columns of SQL."""
+"""Arrow schemas as columns of SQL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Columns = tuple[Field | Unheld, ...]
 
 
 def columns_of(schema: pa.Schema) -> Columns:
-    """The columns of an Arrow schema as SQL columns, the fields of its structs among them."""
+    """The columns of an Arrow schema as SQL columns, including the fields of its structs."""
     return tuple(_held(f) or unheld(f) for f in flat_schema(schema))
 
 

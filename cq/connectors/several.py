@@ -1,6 +1,6 @@
-"""Several files of one stream: by default they have the columns of the first one that is not empty, and one that lacks
-a column is refused before anything runs. With `union_by_name` they have the columns of all, and what a file lacks is
-NULL."""
+"""Several files in one stream: by default they have the columns of the first one that is not empty, and a file that
+lacks a column is refused before anything runs. With `union_by_name` they have the columns of all files, and a column
+that a file lacks is NULL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def unites(options: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """The columns of one file. without_values: those that show no value to tell a type by.  guessed: from text."""
+    """The columns of one file. without_values: those without values, whose type is unknown.  guessed: from text."""
 
     path: str
     columns: Columns
@@ -37,7 +37,7 @@ class FileColumns:
 
 
 def of_first(first: FileColumns, others: Sequence[FileColumns]) -> Columns:
-    """The columns of the first file, and, as ones that no query can read, those that only others have."""
+    """The columns of the first file, and, marked as unreadable, those that only others have."""
     seen = ColumnNames([c.name for c in first.columns])
     only: dict[str, Unheld] = {}
     for other in others:
@@ -48,9 +48,9 @@ def of_first(first: FileColumns, others: Sequence[FileColumns]) -> Columns:
 
 
 def of_all(files: Sequence[FileColumns]) -> Columns:
-    """The columns of all files, in the order in which they are first met; NULL may stand in all of them.
+    """The columns of all files, in order of first appearance; all of them may be NULL.
 
-    One that two files have in types that no type holds both of can be read by no query.
+    No query can read a column that two files have in types without a common type.
     """
     found: dict[str, tuple[Field | Unheld, FileColumns]] = {}
     folded: dict[str, str] = {}
@@ -70,7 +70,7 @@ def of_all(files: Sequence[FileColumns]) -> Columns:
 
 
 def _common(a: DataType, b: DataType, guessed: bool) -> DataType | None:
-    """The type for a column that is of type `a` in one file and of type `b` in another one; None where there is none.
+    """The type of a column that has type `a` in one file and type `b` in another; None if there is none.
 
     guessed: from text, of which every value is a VARCHAR.
     """
@@ -93,10 +93,11 @@ Lacking = dict[str, tuple[Rules, tuple[int, ...]]]
 def lacking(
     said: Iterable[tuple[str, pa.Schema | list[str] | None]], rules: Rules, options: Mapping[str, str]
 ) -> Lacking:
-    """What is to be done about columns that some files of a stream do not have.
+    """How to handle columns that some files of a stream lack.
 
-    said: by path, the columns of each file; None where it does not say. CQ0603 where the columns are not those of all
-    files, a column must have a value, or none has it; and where one has it in a type that cannot be read as declared.
+    said: by path, the columns of each file; None if unknown. CQ0603 if the columns are not those of all files and a
+    file lacks one, if a column that must have a value is lacking, if no file has it, or if a file has it in a type that
+    cannot be read as declared.
     """
     found: Lacking = {}
     somewhere: set[int] = set()

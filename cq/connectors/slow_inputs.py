@@ -1,4 +1,4 @@
-"""Guessing the columns of a slow input: how many rows are enough, and what whoever waits is told meanwhile."""
+"""Guessing the columns of a slow input: how many rows are enough, and what the user is told meanwhile."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from cq.errors import CqError, amount, printable
 from cq.grammar import inline
 from cq.lang.schema import Field, Unheld
 
-LOOK_BYTES = 1 << 20  # that columns are guessed from
+LOOK_BYTES = 1 << 20  # of text that columns are guessed from
 
 Guess = Callable[[TextReading, bytes], Sequence[Field | Unheld]]
 """The columns of whole rows in a format."""
 
 
 def end_of_rows(text: bytes, reading: TextReading, options: Mapping[str, str], most: int) -> int:
-    """Where the first `most` rows end; 0 when some of them may be missing. It says the same of any longer text."""
+    """The end of the first `most` rows; 0 when some of them may be missing. The answer is the same for any longer
+    text."""
     wanted = most + reading.header_rows(options)
     return next((end for number, end in enumerate(reading.ends(text, options), 1) if number == wanted), 0)
 
 
 def count_rows(text: bytes, reading: TextReading, options: Mapping[str, str]) -> int:
-    """How many rows of data there are, whole ones."""
+    """How many complete rows of data there are."""
     return max(0, sum(1 for _ in reading.ends(text, options)) - reading.header_rows(options))
 
 
 class WaitingNotice:
-    """Tells whoever listens that a pipe keeps a guess waiting: once before its first row, once behind it."""
+    """Tells the listener that a guess waits for a pipe: once before its first row, once after it."""
 
     def __init__(self, name: str, stream: str, options: Mapping[str, str], guess: Guess) -> None:
         self._name, self._stream, self._options, self._guess = name, stream, options, guess
         self.reading: TextReading | None = None
         self.text = b""
-        self._told = -1  # of how many rows
+        self._told = -1  # the number of rows
 
     def say(self) -> None:
-        """Whoever listens knows; nobody is told twice."""
+        """Tell the listener; never the same thing twice."""
         count = min(1, self._count()) if self._told < 1 else 1
         if count > self._told:
             self._told = count
@@ -63,7 +64,7 @@ class WaitingNotice:
         return f"{waits}\n  = help: {declare}\n  = help: or infer them from fewer rows: -w guess_rows={count}"
 
     def _guessed(self, count: int) -> list[Field]:
-        """The columns as the first rows have them."""
+        """The columns according to the first rows."""
         assert self.reading is not None, "rows of no format"
         rows = self.text[: end_of_rows(self.text, self.reading, self._options, count)]
         with suppress(CqError):

@@ -1,4 +1,4 @@
-"""Opening a source: which connector reads a stream, what its rows must obey, and who reads ahead."""
+"""Opening a source: which connector reads a stream, which constraints its rows must satisfy, and who reads ahead."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def open_source(
     natives: Natives = NONE,
     used: AbstractSet[int] | None = None,
 ) -> PiecedSource:
-    """The rows of a stream. Files are found and opened here, so what is missing is said at once.
+    """The rows of a stream. Files are found and opened here, so a missing one is reported at once.
 
-    wanted: positions of the columns to deliver, all when left out. Rows are checked against every declared column.
+    wanted: positions of the columns to deliver; all by default. Rows are checked against every declared column.
     reserved: files, besides its own, that bad rows must not be written to, by (device, inode).
     natives: what the engine does faster itself.
-    used: the columns that matter to the query; where nobody declared them, the others are not looked at, and NULL.
+    used: the columns that matter to the query; if the columns are undeclared, the others are not read, and are NULL.
     """
     narrow = None if used is None else narrowed(stream, used)
     if narrow is not None:
@@ -57,7 +57,7 @@ def open_source(
 
 
 def _asked(stream: DeclaredStream, inputs: Inputs, rules: Rules, natives: Natives) -> tuple[str, SourceRequest]:
-    """The connector of a stream, and what it is asked for: what was given takes the place of what was declared."""
+    """The connector of a stream and the request for it: what was given replaces what was declared."""
     given, options = inputs.given.get(stream.name), dict(stream.options)
     path, access = inputs.path_of(stream)
     if path is not None:
@@ -88,7 +88,7 @@ NOWHERE = Place("", 0)
 
 
 class PiecedSource:
-    """A source over pieces: bad rows are dealt with in order, by whoever takes the batches."""
+    """A source over pieces: bad rows are handled in order, by the thread that takes the batches."""
 
     def __init__(self, name: str, opened: Opened, bad: BadRows) -> None:
         self._bad, self._progress, self._nothing = bad, opened.progress, opened.nothing
@@ -108,7 +108,7 @@ class PiecedSource:
         self._timer = timer
 
     def widen_by(self, widen: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
-        """Let every batch become one with more columns, from before the first row on."""
+        """Replace every batch by one with more columns, starting before the first row."""
         self._widen = widen
 
     def batches(self) -> Iterator[SourceBatch]:

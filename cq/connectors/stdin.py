@@ -1,4 +1,4 @@
-"""The stdin connector: rows of any format from standard input, as soon as they are there."""
+"""The stdin connector: rows of any format from standard input, as soon as they arrive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "<stdin>"
 
 
 def standard_input() -> Once:
-    """Standard input, which stays open."""
+    """Standard input, which is never closed."""
     return Once.of(sys.stdin.fileno(), owned=False)
 
 
@@ -25,7 +25,7 @@ def open_stdin(asked: SourceRequest) -> Opened:
 
 
 class Redirected:
-    """Standard input: a file behind `<` has a size and a position, a pipe has neither."""
+    """Standard input with its progress: a file behind `<` has a size and a position, a pipe has neither."""
 
     def share_done(self) -> float | None:
         try:
@@ -38,7 +38,7 @@ class Redirected:
             return None
 
     def stop(self) -> None:
-        """A read of a silent pipe cannot be called back."""
+        """Nothing to do: a read of a silent pipe cannot be cancelled."""
 
     def close(self) -> None:
-        """It is not ours."""
+        """Nothing to do: it is not ours."""

@@ -1,4 +1,4 @@
-"""Whole columns between UTC and the local times of a zone, by way of buffers as cq/lang/arrow_buffers.py does it."""
+"""Convert whole columns between UTC and the local times of a zone, through buffers like cq/lang/arrow_buffers.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cq.lang.zones import CYCLE_END_US, CYCLE_START_US, CYCLE_US, zone_of
 
 
 def moved_to_utc(local: pa.Array, zone: str) -> pa.Array:
-    """The instants of the local times of a zone, microseconds in both; ArrowInvalid when one is out of range."""
+    """The instants of the local times in a zone, microseconds in both; ArrowInvalid when one is out of range."""
     table = zone_of(zone)
     made, fits = moved(local, -_distances(_counts(local), table.local, table.offsets))
     if not fits:
@@ -21,13 +21,14 @@ def moved_to_utc(local: pa.Array, zone: str) -> pa.Array:
 
 
 def offsets_at(instants: pa.Array, zone: str) -> NDArray[np.int64]:
-    """How far a zone is from UTC at each instant; of NULL any distance it has."""
+    """A zone's UTC offset at each instant; for NULL, any offset it has."""
     table = zone_of(zone)
     return _distances(_counts(instants), table.utc, table.offsets)
 
 
 def moved(column: pa.Array, by: NDArray[np.int64]) -> tuple[pa.Array, bool]:
-    """Each time, in microseconds, so much later, NULL where the column is; whether 64 bits hold all of them."""
+    """Each time, in microseconds, shifted by this much, NULL where the column is; and whether all of them fit in 64
+    bits."""
     times = _counts(column)
     beyond = ((by > 0) & (times > INT64_MAX - np.maximum(by, 0))) | ((by < 0) & (times < INT64_MIN - np.minimum(by, 0)))
     values = np.zeros(column.offset + len(times), np.int64)
@@ -38,12 +39,12 @@ def moved(column: pa.Array, by: NDArray[np.int64]) -> tuple[pa.Array, bool]:
 
 
 def _counts(column: pa.Array) -> NDArray[np.int64]:
-    """What a column of timestamps holds; anything under NULL."""
+    """The counts in a column of timestamps; anything under NULL."""
     return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
 
 
 def _distances(times: NDArray[np.int64], changes: tuple[int, ...], offsets: tuple[int, ...]) -> NDArray[np.int64]:
-    """As `Zone.offset_at` and `offset_of` look them up."""
+    """The UTC offsets, looked up as by `Zone.offset_at` and `offset_of`."""
     late = times >= CYCLE_END_US
     if late.any():
         times = np.where(late, CYCLE_START_US + (times - CYCLE_START_US) % CYCLE_US, times)

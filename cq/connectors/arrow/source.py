@@ -1,4 +1,4 @@
-"""Arrow IPC sources, file and stream format. Nothing in them is believed before `validate(full=True)`.
+"""Arrow IPC sources, file and stream format. Nothing in them is trusted before `validate(full=True)`.
 
 One changed offset in such a file can make pyarrow read memory that is not its own; validating costs about 5 ns a row.
 """
@@ -24,8 +24,8 @@ def ipc_batches(
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema and the validated record batches of an IPC file or stream. CQ0701 when it is damaged.
 
-    file: a stream, and only read, when it is Python's.  fields: what is taken from it, of which nothing else is looked
-    at; None: everything.
+    file: a Python file is read as a stream, without seeking.  fields: the columns to read, the only ones looked at;
+    None: all.
     """
     try:
         if isinstance(file, pa.NativeFile):
@@ -43,8 +43,8 @@ def ipc_batches(
 def _looked_at(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], name: str, fields: Sequence[Field] | None
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The flat schema and the validated batches of those columns that the fields may be in; of all columns where one
-    of the fields is missing, for whoever says so."""
+    """The flat schema and the validated batches of the columns that may hold the fields; of all columns where a field
+    is missing, for the error message."""
     whole = flat_schema(schema)
     there = ColumnNames(whole.names)
     if fields is None or any(there.find(f.name) is None for f in fields):
@@ -64,7 +64,7 @@ def _of_file(reader: pa.ipc.RecordBatchFileReader, report: Report) -> Iterator[p
 def _of_stream(
     reader: pa.ipc.RecordBatchStreamReader, file: pa.NativeFile | BinaryIO, name: str, report: Report
 ) -> Iterator[pa.RecordBatch]:
-    """To the end of the input: what stands behind the end of the stream must not be lost in silence."""
+    """Read to the end of the input: data after the end of the stream must not be lost silently."""
     size = file.size() if isinstance(file, pa.NativeFile) else 0
     for batch in reader:
         yield batch
@@ -85,7 +85,7 @@ def _validated(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.Reco
 
 
 def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch, with text that is not UTF-8 as bytes."""
+    """The batch, with text that is not UTF-8 turned into bytes."""
     try:
         batch.validate(full=True)
         return batch
@@ -105,13 +105,13 @@ def arrow_pieces(
 ) -> Iterator[Piece]:  # fmt: skip
     """Record batches of one schema, cut to READ_ROWS and converted to the declared columns.
 
-    ready_rows: what they are cut to, if it is more, where no value has to be looked at.
+    ready_rows: the size to cut to, if larger, where no value has to be looked at.
     """
     matched = match_columns(name, schema, rules.fields, rules.codes)
     types, seen, ready = schema.types, None, as_they_are(rules, matched)
     row = first
     for whole in batches:
-        if whole.schema != seen:  # a comparison in Arrow; that of the types costs 3 us
+        if whole.schema != seen:  # compared in Arrow: comparing our types costs 3 us
             seen = whole.schema
             if seen.types != types:  # text that is not UTF-8 has become bytes
                 matched = match_columns(name, seen, rules.fields, rules.codes)
@@ -134,7 +134,7 @@ def _piece(
     ready: AsTheyAre | None,
     place: Place,
 ) -> Piece:
-    """The batch as it is where that is possible, else converted and checked."""
+    """The batch unchanged where possible, else converted and checked."""
     found = None if ready is None else ready.of(batch)
     if found is not None:
         return Piece(found, place)
@@ -145,7 +145,7 @@ def _piece(
 
 
 def _slices(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
-    """The batch in parts of so many rows."""
+    """Cut the batch into parts of this many rows."""
     if batch.num_rows <= rows:
         yield batch
         return

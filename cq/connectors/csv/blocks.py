@@ -1,4 +1,4 @@
-"""A text file cut at ends of rows into blocks, some of which may be parsed at once."""
+"""Cut a text file at row ends into blocks, some of which can be parsed in parallel."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from cq.connectors.formats import FORMATS
 from cq.connectors.protocol import RECORD_BYTES, damaged
 from cq.records import dataclass
 
-# Bytes a block has. Measured on four columns: 256 KiB 78 ms, 1 MiB 61 ms, 4 MiB 42 ms for 20 MB; larger blocks wait
-# longer before the engine sees the first row and leave the cache.
+# Bytes per block. Measured on four columns: 256 KiB 78 ms, 1 MiB 61 ms, 4 MiB 42 ms for 20 MB; larger blocks make the
+# engine wait longer for the first row and fall out of the cache.
 BLOCK_BYTES = 1 << 20
-LINES = Dialect(b",", b"")  # nothing hides a line end, as in JSON
+LINES = Dialect(b",", b"")  # no quoting hides a line end, as in JSON
 
 
 class Readable(Protocol):
-    """What the CSV reader needs of an open file."""
+    """What the CSV reader needs from an open file."""
 
     def read(self, size: int, /) -> bytes:
-        """Up to `size` bytes; fewer when more cannot be had at once, none only at the end."""
+        """Up to `size` bytes; fewer when no more are available now, none only at the end."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Whole rows of a file. first_line: the line its first byte is on, from 1.  last: nothing comes after it."""
+    """Whole rows of a file. first_line: the line of its first byte, from 1.  last: nothing comes after it."""
 
     text: bytes
     first_line: int
@@ -34,10 +34,10 @@ class TextBlock:
 
 
 class UnreadRows:
-    """The part of a file that was read and not taken yet; it begins where a row begins."""
+    """The part of a file that was read but not taken yet; it starts at the start of a row."""
 
     def __init__(self, file: Readable, name: str, dialect: Dialect, blocks: int = 1, format_: str = "CSV") -> None:
-        """blocks: how many are read at once, where there is so much.  format_: as it is called."""
+        """blocks: how many are read at once, if there are that many.  format_: the name of the format."""
         self.text = b""
         self.last = False
         self._file, self._name, self._dialect = file, name, dialect
@@ -47,14 +47,14 @@ class UnreadRows:
         self._begun = False
 
     def fill(self) -> bool:
-        """More of the file is in `text`; False when everything has been taken. CQ0701 for a row over the limit."""
+        """Read more of the file into `text`; False when everything has been taken. CQ0701 for a row over the limit."""
         if self.last:
             return False
         waiting = len(self.text)
         if waiting > RECORD_BYTES:
             cause = f"the record at line {self._line} is longer than {RECORD_BYTES >> 20} MiB"
             raise damaged(self._name, cause, "is a quote never closed, or a line never ended?")
-        # a row longer than a block: read as much again as is waiting, so that it is looked at few times
+        # a row longer than a block: read as much again as is waiting, so that it is scanned only a few times
         found = self._file.read(min(max(self._bytes, waiting), RECORD_BYTES + 1 - waiting))
         self.last = not found
         self.text = self.text + found if waiting else found
@@ -65,9 +65,9 @@ class UnreadRows:
         return bool(self.text)
 
     def guesses(self) -> list[TextBlock]:
-        """What are whole rows if no line end lies in quotes. For whoever can tell from the rows it finds.
+        """Blocks of whole rows if no line end lies in quotes, for callers that can tell from the rows they find.
 
-        At least one, which may be empty; a block begins where a row begins when those before it are what they seem.
+        At least one, which may be empty; a block starts at the start of a row if the guess holds for those before it.
         """
         blocks, start, line = list[TextBlock](), 0, self._line
         while not blocks or start < len(self.text):
@@ -79,17 +79,17 @@ class UnreadRows:
         return blocks
 
     def whole(self) -> TextBlock:
-        """What are whole rows, whatever lies in quotes."""
+        """Blocks of whole rows, whatever lies in quotes."""
         return TextBlock(self.text[: complete(self.text, self._dialect, self.last)], self._line, self.last)
 
     def take(self, size: int, lines: int | None = None) -> None:
-        """The first `size` bytes, whole rows, are done with. lines: how many lines end in them, if that is known."""
+        """Drop the first `size` bytes, which are whole rows. lines: how many lines end in them, if known."""
         self._line += count_lines(self.text[:size]) if lines is None else lines
         self.text = self.text[size:]
 
 
 def check_encoding(text: bytes, name: str, format_: str) -> None:
-    """CQ0701 for text that is plainly something else."""
+    """CQ0701 for text that is clearly in another encoding."""
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise damaged(name, "the text is UTF-16", "convert it: iconv -f UTF-16 -t UTF-8")
     if kind := format_of_bytes(text):

@@ -1,4 +1,4 @@
-"""The columns of CSV that nobody declared: names from its header, types as the first rows have them."""
+"""The columns of undeclared CSV: names from its header, types from its first rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from cq.hints import face
 
 
 def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: bool) -> pa.Schema:
-    """Names from the header, types by pyarrow's guess over the first block: the narrowest that changes none of its
-    values. delimited: whether the delimiter is given."""
+    """Names from the header, types guessed by pyarrow from the first block: the narrowest that changes no value.
+    delimited: whether the delimiter is given."""
     text = head.text
     check_encoding(text, name, "CSV")
     text = text.removeprefix(BYTE_ORDER_MARK)
@@ -58,7 +58,7 @@ def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: 
 def _table(
     body: bytes, name: str, width: int, options: CsvOptions, types: Mapping[str, pa.DataType] | None = None
 ) -> pa.Table:
-    """Rows of CSV as columns c0, c1, …, in these types and the others as pyarrow guesses."""
+    """Rows of CSV as columns c0, c1, …, in these types; pyarrow guesses the others."""
     try:
         return csv.read_csv(
             pa.BufferReader(body),
@@ -85,7 +85,7 @@ def _table(
 
 
 def _is_label(texts: pa.ChunkedArray, guess: pa.DataType) -> bool:
-    """Whether digits are no numbers: 00501 would lose its zeros, 0x1F is no SQL, and whole numbers that make pyarrow
+    """Whether digits are not a number: 00501 would lose its zeros, 0x1F is no SQL, and whole numbers that make pyarrow
     guess DOUBLE (beyond BIGINT, +49 …) would become equal to others."""
     if pc.any(pc.match_substring_regex(texts, r"^[ \t]*[+-]?0([0-9]+[ \t]*$|[xX])")).as_py():
         return True

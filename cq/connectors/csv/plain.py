@@ -1,4 +1,4 @@
-"""What is asked of an engine that reads CSV natively: rows that are plain, in columns."""
+"""The interface of an engine's native CSV reader: plain rows in, columns out."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cq.records import dataclass
 class Plain:
     """The form of a file's rows.
 
-    width: cells of a row.  fields: the columns that are declared; one that is not nullable has a value in every row.
-    indices: of each in a row.  wanted: those that are kept; the others' values are looked at all the same.
-    nulls: the texts that stand for NULL where they are not in quotes.  guessed: nobody said that digits are numbers.
+    width: cells per row.  fields: the declared columns; one that is not nullable has a value in every row. indices:
+    their positions in a row.  wanted: those to keep; the values of the others are checked all the same.
+    nulls: the texts that mean NULL when not in quotes.  guessed: nobody declared that digits are numbers.
     """
 
     dialect: Dialect
@@ -31,7 +31,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class PlainColumns:
-    """rows: how many there are, each on a line of its own.  columns: by field."""
+    """rows: how many there are, each on its own line.  columns: by field."""
 
     rows: int
     columns: dict[int, pa.Array]
@@ -43,8 +43,8 @@ PlainScan = Callable[[bytes], PlainColumns | None]
 MakePlainScan = Callable[[Plain], PlainScan | None]
 """None where a column has a type that is not read natively."""
 
-# After so many blocks in a row that were not plain the rest of a file is taken to be like them: looking costs up to a
-# tenth of what reading the block another way does.
+# After this many consecutive blocks that were not plain, the rest of a file is assumed to be like them: trying costs up
+# to a tenth of the time that reading the block another way does.
 PATIENCE = 4
 
 
@@ -53,10 +53,10 @@ class PlainReading:
 
     def __init__(self, scan: PlainScan) -> None:
         self._scan = scan
-        self._in_vain = 0  # a count that is lost between threads costs a look more
+        self._in_vain = 0  # an update lost between threads costs one more try
 
     def columns(self, text: bytes) -> PlainColumns | None:
-        """The columns of whole rows; None where they are not plain, or not looked at any more."""
+        """The columns of whole rows; None where they are not plain, or no longer tried."""
         if self._in_vain == PATIENCE:
             return None
         found = self._scan(text) if is_utf8(text) else None

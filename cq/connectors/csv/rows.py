@@ -1,9 +1,9 @@
-"""The shape of CSV text: where rows end, on which lines they stand, and their fields one by one.
+"""The structure of CSV text: where rows end, on which lines they are, and their fields one by one.
 
 A field is quoted when it begins with the quote; inside, two quotes are one. Elsewhere a quote is a character like any
 other. Rows end at LF, CR or CRLF outside quotes. This is what pyarrow's parser does (the tests compare them), but two
 rows it reads are bad here: one whose quote is never closed, and one with text behind a closing quote, which pyarrow
-takes for a part of the value.
+takes as part of the value.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ TEXT_BEHIND = "text follows the closing quote of a field"
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row of a chunk. lines: how many lines before it in the chunk.  fault: what is wrong with its quotes, if they
-    are."""
+    """A row of a chunk. lines: how many lines precede it in the chunk.  fault: what is wrong with its quotes, if
+    anything."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ class CsvRow:
 
     @property
     def blank(self) -> bool:
-        """Whether the line is empty: a NULL in a file of one column, nothing in one of several."""
+        """Whether the line is empty: a NULL in a file with one column, skipped in one with several."""
         return self.start == self.end
 
 
@@ -77,7 +77,7 @@ def _field_pattern(dialect: Dialect) -> re.Pattern[bytes]:
 def rows(text: bytes, dialect: Dialect, most_cells: int = sys.maxsize) -> Iterator[CsvRow]:
     """Every row of `text`, in order; a blank line is a row with one empty cell.
 
-    most_cells: a row that has more is cut there, and is the last.
+    most_cells: a row with more is cut there and is the last one.
     """
     match_field = _field_pattern(dialect).match
     quoting = bool(dialect.quote)
@@ -86,7 +86,7 @@ def rows(text: bytes, dialect: Dialect, most_cells: int = sys.maxsize) -> Iterat
     fault = ""
     while at < size or cells:
         found = match_field(text, at)
-        if found is None:  # only a quote without its end matches nothing
+        if found is None:  # only an unclosed quote matches nothing
             yield CsvRow(start, size, lines, (*cells, Cell(text[at + 1 :], True)), NEVER_CLOSED)
             return
         cells.append(_cell(found, dialect))
@@ -112,13 +112,13 @@ def _cell(found: re.Match[bytes], dialect: Dialect) -> Cell:
 
 
 def _line_ends(text: bytes, start: int, stop: int) -> int:
-    """Line ends in a stretch; CRLF is one."""
+    """Count the line ends in a stretch; CRLF is one."""
     carriage_returns = text.count(b"\r", start, stop)
     return text.count(b"\n", start, stop) + carriage_returns - (carriage_returns and text.count(b"\r\n", start, stop))
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether it is; 0.03 ms a MiB where all of it is ASCII."""
+    """Whether the bytes are UTF-8; 0.03 ms a MiB where all of it is ASCII."""
     if text.isascii():
         return True
     try:
@@ -129,17 +129,18 @@ def is_utf8(text: bytes) -> bool:
 
 
 def count_line_feeds(text: bytes) -> int:
-    """How many LFs there are; eight times as fast as bytes.count where they are dense."""
+    """Count the LFs; eight times as fast as bytes.count where they are dense."""
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == LF))
 
 
 def ends_with_lf_only(text: bytes) -> bool:
-    """Whether every line end is LF or CRLF. Looking first is cheap; counting what is not there takes 1 ms a MiB."""
+    """Whether every line end is LF or CRLF. Looking for a CR first is cheap; counting when there is none takes 1 ms a
+    MiB."""
     return b"\r" not in text or text.count(b"\r") == text.count(b"\r\n")
 
 
 def has_hexadecimal(text: bytes) -> bool:
-    """Whether 0x or 0X stands anywhere; four times as fast as looking for two bytes among many zeros."""
+    """Whether the text contains 0x or 0X; four times as fast as looking for two bytes among many zeros."""
     if b"x" not in text and b"X" not in text:
         return False
     data = np.frombuffer(text, np.uint8)
@@ -148,7 +149,7 @@ def has_hexadecimal(text: bytes) -> bool:
 
 
 def has_leading_zeros(text: bytes, dialect: Dialect) -> bool:
-    """Whether a field seems to begin with a zero and another digit; 0.5 ms a MiB."""
+    """Whether a field seems to start with a zero and another digit; 0.5 ms a MiB."""
     data = np.frombuffer(text, np.uint8)
     zeros = data[:-1] == ord("0")
     zeros &= (data[1:] - np.uint8(ord("0"))) < 10
@@ -160,12 +161,12 @@ def has_leading_zeros(text: bytes, dialect: Dialect) -> bool:
 
 
 def count_lines(text: bytes) -> int:
-    """How many lines end in `text`."""
+    """Count the lines that end in `text`."""
     return count_line_feeds(text) if b"\r" not in text else _line_ends(text, 0, len(text))
 
 
 def complete(text: bytes, dialect: Dialect, last: bool) -> int:
-    """How much of `text`, which begins at a row, is whole rows; when `last`, all of it."""
+    """The length of the whole rows in `text`, which starts at a row; when `last`, all of it."""
     if last:
         return len(text)
     if not dialect.quote or dialect.quote not in text:
@@ -183,32 +184,32 @@ def complete(text: bytes, dialect: Dialect, last: bool) -> int:
 
 
 def _ends_outside_quotes(text: bytes, dialect: Dialect) -> Positions | None:
-    """Where the LFs that end rows are; None when quotes stand where counting them does not tell inside from outside."""
+    """The positions of the LFs that end rows; None when counting quotes does not tell inside from outside."""
     data = np.frombuffer(text, np.uint8)
     quotes = np.flatnonzero(data == dialect.quote[0])
     ends = np.flatnonzero(data == LF)
     opening = quotes[0::2]
-    before = data[opening - 1]  # of a quote at 0 this is the last byte, and is not looked at
+    before = data[opening - 1]  # for a quote at 0 this is the last byte, and is ignored
     begins = (before == dialect.delimiter[0]) | (before == LF) | (before == dialect.quote[0]) | (before == CR)
     if not (begins | (opening == 0)).all():
         return None
-    # a quote before an opening one must be the closing one right before it: two of them are one character
+    # a quote before an opening one must be the closing one right before it: together they are one character
     outside: Positions = ends[np.searchsorted(quotes, ends) % 2 == 0]
     return outside
 
 
 def text_behind_quotes(text: bytes, dialect: Dialect, lines_are_rows: bool = False) -> bool:
-    """Whether text stands behind a closing quote in `text`, which is whole rows.  lines_are_rows: each LF ends one.
+    """Whether text follows a closing quote in `text`, which is whole rows.  lines_are_rows: each LF ends a row.
 
-    Where all quotes belong to quoted fields they open and close by turns, which one look at each tells. Rows with other
-    quotes are read one by one: 0.1 s a MiB, so only those that also have a quoted field where lines tell them apart.
+    Where all quotes belong to quoted fields, they open and close in turn, which one look at each shows. Rows with other
+    quotes are read one by one: 0.1 s a MiB, so where lines are rows, only those that also have a quoted field.
     """
     data = np.frombuffer(text, np.uint8)
     quotes = np.flatnonzero(data == dialect.quote[0])
-    beside = np.zeros(256, np.bool_)  # what may stand before an opening quote and behind a closing one
+    beside = np.zeros(256, np.bool_)  # what may come before an opening quote and after a closing one
     beside[[dialect.delimiter[0], dialect.quote[0], LF, CR]] = True
     opening, closing = quotes[0::2], quotes[1::2]
-    begins = beside[data[opening - 1]]  # of a quote at 0 this is the last byte, and is not looked at
+    begins = beside[data[opening - 1]]  # for a quote at 0 this is the last byte, and is ignored
     if (begins | (opening == 0)).all():
         return not bool(beside[data[np.minimum(closing + 1, len(data) - 1)]].all())
     if not lines_are_rows:
@@ -222,8 +223,8 @@ def text_behind_quotes(text: bytes, dialect: Dialect, lines_are_rows: bool = Fal
 
 
 def lines_of_rows(text: bytes, dialect: Dialect, width: int, found: int) -> tuple[Positions | None, int]:
-    """The number of lines before each of the `found` rows of `text`, None when row k simply has k lines before it; and
-    how many blank lines are no rows.  width: columns of the file; where it has one, a blank line is a row."""
+    """The number of lines before each of the `found` rows of `text`, or None when row k simply has k lines before it;
+    and how many blank lines are not rows.  width: columns of the file; if it has one, a blank line is a row."""
     line_ends = count_line_feeds(text)
     only_lf = ends_with_lf_only(text)
     if only_lf and found == line_ends + (not text.endswith(b"\n")):

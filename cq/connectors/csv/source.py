@@ -1,10 +1,10 @@
-"""CSV sources: blocks natively where the engine can, else through pyarrow, and one that fails once more, row by row.
+"""CSV sources: parse blocks natively where the engine can, else through pyarrow; reread a failing block row by row.
 
-The text is cut at row ends into blocks, several of which are parsed at once; every block becomes one piece. Rows that
-are plain the engine's own reader takes; where a block has others, or there is no such reader, it is one call of
-pyarrow's with all declared columns. When pyarrow refuses a block, or a rule of the declaration is broken in it,
-`cells.py` reads it again and places its bad rows. All readers accept the same rows, so bad rows and block edges never
-change what the others become.
+The text is cut at row ends into blocks, several of which are parsed at once; every block becomes one piece. The
+engine's own reader takes plain rows; a block with other rows, or without such a reader, is one pyarrow call with all
+declared columns. When pyarrow refuses a block, or a row breaks a rule of the declaration, `cells.py` reads the block
+again and locates its bad rows. All readers accept the same rows, so bad rows and block edges never change the values of
+the others.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from cq.lang.schema import Field
 from cq.lang.types import DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
 from cq.records import dataclass, replace
 
-MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
-MAX_FILE_COLUMNS = 16_384  # of one file, whoever reads them (`cq limits`): what spreadsheets have at most
+MAX_THREADS = 4  # threads that parse one file; a block with a bad row is reread with everything that was read with it
+MAX_FILE_COLUMNS = 16_384  # per file, for every reader (`cq limits`): the most that spreadsheets have
 QUOTES_AS_LETTERS = (
     "to read quotes as ordinary characters, write quote = '' in WITH, or pass -w quote= to cq run and cq schema"
 )
-MAX_NULLS_BEFORE = 64  # rows of a block that are looked at for how its times are written
+MAX_NULLS_BEFORE = 64  # rows of a block that are checked for how its times are written
 _HAS_ZONE = re.compile(rb":[0-9.]*(?:Z|[+-][0-9:]+)$")
 _IS_FINE = re.compile(rb"\.[0-9]{7}")
 MOST_DIGITS_256 = 76  # of an Arrow decimal of 256 bits
@@ -67,7 +67,8 @@ _ELEMENT = r'[^\[\],"\s][^\[\],"]*'
 
 
 def _array_of_text(name: str, type_: DataType) -> str:
-    """The array that a text stands for: elements between commas, in brackets and quotes or not, as cq writes it too."""
+    """The array that a text denotes: elements between commas, with or without brackets and quotes; also as cq writes
+    it."""
     assert type_.element is not None
     is_text = type_.element.kind is Kind.VARCHAR
     pieces = f"SPLIT({name}, ',')" if is_text else f"REGEXP_EXTRACT_ALL({name}, '{_ELEMENT}')"
@@ -76,7 +77,7 @@ def _array_of_text(name: str, type_: DataType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """The options of a WITH clause that concern CSV."""
+    """The CSV options of a WITH clause."""
 
     header: bool = CSV_OPTIONS["header"].default == "true"
     dialect: Dialect = STANDARD
@@ -84,7 +85,7 @@ class CsvOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> CsvOptions:
-        """Options as written, defaults where the text is silent; CQ0208 when they make no CSV."""
+        """Options as written, with defaults for the missing ones; CQ0208 when they make no CSV."""
         written = {key: options.get(key, definition.default) for key, definition in CSV_OPTIONS.items()}
         for key in ("delimiter", "quote"):
             if not CSV_OPTIONS[key].accepts(written[key]):
@@ -105,8 +106,8 @@ def read_csv(
 ) -> Iterator[Piece]:  # fmt: skip
     """The rows of one file as pieces; declared columns by the names in its header, or by position without one.
 
-    make_scan: the engine's own way to read rows, if it has one.  may_be_blank: whether a file without a header line,
-    where there should be one, is a file without rows.
+    make_scan: makes the engine's own reader, if it has one.  may_be_blank: whether a file that lacks the header line it
+    should have counts as a file without rows.
     """
     threads = min(cores(), MAX_THREADS)
     window = UnreadRows(file, name, options.dialect, threads)
@@ -124,7 +125,7 @@ def _pieces(
     make_scan: MakePlainScan | None,
     parallel: Parallel,
 ) -> Generator[Piece, None, bool]:
-    """The rows; in the end, whether there was a first one, or a header."""
+    """Yield the rows; return whether there was a first one, or a header."""
     column_map: ColumnMap | None = None
     may_guess = True
     while window.fill():
@@ -155,7 +156,7 @@ def _pieces(
 
 
 def first_row(text: bytes, name: str, options: CsvOptions) -> CsvRow | None:
-    """The first row that is no blank line; CQ0701 when its quotes or names are wrong, CQ0802 when it is too wide."""
+    """The first row that is not a blank line; CQ0701 when its quotes or names are wrong, CQ0802 when it is too wide."""
     found = rows(text, options.dialect, MAX_FILE_COLUMNS)
     first = next((row for row in found if not row.blank), None)
     if first is None:
@@ -174,19 +175,19 @@ def first_row(text: bytes, name: str, options: CsvOptions) -> CsvRow | None:
 
 
 def next_row(text: bytes, row: CsvRow) -> int:
-    """Where the row after `row` begins."""
+    """The start of the row after `row`."""
     ending = text[row.end : row.end + 2]
     return row.end + (2 if ending == b"\r\n" else len(ending[:1]))
 
 
 def header_names(row: CsvRow) -> list[str]:
-    """The names a header row gives its columns; a column without one is column0, column1, … by its place, and of two
-    with one name the second is name_1."""
+    """The column names in a header row; an unnamed column is column0, column1, … by its position, and the second of two
+    equal names becomes name_1."""
     return told_apart([c.text.decode().strip() or f"column{i}" for i, c in enumerate(row.cells)])
 
 
 def other_delimiter(header: Sequence[str], options: CsvOptions) -> str | None:
-    """What a header of one name seems to be divided by, where that is not the delimiter; as the option is written."""
+    """The delimiter that a header with one name seems to use instead of the given one; as the option is written."""
     taken = options.dialect.delimiter.decode()
     found = [d for d in (";", "\t", "|", ",") if d != taken and len(header) == 1 and d in header[0]]
     return {"\t": "tab"}.get(found[0], found[0]) if found else None
@@ -196,7 +197,7 @@ def other_delimiter(header: Sequence[str], options: CsvOptions) -> str | None:
 class ColumnMap:
     """How the columns of one file map to the declaration. indices: for each declared column, its index in a row.
 
-    plain: what reads plain rows, if the engine has something that does.
+    plain: the reader of plain rows, if the engine has one.
     """
 
     name: str
@@ -208,7 +209,7 @@ class ColumnMap:
 
     @classmethod
     def of(cls, first: CsvRow, name: str, options: CsvOptions, rules: Rules) -> ColumnMap:
-        """From the first row. CQ0603 when a declared column is not there, CQ0602 when its type has no text form."""
+        """Made from the first row. CQ0603 when a declared column is missing, CQ0602 when its type has no text form."""
         for f in rules.fields:
             if not has_text_form(f.type.kind):
                 way = "use format = 'parquet'"
@@ -226,11 +227,11 @@ class ColumnMap:
         return cls(name, options, rules, width, tuple(range(width)))
 
     def by(self, make_scan: MakePlainScan | None) -> ColumnMap:
-        """The same, with the engine's own reader where it has one for these columns."""
+        """The same map, with the engine's own reader where it has one for these columns."""
         rules, options = self.rules, self.options
         if make_scan is None or (rules.ranged is not None and rules.ranged.column not in rules.wanted):
             return self
-        # what event time NULL leaves out is no row
+        # rows with a NULL event time are left out, so its column is not nullable
         fields = tuple(replace(f, nullable=not rules.demands_value(i)) for i, f in enumerate(rules.fields))
         nulls = tuple(text.encode() for text in options.nulls)
         guessed = bool(rules.guessed_for)
@@ -238,7 +239,8 @@ class ColumnMap:
         return self if scan is None else replace(self, plain=PlainReading(scan))
 
     def columns(self, text: bytes) -> PlainColumns | None:
-        """The columns of whole rows, each on one line; None where not all are plain, or nothing reads them so."""
+        """The columns of whole rows, each on one line; None where some are not plain, or there is no reader for
+        them."""
         found = None if self.plain is None or not text else self.plain.columns(text)
         if found is None or self.rules.ranged is None:
             return found
@@ -253,8 +255,8 @@ class ColumnMap:
     def proven(self, block: TextBlock) -> tuple[Piece | None, bool]:
         """The rows of a block cut at a line end that may lie in quotes, if they prove that none does.
 
-        They do when there are as many rows as line ends, and a row of NULLs put behind them is one more: an open quote
-        would have swallowed it. The second value is whether guessing is worth it next time.
+        They do when there are as many rows as line ends, and a row of NULLs appended to them is one more: an open quote
+        would have swallowed it. The second value is whether guessing pays next time.
         """
         text, quote = block.text, self.options.dialect.quote
         piece = self._plain_piece(block)
@@ -302,18 +304,19 @@ class ColumnMap:
         )
 
     def through_pyarrow(self, block: TextBlock, behind: bytes = b"") -> pa.Table | None:
-        """All declared columns; None when the block has to be read row by row. behind: a row to add and take away."""
+        """All declared columns; None when the block has to be read row by row. behind: a row to append and drop
+        again."""
         fields = self.rules.fields
         dialect = self.options.dialect
         if block.last and dialect.quote and block.text.count(dialect.quote) % 2:
-            return None  # pyarrow takes an open quote at the end for closed
+            return None  # pyarrow takes an open quote at the end as closed
         if any(f.type.kind is Kind.INTERVAL for f in fields):
-            return None  # it reads none
+            return None  # pyarrow reads no INTERVAL
         declared = [f"c{p}" for p in self.indices]
         types = [_as_parsed(f.type) for f in fields]
         times = self._time_types(block.text)
         asked = dict(zip(declared, types, strict=True)) | {declared[i]: type_ for i, type_ in times.items()}
-        asked = asked or {"c0": pa.binary()}  # rows that are only counted; whether it is UTF-8 is nobody's business
+        asked = asked or {"c0": pa.binary()}  # rows that are only counted, so invalid UTF-8 does not matter
         table = self._parsed(block.text, behind, asked)
         if table is None:
             return None
@@ -338,8 +341,8 @@ class ColumnMap:
         return table
 
     def _time_types(self, text: bytes) -> dict[int, pa.DataType]:
-        """The types in which pyarrow reads those columns of timestamps whose first value has a zone, or more digits
-        than microseconds; it takes no other value of the column for one then."""
+        """The pyarrow types for the timestamp columns whose first value has a zone, or more digits than microseconds;
+        pyarrow then accepts no other form in the column."""
         missing = [i for i, f in enumerate(self.rules.fields) if f.type.is_timestamp]
         types: dict[int, pa.DataType] = {}
         for row in islice(rows(text, self.options.dialect), MAX_NULLS_BEFORE if missing else 0):
@@ -395,7 +398,8 @@ class ColumnMap:
             return None
 
     def _strange_integer(self, text: bytes) -> bool:
-        """Whether a number is written as pyarrow takes it and we do not: 0x1F, or 00501 where the type is a guess."""
+        """Whether a number is written in a way that pyarrow accepts and we do not: 0x1F, or 00501 where the type is a
+        guess."""
         guessed = bool(self.rules.guessed_for)
         if not has_hexadecimal(text) and not (guessed and has_leading_zeros(text, self.options.dialect)):
             return False
@@ -409,7 +413,7 @@ class ColumnMap:
 
 
 def _as_parsed(type_: DataType) -> pa.DataType:
-    """The type in which pyarrow reads a column whose values show no other."""
+    """The type in which pyarrow reads a column whose values do not ask for another."""
     match type_.kind:
         case Kind.DECIMAL:
             return pa.string()
@@ -435,21 +439,21 @@ def _by_name(header: list[str], name: str, fields: tuple[Field, ...], options: C
 
 
 def _ended(text: bytes) -> bytes:
-    """The text with its last row ended: without that pyarrow mistakes an empty last field for the one before."""
+    """The text with its last row terminated: otherwise pyarrow mistakes an empty last field for the one before."""
     return text if not text or text.endswith((b"\n", b"\r")) else text + b"\n"
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column that was read as one block."""
+    """A column that was read as one block, as one array."""
     return column.chunk(0) if column.num_chunks else column.combine_chunks()
 
 
 def _plain_decimals(column: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray | None:
-    """Texts as DECIMALs; None when one has to be read by the strict scanner.
+    """Texts as DECIMALs; None when the strict scanner has to read one of them.
 
-    pyarrow's own reader of decimals must not see an exponent: it looks 10 to that power up in a table without checking
-    the index, so that 1e-2147483647 ends the process. Nor does it compare the precision after it has scaled a value:
-    what could pass beyond 128 bits then is read with 256.
+    pyarrow's own reader of decimals must not see an exponent: it looks up 10 to that power in a table without checking
+    the index, so 1e-2147483647 crashes the process. Nor does it check the precision after scaling a value: values that
+    could exceed 128 bits then are read with 256.
     """
     texts_of_column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     letters = texts_of_column.buffers()[2]
@@ -468,7 +472,7 @@ def _plain_decimals(column: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray
 
 
 class _ByRow:
-    """One block read by the strict scanner."""
+    """The strict scanner over one block."""
 
     def __init__(self, column_map: ColumnMap, block: TextBlock) -> None:
         self.column_map, self.block = column_map, block

@@ -1,6 +1,6 @@
-"""The columns of JSON lines that nobody declared: the fields of the first lines, each with the narrowest type that
-changes none of its values. The fields of an object are columns named by their paths, unless it looks like a map. An
-array of numbers, words or texts is one. What is left is its JSON text."""
+"""The columns of undeclared JSON lines: the fields of the first lines, each with the narrowest type that changes none
+of its values. The fields of an object are columns named by their paths, unless it looks like a map. An array of
+numbers, words or texts is an array. Everything else is its JSON text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Look(Enum):
     TEXT = auto()
     LIST = auto()
     OBJECT = auto()
-    NESTED = auto()  # in an array an object or another array
+    NESTED = auto()  # an object or another array in an array
 
 
 _TYPES = {
@@ -39,7 +39,7 @@ _TYPES = {
     frozenset({Look.TIME}): TIMESTAMP,
     frozenset({Look.DAY, Look.TIME}): TIMESTAMP,
     frozenset({Look.INSTANT}): UTC_INSTANT,
-    # where some have no zone, a zone is taken away: as a TIMESTAMP a time is that in UTC
+    # where some have no zone, the zone is dropped: a TIMESTAMP is a time in UTC
     frozenset({Look.INSTANT, Look.TIME}): TIMESTAMP,
     frozenset({Look.INSTANT, Look.DAY}): TIMESTAMP,
     frozenset({Look.INSTANT, Look.DAY, Look.TIME}): TIMESTAMP,
@@ -47,12 +47,12 @@ _TYPES = {
 _NUMBERS = {Look.WHOLE, Look.LONG_WHOLE, Look.FRACTION}
 
 
-MOST_KEYS = 200  # of one object: more are keys of a map, and each of them a column would help nobody
-MOST_LEVELS = 32  # of objects in objects whose fields are columns
+MOST_KEYS = 200  # per object: more are keys of a map, and a column for each of them would help nobody
+MOST_LEVELS = 32  # nesting of objects whose fields are columns
 
 
 class GuessedColumn:
-    """What the values of a field look like: of objects, the fields in them, too."""
+    """What the values of a field look like, including the fields of its objects."""
 
     __slots__ = ("columns", "elements", "odd", "values")
 
@@ -60,10 +60,10 @@ class GuessedColumn:
         self.values: set[Look] = set()
         self.elements: set[Look] = set()
         self.columns: dict[str, GuessedColumn] = {}
-        self.odd = False  # whether some object has a field that no path leads to
+        self.odd = False  # whether some object has a field that no path reaches
 
     def see(self, value: JsonValue, levels: int) -> None:
-        """Note one value that is not null. levels: of objects inside it that are looked into."""
+        """Note one value that is not null. levels: how deep to look into objects inside it."""
         shape = _shape(value)
         self.values.add(shape)
         if shape is Look.LIST:
@@ -78,7 +78,7 @@ class GuessedColumn:
                     column.see(field, levels - 1)
 
     def fields(self, path: str) -> Iterator[Field]:
-        """The columns that stand for it: one, or those of its fields."""
+        """The columns for this field: one, or those of its fields."""
         if self.columns and self.values == {Look.OBJECT} and not self.odd:
             for name, column in self.columns.items():
                 yield from column.fields(f"{path}.{name}")
@@ -91,7 +91,7 @@ _NO_JSON = "if it is not JSON, leave format = 'json' out, or say which it is: cq
 
 
 def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
-    """The columns of lines, in the order in which their fields appear. Lines that are no objects say nothing."""
+    """The columns of lines, in the order in which their fields appear. Lines that are not objects are ignored."""
     seen: dict[str, GuessedColumn] = {}
     for line in _rows(text):
         for label, value in line:
@@ -109,7 +109,7 @@ def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
     for label, column in seen.items():
         column.odd = column.odd or not label or "." in label
         for field in column.fields(label):
-            same = found.get(field.name)  # "a.b" is the name of a field, and the path to another one
+            same = found.get(field.name)  # "a.b" is both the name of a field and the path to another one
             found[field.name] = field if same is None or same == field else Field(field.name, VARCHAR)
     if len(found) > MAX_FILE_COLUMNS:
         raise _too_wide(name)

@@ -1,8 +1,9 @@
-"""Which field of a JSON object a column takes: the one of its name, or the one its name leads to by dots.
+"""Which field of a JSON object a column takes: the one with its name, or the one at the dotted path that its name
+spells.
 
 A column "a.b" takes the field "a.b" of a row, and the field "b" of the object in its field "a". A name that differs
-from that of a column only in A to Z answers to it too, but less well (`FOLDED`). Of all fields that answer to a column
-equally well, the last one counts.
+only in the case of A to Z matches too, but less well (`FOLDED`). Of the fields that match a column equally well, the
+last one counts.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from collections.abc import Iterator, Sequence
 
 from cq.records import dataclass, field
 
-FULL, FOLDED, NONE = 2, 1, 0  # how well the name of a field answers to that of a column
+FULL, FOLDED, NONE = 2, 1, 0  # how well the name of a field matches that of a column
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A field that is looked for. column: that takes its value.  level: of the names inside it; -1: none."""
+    """A field to look for. column: takes its value.  level: of the names inside it; -1: none."""
 
     text: bytes
     column: int = -1
@@ -25,7 +26,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The names looked for in one object."""
+    """The names to look for in one object."""
 
     names: tuple[Name, ...]
     _full: dict[bytes, Name] = field(init=False, repr=False, compare=False)
@@ -36,7 +37,7 @@ class Level:
         object.__setattr__(self, "_folded", {name.text.lower(): name for name in reversed(self.names)})
 
     def find(self, name: bytes) -> tuple[Name | None, int]:
-        """The name that a field has, and how well it answers; the first one where letter case tells several apart."""
+        """The name that matches a field, and how well; the first one where several differ only in letter case."""
         found = self._full.get(name)
         if found is not None:
             return found, FULL
@@ -45,7 +46,7 @@ class Level:
 
 
 def levels_of(columns: Sequence[str]) -> tuple[Level, ...]:
-    """The names of all levels; the first level is that of a row."""
+    """The names at all levels; the first level is that of a row."""
     taken: list[dict[str, int]] = [{}]  # by level: name -> column
     inside: list[dict[str, int]] = [{}]  # by level: name -> the level inside it
     for column, name in enumerate(columns):
@@ -68,7 +69,7 @@ def levels_of(columns: Sequence[str]) -> tuple[Level, ...]:
 
 
 def columns_inside(levels: Sequence[Level], level: int) -> Iterator[int]:
-    """The columns that take fields of an object on this level, or of objects in it."""
+    """The columns that take fields of an object at this level, or of objects in it."""
     for name in levels[level].names:
         if name.column >= 0:
             yield name.column

@@ -1,7 +1,7 @@
-"""What a line of JSON is, and what the columns of a row take from it.
+"""Which lines are valid JSON objects, and which values the columns of a row take from them.
 
-A line is one object as RFC 8259 has it, with blanks around it. Its numbers stay the text they are written as, so that
-nothing is lost before a value has its type. Native reading (cq/runtime/readers/json_lines.py) gives the same.
+A line is one object by RFC 8259, with blanks around it. Its numbers stay as written, so that nothing is lost before a
+value has its type. Native reading (cq/runtime/readers/json_lines.py) gives the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cq.connectors.cells import UnreadableText
 from cq.connectors.json.names import FULL, NONE, Level, columns_inside
 from cq.lang.types import DataType, Kind
 
-MAX_DEPTH = 1_000  # objects and arrays that may be open in a line (`cq limits`)
+MAX_DEPTH = 1_000  # nesting depth of objects and arrays in a line (`cq limits`)
 
 _BLANK = rb"[ \t\r]*+"
 _LETTERS = rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
@@ -26,7 +26,7 @@ _WORD = rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|nu
 _BLANKS = re.compile(_BLANK)
 _TEXT = re.compile(_LETTERS)
 _SCALAR = re.compile(_LETTERS + b"|" + _WORD)
-# a field as most are: a name, and a value with nothing inside it
+# the most common kind of field: a name, and a value with nothing inside it
 _PLAIN = re.compile(
     rb"(" + _LETTERS + rb")" + _BLANK + rb":" + _BLANK + rb"(" + _LETTERS + rb"|" + _WORD + rb")" + _BLANK + rb"(?:,"
     + _BLANK + rb'(?=")|(?=\}))'
@@ -42,7 +42,7 @@ ONE_LINE = "put each object on one line: jq -c . FILE > FILE.jsonl"
 
 
 class NoObject(Exception):
-    """The line is no JSON object; the message says why, and where. way: what to do, beside leaving it out."""
+    """The line is not a JSON object; the message says why, and where. way: what to do, other than leaving it out."""
 
     def __init__(self, message: str, way: str = "") -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class NoObject(Exception):
 
 
 class JsonValue(NamedTuple):
-    """A value that is not null, as it is written."""
+    """A value that is not null, as written."""
 
     json: bytes
 
@@ -64,12 +64,12 @@ class JsonValue(NamedTuple):
 
     @property
     def text(self) -> bytes:
-        """The letters of a text, anything else as it is written. UnreadableText: letters that no UTF-8 has."""
+        """The letters of a text, anything else as written. UnreadableText: letters that UTF-8 cannot encode."""
         return _letters(self.json) if self.is_text else self.json
 
 
 class NoFields(JsonValue):
-    """What stands where the object should be that the field of a column is in."""
+    """What is found instead of the object that contains the field of a column."""
 
 
 def _letters(quoted: bytes) -> bytes:
@@ -82,9 +82,10 @@ def _letters(quoted: bytes) -> bytes:
 
 
 def values(line: bytes, levels: Sequence[Level], columns: int) -> list[JsonValue | None]:
-    """What each column takes from a line without its end; None where it is null, or nothing answers to the column.
+    """The value of each column in a line without its line end; None where it is null, or no field matches the column.
 
-    NoFields where its path leads through what is no object, and no column takes that, or what it is in, as a whole.
+    NoFields where its path leads through something other than an object, unless a column takes that thing, or something
+    it is in, as a whole.
     """
     taken: list[JsonValue | None] = [None] * columns
     answers = [NONE] * columns
@@ -114,7 +115,7 @@ def members(line: bytes) -> list[tuple[str, JsonValue | None]]:
 
 
 def elements(array: bytes) -> list[JsonValue | None]:
-    """The elements of an array that is known to be one."""
+    """The elements of a text known to be an array."""
     scan = _Line(array)
     found: list[JsonValue | None] = []
     at = scan.past_blanks(1)
@@ -134,13 +135,13 @@ def _name(quoted: bytes) -> bytes:
 
 
 class _Line:
-    """One line while it is read. Positions are bytes from 0; a position at the end has the byte b""."""
+    """One line while it is read. Positions are bytes from 0; the position at the end has the byte b""."""
 
     def __init__(self, line: bytes) -> None:
         self._line = line
 
     def row(self) -> Iterator[Member]:
-        """The fields of the object that the line is; NoObject where it turns out to be none."""
+        """The fields of the object that the line is; raises NoObject where it turns out not to be one."""
         at = self.past_blanks(0)
         if self._byte(at) != b"{":
             raise NoObject("a row is an object in braces: { is missing")
@@ -160,8 +161,9 @@ class _Line:
             raise self._fault(at, "text follows the object")
 
     def past_value(self, at: int, depth: int) -> int:
-        """Behind the value that begins here, which is valid to its end. depth: how many objects and arrays are open."""
-        closing: list[bytes] = []  # of what is open inside the value
+        """The position after the value that starts here, which is valid to its end. depth: how many objects and arrays
+        are open."""
+        closing: list[bytes] = []  # the closing brackets of the objects and arrays open inside the value
         while True:
             opened = _CLOSED_BY.get(self._byte(at))
             if opened is None:
@@ -174,7 +176,7 @@ class _Line:
                 if self._byte(at) != opened:
                     at = self._name(at)[0] if opened == b"}" else at
                     continue
-            while closing:  # a value has ended, or what is open has nothing in it
+            while closing:  # a value has ended, or the open object or array is empty
                 at = self.past_comma(at, closing[-1])
                 if self._byte(at) != closing[-1]:
                     at = self._name(at)[0] if closing[-1] == b"}" else at
@@ -185,7 +187,7 @@ class _Line:
                 return at
 
     def past_comma(self, at: int, closing: bytes) -> int:
-        """Where the next field or element begins, or what closes them stands."""
+        """The position of the next field or element, or of the closing bracket."""
         at = self.past_blanks(at)
         if self._byte(at) == closing:
             return at
@@ -197,7 +199,7 @@ class _Line:
         return at
 
     def past_blanks(self, at: int) -> int:
-        """The first byte that is no blank."""
+        """The first byte that is not blank."""
         found = _BLANKS.match(self._line, at)
         assert found is not None, "no blanks match too"
         return found.end()
@@ -209,7 +211,7 @@ class _Line:
         return found.end()
 
     def _name(self, at: int) -> tuple[int, bytes]:
-        """Where the value of the field that begins here begins, and the name of the field."""
+        """The position of the value of the field that starts here, and the field's name."""
         found = _TEXT.match(self._line, at)
         if found is None:
             raise self._fault(at, "a name in quotes should be here")
@@ -231,7 +233,7 @@ class _Line:
 
 @lru_cache(maxsize=256)
 def reader(type_: DataType, guessed: bool) -> Callable[[JsonValue], Any]:
-    """What reads a value of a column of this type; it raises UnreadableText.
+    """The function that reads values of a column of this type; it raises UnreadableText.
 
     Texts, numbers and words are read as the same text in CSV is; a number must not become infinite.
     """

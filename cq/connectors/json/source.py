@@ -1,8 +1,8 @@
-"""JSON lines as sources: blocks natively where the engine can, and line by line where a block has to be looked at.
+"""JSON lines as sources: read blocks natively where the engine can, and line by line where a block needs a closer look.
 
-The fields that columns take become cells of CSV, which are read as those of CSV files are: so a text or number means
-the same in both formats. A block with a line or value that is not plainly right is read by `rows.py`, which defines
-what every line is and places the bad ones; who reads a block changes nothing.
+The fields that columns take become CSV cells, which are read like those of CSV files, so a text or number means the
+same in both formats. A block with a line or value that is not plainly valid is read by `rows.py`, which defines what
+every line means and locates the bad ones; which reader takes a block changes nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cq.lang.types import VARCHAR, DataType, Kind
 from cq.records import dataclass, replace
 
 QUOTED = CsvOptions(header=False, dialect=Dialect(b"\x1f", b'"'))
-BARE = CsvOptions(header=False, dialect=Dialect(b"\x1f", b""))  # without quotes in sight: pyarrow takes 2.6 ms, not 4.2
+BARE = CsvOptions(header=False, dialect=Dialect(b"\x1f", b""))  # no quotes: pyarrow takes 2.6 ms, not 4.2
 # Lines read one by one take 0.5 ms a KiB. With one bad line 1 MiB takes 21 ms if this is 1, 4 or 16 KiB, 31 if 64.
 FEW_BYTES = 4 << 10
 _FIRST = re.compile(rb"[^ \t\r\n]")
@@ -46,7 +46,7 @@ UNPACK = "put each object on a line: jq -c '.[]' FILE > FILE.jsonl"
 class Cells:
     """A block as CSV in the form QUOTED: a row for each line that is not blank, a cell for each column.
 
-    lines: how many lines are before each row.  blank: how many lines are no rows.
+    lines: how many lines precede each row.  blank: how many lines are not rows.
     """
 
     text: bytes
@@ -64,8 +64,8 @@ MakeScan = Callable[[tuple[Level, ...], tuple[bool, ...]], Scan]
 def read_json(
     file: Readable, name: str, rules: Rules, make_scan: MakeScan | None = None, make_plain: MakePlainScan | None = None
 ) -> Iterator[Piece]:
-    """The rows of one file as pieces. make_scan, make_plain: the engine's own ways to find the cells, and to read them,
-    if it has such."""
+    """The rows of one file as pieces. make_scan, make_plain: make the engine's own scanner and reader of cells, if it
+    has them."""
     threads = min(cores(), MAX_THREADS) if make_scan else 1
     window = UnreadRows(file, name, LINES, threads, "JSON")
     reading = _Reading.of(name, rules, make_scan, make_plain)
@@ -80,7 +80,7 @@ def read_json(
 
 
 def check_lines(text: bytes, name: str) -> bool:
-    """Whether the file has begun; CQ0701 if it does so with an array, which would be one bad row a line."""
+    """Whether the file has started; CQ0701 if it starts with an array, which would make every line a bad row."""
     first = _FIRST.search(text)
     if first is not None and first[0] == b"[":
         raise damaged(name, NO_ROWS, UNPACK)
@@ -89,7 +89,7 @@ def check_lines(text: bytes, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One file and what its rows become. quoted, bare: the layouts of cells that `scan` finds."""
+    """One file and how its rows are read. quoted, bare: the layouts of cells that `scan` finds."""
 
     name: str
     rules: Rules
@@ -107,7 +107,7 @@ class _Reading:
             if not _has_form(f.type):
                 cause = f"column {f.name}: {f.type} cannot be read from JSON"
                 raise UsageError(Diagnostic("CQ0602", cause, help=("read it as VARCHAR and convert it",)))
-        if not rules.fields:  # rows that are only counted: a cell of each that is as good as any
+        if not rules.fields:  # rows that are only counted: any cell of each will do
             rules = replace(rules, fields=(Field("", VARCHAR),))
         levels = levels_of([f.name for f in rules.fields])
         arrays = tuple(f.type.kind is Kind.ARRAY for f in rules.fields)
@@ -119,8 +119,8 @@ class _Reading:
         return cls(name, rules, levels, quoted.by(make_plain), replace(quoted, options=BARE), scan)
 
     def columns(self, cells: Cells) -> dict[int, pa.Array] | None:
-        """The cells of the columns that are wanted, or may be infinite, in their types; None where one of any column
-        has to be looked at."""
+        """The cells of the columns that are wanted, or may be infinite, in their types; None where a cell of any column
+        needs a closer look."""
         found = self.quoted.columns(cells.text)
         if found is not None:
             return found.columns
@@ -129,7 +129,7 @@ class _Reading:
         return None if table is None else {i: one_array(table.column(i)) for i in self.quoted.rules.wanted}
 
     def pieces(self, block: TextBlock) -> list[Piece]:
-        """The rows of a block. What is wrong in it is looked for by halves, so that few lines are read one by one."""
+        """The rows of a block. Errors are located by bisection, so that few lines are read one by one."""
         if not block.text:
             return []
         piece = self._natively(block)

@@ -1,10 +1,10 @@
-"""Parquet sources: row group by row group, only the columns that are wanted or whose values must be looked at.
+"""Parquet sources: row group by row group, decoding only the columns that are wanted or whose values must be checked.
 
-A declared column that no one reads is still checked: by its type, and by the file's own statistics where it is NOT NULL
+A declared column that nobody reads is still checked: by its type, and by the file's own statistics where it is NOT NULL
 or must be converted; it is decoded when those prove nothing. A query that reads no column (COUNT(*)) decodes the
-smallest one: that the row groups are there and readable is not taken from the footer.
+smallest one: the footer alone does not prove that the row groups are there and readable.
 
-Texts that are codes of a dictionary in the file stay so, where the engine takes them.
+Texts stored as dictionary codes stay codes where the engine takes them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from cq.errors import DataError
 from cq.lang.types import Kind
 from cq.records import dataclass
 
-ROWS_TOGETHER = 4 * READ_ROWS  # of small row groups: opening one costs as much as decoding 10,000 values
-READ_BYTES = 1 << 20  # read at once of a column: what is held of a file must not grow with its row groups
-# A column of texts with more bytes a value is not all codes: a text in a page begins with four bytes for its length; or
-# few of the texts in its dictionaries are met twice. Read as codes, texts would be looked up in a table of all of them.
+ROWS_TOGETHER = 4 * READ_ROWS  # rows of small row groups: opening one costs as much as decoding 10,000 values
+READ_BYTES = 1 << 20  # bytes of a column read at once: memory use must not grow with the row groups
+# A column of texts with more bytes per value is not all codes (a text in a page starts with four bytes for its length),
+# or few of the texts in its dictionaries occur twice. Read as codes, its texts would be looked up in a table of all of
+# them.
 MOST_CODE_BYTES = 4
-MAX_STREAMS = 8  # columns decoded apart; more are put together, so that buffers do not grow with the columns
+MAX_STREAMS = 8  # columns decoded separately; more are grouped, so that buffers do not grow with the columns
 
 
 def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = to_nobody) -> Iterator[Piece]:
@@ -72,14 +73,14 @@ def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = 
 def _open(
     file: pa.NativeFile, metadata: parquet.FileMetaData | None = None, coded: Sequence[str] = ()
 ) -> parquet.ParquetFile:
-    """coded: columns that are read as codes of dictionaries."""
+    """coded: columns to read as dictionary codes."""
     return parquet.ParquetFile(
         file, metadata=metadata, buffer_size=READ_BYTES, page_checksum_verification=True, read_dictionary=list(coded)
     )
 
 
 def _coded_columns(metadata: parquet.FileMetaData, schema: pa.Schema, rules: Rules) -> tuple[str, ...]:
-    """The wanted columns of texts that are all, or nearly all, codes in the file."""
+    """The wanted text columns that are stored entirely, or almost entirely, as codes."""
     if not rules.codes:
         return ()
     there = ColumnNames(schema.names)
@@ -99,11 +100,11 @@ def _is_coded(metadata: parquet.FileMetaData, leaf: int) -> bool:
 def _columns(
     file: pa.NativeFile, opened: parquet.ParquetFile, names: Sequence[str], coded: Sequence[str], name: str
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Batches with these columns, in this order. Without columns only their lengths count. coded: as `_open` has it.
+    """Batches with these columns, in this order. Without columns only their lengths count. coded: as in `_open`.
 
-    Columns are decoded side by side: how long one takes has nothing to do with the others (sorted times take five
-    times as long to unpack as keys), and a window of a few batches evens it out. A column that may hold up the others
-    is decoded in two tracks, each with every other run of row groups.
+    Columns are decoded in parallel: each takes its own time (sorted times take five times as long to unpack as keys),
+    and a window of a few batches evens that out. A column that may hold up the others is decoded in two tracks, each
+    with every other run of row groups.
     """
     metadata = opened.metadata
     if not names:
@@ -124,12 +125,12 @@ def _columns(
 
 
 def _smallest(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[str]:
-    """The column that is the least work to decode; none of a file without columns."""
+    """The column that is the least work to decode; none if the file has no columns."""
     return [min(names, key=lambda name: _decoded_bytes(metadata, name) or math.inf)] if names else []
 
 
 def _decoded_bytes(metadata: parquet.FileMetaData, name: str) -> int:
-    """How many bytes a column has to be decoded from in the first row group."""
+    """The encoded size of a column in the first row group, in bytes."""
     if not metadata.num_row_groups:
         return 0
     group = metadata.row_group(0)
@@ -140,7 +141,7 @@ def _decoded_bytes(metadata: parquet.FileMetaData, name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """Columns that are decoded together, and by how many tracks."""
+    """Columns that are decoded together, and in how many tracks."""
 
     names: tuple[str, ...]
     tracks: int
@@ -149,7 +150,7 @@ class _Stream:
 def _tracks(
     file: pa.NativeFile, opened: parquet.ParquetFile, streams: Sequence[_Stream], coded: Sequence[str]
 ) -> Iterator[Track[list[pa.RecordBatch]]]:
-    """Those of every stream, each with a reader of its own: readers are for one thread."""
+    """The tracks of every stream, each with its own reader: readers are not thread-safe."""
     runs = list(_runs(opened.metadata))
     for place, stream in enumerate(streams):
         several = min(stream.tracks, len(runs))
@@ -160,7 +161,7 @@ def _tracks(
 
 
 def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[_Stream]:
-    """The columns in at most MAX_STREAMS streams of about the same number of bytes."""
+    """The columns in at most MAX_STREAMS streams of about equal size in bytes."""
     sizes = dict.fromkeys(names, 0)
     group = metadata.row_group(0)
     for number in range(group.num_columns):
@@ -174,14 +175,14 @@ def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[_S
         least = min(range(len(streams)), key=lambda k: (filled[k], len(streams[k])))
         streams[least] += (column,)
         filled[least] += sizes[column]
-    # bytes say little about time: whatever has more than half of an even share may be the slowest
+    # bytes say little about time: any column with more than half of an even share may be the slowest
     heavy = sum(filled) / (2 * cores())
     return [_Stream(s, 2 if size > heavy else 1) for s, size in zip(streams, filled, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Row groups that are read together, how many rows they have, and the numbers of their steps."""
+    """Row groups that are read together, their number of rows, and the numbers of their steps."""
 
     groups: list[int]
     rows: int
@@ -189,8 +190,8 @@ class _Run:
 
 
 def _steps(opened: parquet.ParquetFile, names: Sequence[str], runs: Sequence[_Run]) -> Iterator[list[pa.RecordBatch]]:
-    """Some columns of some runs, READ_ROWS rows a step, fewer at the end of a run; where steps end does not depend on
-    the columns. A step has several batches where text is too long for one.
+    """Some columns of some runs, READ_ROWS rows per step, fewer at the end of a run; the columns do not change where
+    steps end. A step has several batches where text is too long for one.
     """
     for run in runs:
         batches = opened.iter_batches(
@@ -213,7 +214,7 @@ def _steps(opened: parquet.ParquetFile, names: Sequence[str], runs: Sequence[_Ru
 
 
 def _cut(step: Sequence[Sequence[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """The batches of a step side by side, cut where one of them ends."""
+    """The batches of a step side by side, cut wherever one of them ends."""
     waiting = [list(batches) for batches in step]
     while all(waiting):
         rows = min(batches[0].num_rows for batches in waiting)
@@ -253,16 +254,16 @@ def _piece(batch: pa.RecordBatch, columns: Sequence[TypedColumn], rules: Rules, 
 
 
 def _checked(column: TypedColumn, arrays: dict[int, pa.Array], rules: Rules) -> TypedColumn:
-    """How the column is converted now that it was looked at: text that is not UTF-8 has become bytes in `arrays`.
+    """The column's conversion after checking its values: text that is not UTF-8 has become bytes in `arrays`.
 
     ArrowInvalid when its offsets leave its bytes.
     """
     array = arrays[column.column]
     kind = array.type
     if t.is_string(kind) and _ascii(array):
-        return column  # the reader made the offsets itself: only the bytes are from outside
+        return column  # the reader made the offsets itself: only the bytes come from outside
     if t.is_dictionary(kind) and t.is_string(kind.value_type) and _ascii(array.dictionary):
-        return column  # and the codes
+        return column  # and so do the codes
     if kind.num_fields or any(is_a(kind) for is_a in (t.is_string, t.is_large_string, t.is_dictionary, t.is_decimal)):
         arrays[column.column] = array = sound(array)
     if array.type == kind:
@@ -271,7 +272,7 @@ def _checked(column: TypedColumn, arrays: dict[int, pa.Array], rules: Rules) -> 
 
 
 def _ascii(array: pa.Array) -> bool:
-    """Whether the bytes of a string column are ASCII, which is UTF-8 however it is cut."""
+    """Whether the bytes of a string column are ASCII, which is valid UTF-8 however it is cut."""
     letters = array.buffers()[2]
     if letters is None:
         return True
@@ -294,5 +295,5 @@ def _must_look(opened: parquet.ParquetFile, schema: pa.Schema, at: int, column: 
 
 
 def _cause(error: Exception, what: str) -> str:
-    """The reader's own words, one line, without paths of this machine."""
+    """The reader's own message, on one line, without paths of this machine."""
     return f"not a readable {what} file: {str(error).splitlines()[0][:200]}" if str(error) else f"not a {what} file"

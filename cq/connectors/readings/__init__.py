@@ -1,1 +1,1 @@
-"""What reads each format: a file each, named by its entry in `cq/connectors/formats.py`."""
+"""The reader of each format: one file each, named by its entry in `cq/connectors/formats.py`."""

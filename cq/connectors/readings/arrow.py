@@ -1,4 +1,4 @@
-"""Arrow IPC, as those who open inputs read it."""
+"""The Arrow IPC format, for code that opens inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _schema(file: pa.NativeFile | BinaryIO, name: str) -> pa.Schema:
 
 
 def _streams(head: bytes) -> bool:
-    """Unless it is a file, whose footer comes first."""
+    """Whether it is the stream format; a file's footer has to be read first."""
     return not head.startswith(ARROW_FILE)
 
 

@@ -1,4 +1,4 @@
-"""CSV, as those who open inputs read it."""
+"""The CSV format, for code that opens inputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _header(text: bytes, name: str, options: Options, whole: bool) -> list[str] 
 
 
 def _ends(text: bytes, options: Options) -> Iterator[int]:
-    """The byte behind the line end is there, or it is an LF."""
+    """A line end counts if it is an LF, or if the byte after it is there."""
     for row in rows(text, CsvOptions.of(options).dialect):
         ending = text[row.end : row.end + 2]
         if row.fault == NEVER_CLOSED or ending in {b"", b"\r"}:

@@ -1,4 +1,4 @@
-"""JSON lines, as those who open inputs read them."""
+"""The JSON lines format, for code that opens inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cq.lang.schema import Field
 
 
 def _check(options: Options) -> None:
-    """It has none."""
+    """Nothing to check: it has no options."""
 
 
 def _read(
@@ -38,7 +38,7 @@ def _guess(head: Looked, name: str, options: Options) -> tuple[Field, ...]:
 
 
 def _header(text: bytes, name: str, options: Options, whole: bool) -> None:
-    """Each row has its own names."""
+    """None: each row has its own names."""
 
 
 def _ends(text: bytes, options: Options) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Parquet, as those who open inputs read it. Loading this costs 20 ms that other formats do not need."""
+"""The Parquet format, for code that opens inputs. Loading this costs 20 ms that other formats do not need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _schema(file: pa.NativeFile | BinaryIO, name: str) -> pa.Schema:
 
 
 def _streams(head: bytes) -> bool:
-    """Its footer comes first."""
+    """No: the footer has to be read first."""
     return False
 
 

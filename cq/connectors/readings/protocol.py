@@ -1,4 +1,4 @@
-"""What reading a format means to those who open files, pipes and followed files: all a format has to say of it."""
+"""What a format must provide for files, pipes and followed files to be read in it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Options = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """A format that is text: read as it comes, and what its columns are is guessed from its first rows.
+    """A text format: read as it arrives, with columns guessed from its first rows.
 
-    check(options): CQ0208 where they contradict each other, said before anything is read.
-    read(text, name, options, rules, natives, may_be_blank): the rows as pieces. may_be_blank: whether a file without
-    the header that it should have is one without rows.
+    check(options): CQ0208 where they contradict each other, raised before anything is read.
+    read(text, name, options, rules, natives, may_be_blank): the rows as pieces. may_be_blank: whether a file that lacks
+    the header it should have counts as one without rows.
     guess(head, name, options): the columns, as fields or as a schema.
-    header(text, name, options): the names of the columns as the first bytes say them, `whole` where that is all; None
-    where they do not.
-    ends(text, options): where each row ends that is whole and not blank; header_rows(options): how many are no data.
-    begins(head): whether a text is of this format and of no other; None: what no other format is.
-    told(head): whether more of the text would tell nothing else about `begins`.
+    header(text, name, options): the column names in the first bytes, `whole` if those are the whole input; None if
+    there are none.
+    ends(text, options): the end of each complete row that is not blank; header_rows(options): how many are not data.
+    begins(head): whether a text is clearly in this format; None: it is the fallback when no other format matches.
+    told(head): whether more of the text could not change the answer of `begins`.
     """
 
     check: Callable[[Options], None]
@@ -47,10 +47,11 @@ class TextReading:
 
 @dataclass(frozen=True, slots=True)
 class TypedReading:
-    """A format that says what its columns are, read by Arrow's own files.
+    """A self-describing format, read by Arrow.
 
     read(file, name, rules, report): the rows as pieces.  schema(file, name): its columns; CQ0701 when it is damaged.
-    streams(head): whether an input that begins so is read as it comes; otherwise it is needed whole.
+    streams(head): whether an input that starts like this can be read as it arrives; otherwise all of it is needed
+    first.
     """
 
     read: Callable[[pa.NativeFile | BinaryIO, str, Rules, Report], Generator[Piece, None, None] | Iterator[Piece]]
@@ -59,12 +60,12 @@ class TypedReading:
 
 
 def reading_of(kind: str) -> TextReading | TypedReading:
-    """What reads this format."""
+    """The reader of this format."""
     reading: TextReading | TypedReading = loaded(FORMATS[kind].reading)
     return reading
 
 
 def texts() -> dict[str, TextReading]:
-    """The formats that are told by their rows."""
+    """The formats that are detected by their rows."""
     readings = ((name, reading_of(name)) for name, format_ in FORMATS.items() if not format_.magics)
     return {name: reading for name, reading in readings if isinstance(reading, TextReading)}

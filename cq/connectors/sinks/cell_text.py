@@ -1,8 +1,8 @@
-"""Columns of results as columns of text, all values at once: what CSV, JSON and the terminal show.
+"""Result columns as text columns, all values at once, for CSV, JSON and the terminal.
 
 NULL stays NULL. Numbers are the shortest text that reads back as the same value; a DOUBLE always shows that it is one
-(1.0, 1e+20); times drop zeros at the end of the fraction, and instants are the local time in their zone with its
-distance from UTC; an INTERVAL of days or less is a clock, as 00:02:00; an array is what it is in JSON.
+(1.0, 1e+20); times drop zeros at the end of the fraction, and instants are the local time in their zone with its UTC
+offset; an INTERVAL of days or less reads like a clock, 00:02:00; an array is written as in JSON.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _times(column: pa.Array) -> pa.Array:
 
 
 def _instants(column: pa.Array) -> pa.Array:
-    """`2024-07-01 12:00:00+02:00`; a zone has few distances."""
+    """`2024-07-01 12:00:00+02:00`; a zone has few offsets."""
     zone = column.type.tz
     offsets = offsets_at(column, zone)
     local, fits = moved(column, offsets)
@@ -66,7 +66,7 @@ def _instants(column: pa.Array) -> pa.Array:
 
 
 def _trimmed(column: pa.Array) -> pa.Array:
-    """Arrow's text without the zeros at the end of the fraction."""
+    """Arrow's text without trailing zeros in the fraction."""
     return pc.utf8_rtrim(pc.utf8_rtrim(pc.cast(column, pa.string()), "0"), ".")
 
 
@@ -77,7 +77,7 @@ def _intervals(column: pa.Array) -> pa.Array:
 
 
 def _checked(texts: pa.Array, values: pa.Array, write: object) -> pa.Array:
-    """Arrow has no text for the farthest times; ours is taken for those."""
+    """Arrow has no text for the most distant times; use ours for those."""
     if not pc.any(pc.starts_with(texts, "<value out of range")).as_py():
         return texts
     assert callable(write)
@@ -85,7 +85,7 @@ def _checked(texts: pa.Array, values: pa.Array, write: object) -> pa.Array:
 
 
 def csv_rows(batch: pa.RecordBatch, delimiter: str) -> bytes:
-    """The rows of a batch as CSV lines: NULL is nothing, the empty string is `""`, quotes only where needed."""
+    """The rows of a batch as CSV lines: NULL is empty, the empty string is `""`, quotes only where needed."""
     if batch.num_columns == 0:
         return b"\n" * int(batch.num_rows)
     cells = []
@@ -96,7 +96,7 @@ def csv_rows(batch: pa.RecordBatch, delimiter: str) -> bytes:
 
 
 def _joined(cells: list[pa.Array], delimiter: str) -> bytes:
-    """Line by line, with line ends: the bytes of one string array whose values follow one another."""
+    """Line by line, with line ends: the bytes of one string array whose values are adjacent."""
     rows = len(cells[0])
     if rows == 0:
         return b""
@@ -136,7 +136,7 @@ def csv_header(names: list[str], delimiter: str) -> bytes:
 def json_rows(batch: pa.RecordBatch, nan_text: bool = False) -> bytes:
     """The rows as JSON objects, one a line: numbers as numbers, times as texts, NULL as null.
 
-    nan_text: whether NaN and infinities, which JSON has no numbers for, are texts such as "nan"; else they are null.
+    nan_text: whether NaN and infinities, which are not JSON numbers, are texts such as "nan"; else they are null.
     """
     if batch.num_columns == 0:
         return b"{}\n" * int(batch.num_rows)
@@ -186,7 +186,7 @@ def not_numbers(batch: pa.RecordBatch) -> int:
 
 
 def _lists(column: pa.Array, nan_text: bool = True) -> pa.Array:
-    """Arrays as JSON writes them."""
+    """Arrays as JSON."""
     elements, ends = json_texts(column.values, nan_text).to_pylist(), column.offsets.to_pylist()
     valid = column.is_valid().to_pylist()
     lists = zip(valid, ends, ends[1:], strict=False)

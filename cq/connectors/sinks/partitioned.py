@@ -1,7 +1,7 @@
-"""A directory of files: rows go to `column=value/part.FORMAT` by the values of columns, as other systems name them.
+"""A directory of files: rows go to `column=value/part.FORMAT` by the values of columns, the naming other systems use.
 
-The files keep those columns, so that a pattern (`out/*/*.csv`) reads every row back whole. Within a file, rows stand in
-the order of the output.
+The files keep those columns, so a pattern (`out/*/*.csv`) reads every row back whole. Within a file, rows are in output
+order.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 MAX_PARTITIONS = 1000  # open at once: each has a descriptor and a buffer (`cq limits`)
 OF_NULL = "__HIVE_DEFAULT_PARTITION__"  # what Hive, Spark and DuckDB write for NULL
-_PLAIN = " !#$&'()+,;@[]^{}~"  # stay as they are in a name, besides letters, digits and _.-
+_PLAIN = " !#$&'()+,;@[]^{}~"  # kept as they are in a name, besides letters, digits and _.-
 Open = Callable[[str], Sink]
 
 
 def partition_columns(written: str, fields: Sequence[Field]) -> tuple[int, ...]:
-    """The places of the columns that `partition_by` names; CQ0208 where one is not there."""
+    """The positions of the columns that `partition_by` names; CQ0208 for one that does not exist."""
     places = {f.name: i for i, f in enumerate(fields)}
     found = []
     for name in (part.strip() for part in written.split(",")):
@@ -43,18 +43,18 @@ def partition_columns(written: str, fields: Sequence[Field]) -> tuple[int, ...]:
 
 
 class Partitioned:
-    """Opens a sink for each combination of values when it first comes; the files get their names at the end."""
+    """Opens a sink for each combination of values when it first appears; the files get their names at the end."""
 
     lasts = True
 
     def __init__(self, path: str, root: Path, columns: Sequence[int], format_: str, open_part: Open) -> None:
-        """path: as written.  root: the real directory, which must be empty or not there.  open_part: a sink by path."""
+        """path: as written.  root: the real directory, which must be empty or missing.  open_part: a sink by path."""
         if root.is_dir() and any(root.iterdir()):
             cause = f'the directory "{printable(path)}" is not empty: its files would look like output of this run'
             raise UsageError(Diagnostic("CQ0605", cause, help=("remove it, or name another",)))
         self._path, self._root, self._columns, self._format = path, root, tuple(columns), format_
         self._open, self._parts = open_part, dict[tuple[str | None, ...], Sink]()
-        self._made: list[Path] = []  # directories that were not there, the outer ones first
+        self._made: list[Path] = []  # directories that did not exist, the outer ones first
 
     @property
     def parts(self) -> Sequence[Sink]:
@@ -94,7 +94,7 @@ class Partitioned:
             self._made.append(each)
 
     def close(self) -> None:
-        self._make(self._root)  # a result without rows has a directory without files
+        self._make(self._root)  # an empty result leaves a directory without files
         for part in self._parts.values():
             part.close()
 
@@ -102,7 +102,7 @@ class Partitioned:
         for part in self._parts.values():
             part.abort()
         for directory in reversed(self._made):
-            with suppress(OSError):  # it has files: of rows that nobody knew the end of
+            with suppress(OSError):  # it has files: of endless rows
                 directory.rmdir()
 
     @property

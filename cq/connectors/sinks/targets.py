@@ -1,4 +1,4 @@
-"""Where the bytes of a sink go: a file that has its name when it is whole, one that grows, or standard output."""
+"""Where the bytes of a sink go: a file that gets its name when complete, one that grows, or standard output."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import pyarrow as pa
 from cq.connectors.access import PART, STDIN, FileAccess, claim, give_back, identity
 from cq.errors import Diagnostic, UsageError, printable
 
-MEMBER_BYTES = 1 << 20  # of text in each member of a packed file: one in a hundred larger than if it were one
-PART_BYTES = 6  # of randomness in the name of a part
+MEMBER_BYTES = 1 << 20  # bytes of text in each member of a compressed file: one percent larger than as a single member
+PART_BYTES = 6  # random bytes in the name of a part
 
 
 class OutputClosed(Exception):
-    """Whoever read our standard output has gone (`| head`): it takes nothing more, and there is nothing to say."""
+    """The reader of our standard output has gone (`| head`): stop writing, with no error to report."""
 
 
 class Target(Protocol):
-    """A place for bytes."""
+    """A destination for bytes."""
 
     @property
     def file(self) -> BinaryIO: ...
@@ -38,12 +38,12 @@ class Target(Protocol):
 
     @property
     def stays(self) -> bool:
-        """Whether somebody may have seen what was written, though it was aborted."""
+        """Whether somebody may have seen what was written although it was aborted."""
         ...
 
     @property
     def lasts(self) -> bool:
-        """Whether it is another place than standard output."""
+        """Whether it is somewhere other than standard output."""
         ...
 
 
@@ -57,9 +57,10 @@ def cannot_write(path: str, error: OSError) -> UsageError:
 
 
 class FileTarget:
-    """Writes beside `path` and takes its name at the end; on abort, and when the process dies, `path` is as it was.
+    """Writes to a file beside `path` and renames it at the end; on abort, and when the process dies, `path` is
+    unchanged.
 
-    grows: it takes the name with the first bytes, which everybody can read from then on, and keeps on abort what was
+    grows: it is renamed with the first bytes, which everybody can read from then on, and an abort keeps what was
     written whole.
     """
 
@@ -72,7 +73,7 @@ class FileTarget:
         self._path = access.resolve(path)
         self._check(path, reserved)
         claim(self._path, path, self)
-        self._there_bytes = 0  # of a growing file that has its name: how much of it is whole
+        self._there_bytes = 0  # for a growing file that has its name: how much of it is whole
         try:
             self._part, descriptor = _open_part(self._path)
         except OSError as e:
@@ -125,7 +126,7 @@ class FileTarget:
             raise cannot_write(self._shown, e) from None
 
     def ignore(self) -> None:
-        """What is written from now on goes nowhere and does not fail."""
+        """Discard what is written from now on, without failing."""
         if self._file.closed:
             return
         with suppress(OSError):
@@ -137,7 +138,7 @@ class FileTarget:
 
     def abort(self) -> None:
         give_back(self._path)
-        self.ignore()  # of what found no room nothing may come later
+        self.ignore()  # after a failed write for lack of room, nothing may follow
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
@@ -149,9 +150,9 @@ class FileTarget:
 
 
 def _open_part(path: Path) -> tuple[Path, int]:
-    """A new file beside `path` for what is not whole yet, locked; those of killed runs onto `path` are gone.
+    """Create and lock a new file beside `path` for the incomplete output; remove those left by killed runs to `path`.
 
-    The lock ends with the process: who can take the lock of a part knows that nobody writes it any more.
+    The lock ends with the process: if a part can be locked, nobody writes it any more.
     """
     prefix = f".{path.name[:200]}."
     with suppress(OSError):
@@ -161,11 +162,11 @@ def _open_part(path: Path) -> tuple[Path, int]:
         part = path.with_name(f"{prefix}{os.urandom(PART_BYTES).hex()}{PART}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(part, flags, 0o666)
-        with suppress(OSError):  # where there are no locks, parts of killed runs stay
+        with suppress(OSError):  # without locks, parts of killed runs stay
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
             return part, descriptor
-        os.close(descriptor)  # somebody found it before it was locked, and took it for left
+        os.close(descriptor)  # another run found it before it was locked, and took it for abandoned
 
 
 def _is_part(name: str, at: int) -> bool:
@@ -183,7 +184,7 @@ def _remove_unlocked(part: Path) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """The new name survives a power cut, where directories can be synchronised."""
+    """Make the new name survive a power cut, where directories can be synced."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -193,12 +194,13 @@ def _sync_directory(directory: Path) -> None:
 
 
 class Packed:
-    """A target that packs what is written to another: members of the codec one behind the other, as its tools read."""
+    """A target that compresses what is written to another: consecutive members of the codec, which its tools can
+    read."""
 
     lasts = True
 
     def __init__(self, target: Target, codec: str, grows: bool) -> None:
-        """grows: what was written can be read at once, whole."""
+        """grows: what was written can be read immediately, whole."""
         self._target, self._codec = target, pa.Codec(codec)
         self._member_bytes = 0 if grows else MEMBER_BYTES
         self._waiting: list[bytes] = []
@@ -233,7 +235,7 @@ class Packed:
 
 
 class PipeTarget:
-    """A named pipe, `-o >(…)` too: what was written stays written. Opening it waits for its reader."""
+    """A named pipe, also `-o >(…)`: what was written stays written. Opening it waits for its reader."""
 
     lasts = True
 
@@ -261,7 +263,7 @@ class PipeTarget:
             raise cannot_write(self._shown, e) from None
 
     def _left(self) -> None:
-        """Its reader has gone."""
+        """Report that its reader has gone."""
 
     def close(self) -> None:
         self.write(b"")
@@ -292,7 +294,7 @@ class StdoutTarget(PipeTarget):
 
 
 def silence_stdout() -> None:
-    """Python's own flush at exit goes nowhere instead of failing once more."""
+    """Let Python's own flush at exit write to nowhere instead of failing once more."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -300,7 +302,7 @@ def silence_stdout() -> None:
 
 
 def is_pipe(path: str, access: FileAccess) -> bool:
-    """Whether a path of a sink is a named pipe, or standard output. None is where the query is confined."""
+    """Whether a sink's path is a named pipe, or standard output. None if the query is confined."""
     try:
         return path == STDIN or (access.roots is None and stat.S_ISFIFO(os.stat(access.base / path).st_mode))
     except OSError:

@@ -1,9 +1,9 @@
 """Rows on a terminal: one header, widths from the first rows, NULL dimmed, nothing that moves a cursor.
 
 A table is as wide as the terminal: texts are cut first, then columns are left out from the right, and the end says so.
-Elsewhere a column becomes wider where a later row needs it, so that nothing is cut.
+When the output is no terminal, a column widens where a later row needs it, so that nothing is cut.
 
-A result that ends may be longer than anybody reads: its first rows are shown, and at the end how many more there are.
+A result that ends may be too long to read: its first rows are shown, and at the end how many more there are.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from cq.errors import printable, shows_colours
 from cq.hints import face
 from cq.records import dataclass
 
-MAX_WIDTH = 60  # of a column, unless it is shown in full; longer values end in …
-FIRST_ROWS = 40  # of a result that ends: a screenful; the rest is counted
-HELD_ROWS = 1_000  # of a result that ends: widths are taken from so many, whatever batches they come in
-LEAST_WIDTH = 12  # that texts are cut to before whole columns are left out
+MAX_WIDTH = 60  # characters of a column, unless it is shown in full; longer values end in …
+FIRST_ROWS = 40  # rows of a result that ends: a screenful; the rest is counted
+HELD_ROWS = 1_000  # rows of a result that ends that set the widths, whatever batches they come in
+LEAST_WIDTH = 12  # width to which texts are cut before whole columns are left out
 GAP = "  "
 DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 
 
 @dataclass
 class Screen:
-    """The terminal all outputs of a run share: it says whose rows follow when that changes.
+    """The terminal that all outputs of a run share: it prints whose rows follow when that changes.
 
-    width: how wide a table may be; None: as wide as it is.  expanded: each row is drawn as lines of column and value.
-    in_full: values of any length are whole.
+    width: the maximum width of a table; None: any.  expanded: draw each row as lines of column and value.  in_full:
+    show values of any length whole.
     """
 
     stream: IO[str]
@@ -46,7 +46,7 @@ class Screen:
     expanded: bool = False
     in_full: bool = False
     before_write: Callable[[], None] = lambda: None
-    taken: Callable[[], None] = lambda: None  # something else has the terminal from now on
+    taken: Callable[[], None] = lambda: None  # Note that something else uses the terminal from now on.
 
     @classmethod
     def stdout(cls, titles: bool, wide: bool = False, expanded: bool = False) -> Screen:
@@ -60,7 +60,7 @@ class Screen:
         return bool(self.current)
 
     def begin(self) -> None:
-        """A run begins; what an earlier one has written was not seen."""
+        """Start a run: nothing written by an earlier one counts as seen."""
         self.current = ""
 
     def write(self, text: str) -> None:
@@ -69,7 +69,7 @@ class Screen:
             self.stream.write(text)
             self.stream.flush()
         except BrokenPipeError:
-            if self.stream is sys.stdout:  # not a pager, which somebody has left
+            if self.stream is sys.stdout:  # not for a pager that was quit
                 silence_stdout()
             raise OutputClosed from None
 
@@ -78,10 +78,10 @@ class Screen:
 
 
 class Table:
-    """A sink that draws rows: the first `rows` of them, or all; the others are counted.
+    """A sink that draws the first `rows` rows, or all of them, and counts the others.
 
-    A result that ends is drawn when it has ended, or has more than HELD_ROWS rows: its rows are one table, which looks
-    the same in batches of any size. Of one that does not end, rows are drawn as they come.
+    A result that ends is drawn when it has ended or has more than HELD_ROWS rows: its rows are one table, which looks
+    the same in batches of any size. Rows of an endless result are drawn as they come.
     """
 
     lasts = False
@@ -95,7 +95,7 @@ class Table:
         way: str = "",
         ends: bool = True,
     ) -> None:
-        """way: how to see the rows behind the first `rows`.  ends: whether the result does."""
+        """way: how to see the rows after the first `rows`.  ends: whether the result ends."""
         self._way = way
         self._held: list[pa.RecordBatch] | None = [] if ends else None
         self._name, self._screen, self._room = printable(name), screen, rows
@@ -121,7 +121,7 @@ class Table:
             self._release()
 
     def _release(self) -> None:
-        """What was held is drawn, and what comes is from here on."""
+        """Draw the rows held so far, and later ones as they come."""
         held, self._held = self._held, None
         if held:
             for batch in pa.Table.from_batches(held).combine_chunks().to_batches():
@@ -150,7 +150,7 @@ class Table:
             self._screen.write("".join(self._line(row) for row in rows))
 
     def _expand(self, batch: pa.RecordBatch) -> None:
-        """Each row as lines of column and value, whole: for rows that are wider than any screen."""
+        """Draw each row as lines of column and value, uncut: for rows that are wider than any screen."""
         width = max(map(cell_len, self._names), default=0)
         columns = [column_text(c).to_pylist() for c in batch.columns]
         if self._screen.current != self._name:
@@ -164,7 +164,7 @@ class Table:
             self._screen.write("\n".join(lines) + "\n")
 
     def _fit(self) -> None:
-        """The table is as wide as the screen: texts narrower, then fewer columns. Numbers and times stay whole."""
+        """Make the table fit the screen: narrow texts, then drop columns. Numbers and times stay whole."""
         room = self._screen.width
         if room is None:
             return
@@ -202,7 +202,7 @@ class Table:
         return printable(value) if self._screen.in_full else _clip(printable(value[: 4 * MAX_WIDTH]))
 
     def _line(self, row: tuple[str | None, ...]) -> str:
-        """The row as a line. Where the table may be of any width, its columns become as wide as this row needs."""
+        """The row as a line. If the table may have any width, its columns widen as this row needs."""
         if self._screen.width is None:
             self._widths = [max(w, _room_of(v)) for v, w in zip(row, self._widths, strict=True)]
         cells = []
@@ -213,7 +213,7 @@ class Table:
         return GAP.join(cells).rstrip() + "\n"
 
     def close(self) -> None:
-        """An output without rows still shows its columns."""
+        """Finish; an output without rows still shows its columns."""
         self._release()
         if not self._widths and not self._drawn:
             self._widths = [cell_len(n) for n in self._names]
@@ -223,7 +223,7 @@ class Table:
         self._say_hidden()
 
     def abort(self) -> None:
-        """What has come is on the screen, and stays."""
+        """Nothing to do: what has been drawn stays on the screen."""
         self._release()
         self._say_hidden()
 
@@ -243,7 +243,7 @@ class Table:
 
 
 def cell_len(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """How many terminal columns a text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len as measured

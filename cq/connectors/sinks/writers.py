@@ -1,4 +1,4 @@
-"""Sinks: CSV, JSON lines, Parquet and Arrow to a file or standard output, memory, and nowhere."""
+"""Sinks: CSV, JSON lines, Parquet and Arrow to a file or standard output, memory, and discard."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ OpenSink = Callable[[str, Mapping[str, str]], MakeSink]
 
 
 def result_schema(fields: Sequence[Field]) -> pa.Schema:
-    """The Arrow schema results with these columns have."""
+    """The Arrow schema of results with these columns."""
     return pa.schema([pa.field(f.name, to_arrow(f.type), f.nullable) for f in fields])
 
 
 def format_for(path: str, given: str = "", piped: bool = False) -> str:
-    """The format as given, else by the ending of the name, else that of pipes; CQ0602 for a file when nothing says."""
+    """The format as given, else by the ending of the name, else that of pipes; CQ0602 for a file of unknown format."""
     if given:
         return given.lower()
     format_ = ending_format(path)
@@ -72,8 +72,8 @@ def open_sink(
 ) -> Sink:
     """The sink a WITH clause describes.
 
-    reserved: files that must not be written, by (device, inode).  endless: nobody knows whether the rows end, so a file
-    keeps those that came when the run ends before they do.
+    reserved: files that must not be written, by (device, inode).  endless: the rows may never end, so a file keeps what
+    has arrived when the run ends first.
     """
     opener = loaded(SINKS[_connector(options)].open)
     opened: Sink = opener(SinkRequest(fields, options, access, reserved, endless))
@@ -82,7 +82,7 @@ def open_sink(
 
 @dataclass(frozen=True, slots=True)
 class SinkRequest:
-    """What a sink connector is asked to open: as for `open_sink`."""
+    """The request to open a sink; fields as for `open_sink`."""
 
     fields: Sequence[Field]
     options: Mapping[str, str]
@@ -107,13 +107,13 @@ def open_stdout(asked: SinkRequest) -> Sink:
 
 
 def open_file(asked: SinkRequest) -> Sink:
-    """A file, or files for the values of some columns, as a sink."""
+    """A file as a sink, or several files, one for each combination of values of some columns."""
     path = asked.options["path"]
     return Discard() if asked.access.resolve(path) == Path(os.devnull) else _written(path, asked)
 
 
 def _written(path: str, asked: SinkRequest) -> Sink:
-    """The sink of what a path names."""
+    """The sink for a path."""
     fields, options, access = asked.fields, asked.options, asked.access
     piped = is_pipe(path, access)
     kind = format_for(path, options.get("format", ""), piped)
@@ -143,7 +143,7 @@ def _written(path: str, asked: SinkRequest) -> Sink:
 
 
 def _demand_no_months(fields: Sequence[Field], kind: str) -> None:
-    """CQ0605 for a file of types that would have a plain integer for an INTERVAL of months: no reader could tell."""
+    """CQ0605 for a file whose types would store an INTERVAL of months as a plain integer: no reader could tell."""
     column = next((f.name for f in fields if f.type.kind is Kind.INTERVAL_MONTH), None)
     if column is None or kind not in FORMATS or FORMATS[kind].months:
         return
@@ -176,7 +176,7 @@ def _partitioned(
     reserved: frozenset[tuple[int, int]],
     endless: bool,
 ) -> Sink:
-    """The files of a directory, each as the other options say."""
+    """The files of a directory, written as the other options say."""
     if path == STDIN:
         cause = "partitioned rows are written to a directory, not to standard output"
         raise UsageError(Diagnostic("CQ0605", cause, help=("name one: -o DIR/",)))
@@ -191,7 +191,8 @@ def _partitioned(
 
 
 class Csv:
-    """Lines of CSV after a header, which waits for the first row or the end: a run that cannot start writes nothing."""
+    """Lines of CSV after a header, which is written with the first row or at the end: a run that cannot start writes
+    nothing."""
 
     def __init__(self, schema: pa.Schema, target: Target, delimiter: str, header: bool) -> None:
         self._target, self._delimiter = target, delimiter
@@ -200,7 +201,7 @@ class Csv:
         self._text: CsvText | None = None
 
     def write_by(self, way: Callable[[str], CsvText]) -> None:
-        """Lines are made by what this gives for the delimiter; it is asked when the first rows come."""
+        """Use the line writer that this function returns for the delimiter; it is called when the first rows come."""
         self._way = way
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -226,7 +227,7 @@ class Csv:
 
 
 class JsonLines:
-    """One JSON object a line.  nulls: how many values so far are null because JSON has no such numbers."""
+    """One JSON object per line.  nulls: how many values so far are null because JSON has no such numbers."""
 
     def __init__(self, target: Target, nan_text: bool = False) -> None:
         self._target, self._nan_text = target, nan_text
@@ -253,10 +254,10 @@ class JsonLines:
 
 
 class Parquet:
-    """A Parquet file with checksums; rows are gathered into row groups."""
+    """A Parquet file with checksums; rows are collected into row groups."""
 
     def __init__(self, schema: pa.Schema, target: FileTarget, path: str) -> None:
-        from pyarrow import parquet  # 20 ms that a run without a Parquet file does not need
+        from pyarrow import parquet  # 20 ms that a run without a Parquet file saves
 
         self._target, self._path, self._schema = target, path, schema
         self._writer = parquet.ParquetWriter(target.file, schema, compression="zstd", write_page_checksum=True)
@@ -287,7 +288,7 @@ class Parquet:
         self._target.close()
 
     def abort(self) -> None:
-        """A writer that is dropped open writes its footer when it is collected: let it do so now, into nothing."""
+        """Close the writer into nothing now: one that is dropped open writes its footer when it is collected."""
         self._target.ignore()
         with suppress(pa.ArrowException, OSError, ValueError):
             self._writer.close()
@@ -344,8 +345,8 @@ class Arrow:
 
 
 class Completed:
-    """A file that is readable only with its footer, of rows nobody knows the end of: when the run ends before they do,
-    the file is completed with those that came."""
+    """A file that is readable only with its footer, for endless rows: when the run ends first, the file is completed
+    with the rows that have arrived."""
 
     lasts = True
 
@@ -363,7 +364,7 @@ class Completed:
     def abort(self) -> None:
         if self._has_rows:
             self._has_rows = False
-            with suppress(CqError, pa.ArrowException):  # then nothing of it stays
+            with suppress(CqError, pa.ArrowException):  # then nothing is kept
                 self._sink.close()
                 self._stays = True
                 return
@@ -408,7 +409,7 @@ def arrow_sink(path: str, options: Mapping[str, str]) -> MakeSink:
 
 
 class MemorySink:
-    """Keeps the batches, for the Python API and for comparing."""
+    """Keeps the batches in memory, for the Python API and for comparisons."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -418,12 +419,12 @@ class MemorySink:
         self.batches.append(batch)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to do: nothing is open."""
 
     def abort(self) -> None:
-        """What came stays: everything before an error is delivered."""
+        """Keep what has arrived: everything before an error is delivered."""
 
-    stays = False  # whoever made it decides what to do with its rows
+    stays = False  # its creator decides what to do with the rows
     lasts = True
 
     def table(self) -> pa.Table:
@@ -433,16 +434,16 @@ class MemorySink:
 
 
 class Discard:
-    """Takes rows and forgets them."""
+    """Takes rows and drops them."""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Forgotten."""
+        """Drop the batch."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to do: nothing is open."""
 
     def abort(self) -> None:
-        """Nothing stays anyway."""
+        """Nothing to do: nothing is kept."""
 
     stays = False
     lasts = True
