@@ -1,1 +1,1 @@
-"""Syntax trees to a logical plan, its rewriting, and the stages it is fused into. Nothing here measures or runs."""
+"""From syntax trees to a logical plan, its rewriting, and its fusion into stages. Nothing here measures or runs."""

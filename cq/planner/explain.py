@@ -1,7 +1,7 @@
-"""Explain: a plan and its stages as text, JSON, dot, mermaid or a picture, with what is known of every operator.
+"""Explain: a plan and its stages as text, JSON, dot, mermaid or a picture, with all facts about every operator.
 
-All forms are drawn from the facts (`cq.planner.plan_facts`): what needs places in `cq.planner.pictures`, what a run
-measured in `cq.planner.measured`.
+All forms are drawn from the facts (`cq.planner.plan_facts`): those that need a layout in `cq.planner.pictures`, run
+measurements in `cq.planner.measured`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def explain(
 ) -> str:
     """The plan, or with `parts` its stages.
 
-    format: tree, json, dot, mermaid, svg or html.  verbose: a tree says everything that is known of each operator, not
-    only what tells it from others.
+    format: tree, json, dot, mermaid, svg or html.  verbose: a tree shows everything known about each operator, not only
+    what distinguishes it from others.
     """
     if parts is not None and format == "tree":
         return draw_stages(parts)
@@ -33,7 +33,7 @@ def explain(
 
 
 def picture(facts: Facts, format: str) -> str:
-    """The facts in a format that is no tree."""
+    """The facts in a format other than a tree."""
     match format:
         case "json":
             return json.dumps(facts, indent=2)
@@ -53,9 +53,10 @@ def picture(facts: Facts, format: str) -> str:
 
 
 def draw_tree(facts: Facts, verbose: bool = False) -> str:
-    """Each output with the operators below it, a line each; one that is read twice is drawn once and named after that.
+    """Each output with the operators below it, one per line; one that is read twice is drawn once and referred to
+    afterwards.
 
-    verbose: a second line for each, with all facts, and more where they do not fit into one.
+    verbose: a second line for each, with all facts, and further lines if they do not fit.
     """
     nodes = facts["nodes"]
     lines: list[str] = []
@@ -122,7 +123,8 @@ def _label(node: Facts) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A label that cannot leave its quotes: what would end it, or start markup, is written as an entity."""
+    """A label that cannot break out of its quotes: anything that would end it, or start markup, is written as an
+    entity."""
     safe = printable(text)
     for c, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;"), ("\\", "&#92;")):
         safe = safe.replace(c, entity)

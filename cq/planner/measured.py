@@ -1,4 +1,7 @@
-"""What a run did, beside what was planned: the facts of stages and operators with the numbers of a run, and their text.
+"""What a run did, next to what was planned: the facts of stages and operators with the numbers of a run, and their
+text.
+
+A stage is one loop, so time is known per stage and never per operator inside it; rows are known per operator.
 
 A stage is one loop, so time is known of a stage and never of an operator inside it; rows are known of each operator.
 """
@@ -22,11 +25,11 @@ COLUMNS = ("rows in", "rows out", "late", "memory")
 
 @dataclass(frozen=True, slots=True)
 class StageMeasures:
-    """What the workers did in one stage. busy_ns: their time in it, all together.
+    """What the workers did in one stage. busy_ns: their total time in it.
 
-    operators: of each in the order of the stage's plan, the rows it gave and those it dropped as late.  held_bytes: by
-    identity, what operators held when the run was over; empty where it was stopped before.  punctuations: where their
-    length adapts, (events at most, how many of these there were), ascending.
+    operators: for each, in the order of the stage's plan, the rows it emitted and those it dropped as late.
+    held_bytes: by identity, what operators held at the end of the run; empty if it was stopped earlier.  punctuations:
+    if their length adapts, (most events, how many there were), ascending.
     """
 
     busy_ns: int
@@ -37,11 +40,11 @@ class StageMeasures:
 
 @dataclass(frozen=True, slots=True)
 class RunMeasures:
-    """A whole run. threads: how many workers it could use; 0 where it runs in the thread that feeds it.
+    """A whole run. threads: how many workers it could use; 0 if it runs in the thread that feeds it.
 
-    stages: those of each part, in order.  over: whether it came to its end.
+    stages: those of each part, in order.  over: whether it finished.
 
-    rejected_events: by trigger, of those that rejected any; None where they are not counted.
+    rejected_events: by trigger, for those that rejected any; None if they are not counted.
     """
 
     seconds: float
@@ -54,10 +57,10 @@ class RunMeasures:
 
 
 def measured_facts(parts: Sequence[PhysicalPlan], run: RunMeasures) -> Facts:
-    """The facts of `staged_facts` with what was measured of the run, its stages and its operators.
+    """The facts of `staged_facts` with the measurements of the run, its stages and its operators.
 
-    Of a window whose panes several workers fill, what fills them has no rows out, and what collects them none in: panes
-    are no rows.
+    If several workers fill the panes of a window, the filling stage has no rows out and the collecting one none in:
+    panes are not rows.
     """
     facts = staged_facts(parts)
     facts["run"] = {
@@ -91,7 +94,7 @@ def measured_facts(parts: Sequence[PhysicalPlan], run: RunMeasures) -> Facts:
 
 
 def draw_measured(facts: Facts) -> str:
-    """The run in a line, then each stage with its time and, a line each, its operators with their numbers."""
+    """The run on one line, then each stage with its time and, one per line, its operators with their numbers."""
     run, fewer = facts["run"], max(facts["workers"]) < facts["run"]["threads"]
     end = "" if run["over"] else ", stopped before its end"
     lines = [
@@ -123,7 +126,7 @@ def draw_measured(facts: Facts) -> str:
 
 
 def _workers_text(used: int, threads: int) -> str:
-    """How many workers a run used, of how many it could."""
+    """How many workers a run used, out of how many it could use."""
     if not threads:
         return "in one thread"
     count = amount(threads, "worker")
@@ -138,7 +141,7 @@ def rejected_text(events: Mapping[str, int]) -> str:
 
 
 def _lengths(punctuations: Sequence[tuple[int, int]]) -> dict[str, int]:
-    """How many punctuations there were, and of how many events at most: the median and the range."""
+    """How many punctuations there were, and how many events at most they had: the median and the range."""
     lengths, counts = zip(*punctuations, strict=True)
     count = sum(counts)
     median = next(e for e, upto in zip(lengths, accumulate(counts), strict=True) if 2 * upto >= count)
@@ -146,7 +149,7 @@ def _lengths(punctuations: Sequence[tuple[int, int]]) -> dict[str, int]:
 
 
 def rows_text(node: Facts) -> str | None:
-    """What was measured of an operator, on one line; None where nothing was."""
+    """The measurements of an operator on one line; None if there are none."""
     if "rows_out" not in node:
         return None
     rows_in, rows_out, late, held = _cells(node)
@@ -155,7 +158,7 @@ def rows_text(node: Facts) -> str | None:
 
 
 def _cells(node: dict[str, Any]) -> tuple[str, str, str, str]:
-    """The numbers of an operator as text; nothing for what it has not."""
+    """The numbers of an operator as text; empty for those it lacks."""
     rows = [f"{n:,}" if (n := node[name]) is not None else "" for name in ("rows_in", "rows_out")]
     late = f"{node['late_rows']:,}" if node["late_rows"] else ""
     held = size_text(node["held_bytes"]) if node["held_bytes"] is not None else ""

@@ -1,6 +1,6 @@
-"""What is known of a plan and of its stages, as plain dictionaries (the JSON of `cq explain`), and each fact in words.
+"""Facts about a plan and its stages, as plain dictionaries (the JSON of `cq explain`), and each fact in words.
 
-Everything that shows a plan is drawn from them.
+Every display of a plan is drawn from them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cq.planner.plan.node import LogicalNode, OpClass
 from cq.planner.plan.source import SourceDef
 
 Facts = dict[str, Any]
-IDENTITY_DIGITS = 8  # of a node's stable identity, as shown in verbose trees; JSON has all
-WHAT_LENGTH = 120  # characters of what an operator does, where it has one line; verbose trees have all
+IDENTITY_DIGITS = 8  # digits of a node's stable identity in verbose trees; JSON has all
+WHAT_LENGTH = 120  # characters of an operator's description on one line; verbose trees have all
 
 
 def plan_facts(plan: LogicalPlan) -> Facts:
-    """Everything known of a plan. Nodes are numbered, inputs first."""
+    """All facts about a plan. Nodes are numbered, inputs first."""
     nodes = plan.nodes()
     numbers = {id(n): i for i, n in enumerate(nodes)}
     classes = classify(plan)
@@ -49,7 +49,7 @@ def output_facts(output: Output, numbers: dict[int, int]) -> Facts:
 
 
 def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified) -> Facts:
-    """What is known of one operator."""
+    """All facts about one operator."""
     facts: Facts = {
         "number": numbers[id(node)],
         "operator": node.operator,
@@ -94,7 +94,8 @@ def column_facts(schema: Schema, index: int) -> Facts:
 
 
 def late_counters(plan: LogicalPlan) -> dict[int, set[SourceDef]]:
-    """Which operators drop and count late rows, and of which sources: the first on each path that needs event time."""
+    """Which operators drop and count late rows, and from which sources: the first on each path that needs event
+    time."""
     reach: dict[int, set[SourceDef]] = {}
     counts: dict[int, set[SourceDef]] = {}
     for n in plan.nodes():
@@ -108,15 +109,15 @@ def late_counters(plan: LogicalPlan) -> dict[int, set[SourceDef]]:
 
 
 def staged_facts(parts: Sequence[PhysicalPlan]) -> Facts:
-    """The facts of all stages and of the operators in them, each operator with its stage's inputs as they run.
+    """The facts of all stages and their operators, each operator with its inputs as they run in the stage.
 
-    A window that collects panes has the window that fills them for its input.
+    A window that collects panes has the window that fills them as its input.
     """
     facts: Facts = {"nodes": [], "outputs": [], "stages": [], "workers": [p.workers for p in parts]}
     for place, part in enumerate(parts):
         first = len(facts["nodes"])
         numbers = {k: n + first for k, n in stage_number(part).items()}
-        filled: dict[str, int] = {}  # the windows of the stage before by identity
+        filled: dict[str, int] = {}  # the windows of the previous stage by identity
         for stage in part.stages:
             for node in stage.plan.nodes():
                 if isinstance(node, StageInput):
@@ -136,21 +137,21 @@ def staged_facts(parts: Sequence[PhysicalPlan]) -> Facts:
 
 
 def headline(node: Facts, nodes: Sequence[Facts]) -> str:
-    """An operator on one line: its title, and of its facts those that its input does not have."""
+    """An operator on one line: its title, and those of its facts that its input does not have."""
     said = notable(node, nodes)
     return f"{title(node)}  · {' · '.join(said)}" if said else title(node)
 
 
 def title(node: Facts) -> str:
-    """An operator's number, its name and that of its rows, and what it does."""
+    """An operator's number, its name, the name of its rows, and what it does."""
     head = f"#{node['number']} {node['operator']}{rows_name(node)}"
     return f"{head}  {shortened(printable(node['what']), WHAT_LENGTH)}".rstrip()
 
 
 def notable(node: Facts, nodes: Sequence[Facts]) -> list[str]:
-    """The facts of an operator that somebody reads a plan for: watermark, what one worker does, state, late rows, cost.
+    """The facts of an operator that people look for in a plan: watermark, what one worker does, state, late rows, cost.
 
-    Keys stand in what it does.
+    Keys are part of what it does.
     """
     out = []
     if (source := node.get("source")) is not None:
@@ -194,7 +195,7 @@ def describe_late(node: Facts) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """The text, or as much of it as fits with an ellipsis behind."""
+    """The text, or as much of it as fits followed by an ellipsis."""
     return text if len(text) <= length else text[: length - 1].rstrip(" ,") + "…"
 
 

@@ -1,4 +1,4 @@
-"""The names that items of a select list have, for later items and for clauses that may use them."""
+"""The names of the items of a select list, for later items and for the clauses that may use them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from cq.records import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """The names of a select list. indices: the items of each name, in order.  end: those from there on are not seen."""
+    """The names of a select list. indices: the items of each name, in order.  end: items from this index on are not
+    visible."""
 
     items: Sequence[ast.SelectItem | ast.Star] = ()
     indices: Mapping[str, Sequence[int]] = field(default_factory=dict)
     end: int = 0
 
     def until(self, end: int) -> Aliases:
-        """The same names, seen from the item of that index: those before it."""
+        """The same names as visible to the item at that index: those before it."""
         return replace(self, end=end)
 
     def seen(self, name: str) -> int:
-        """How many of the items of this name are seen: the first ones."""
+        """How many of the items with this name are visible: the first ones."""
         return bisect_left(self.indices.get(name, ()), self.end)
 
     def is_hidden(self, name: str) -> bool:
-        """Whether items have this name, and none of them is seen."""
+        """Whether items have this name, but none of them is visible."""
         return name in self.indices and not self.seen(name)
 
     def elsewhere(self, name: str) -> str:
@@ -43,14 +44,14 @@ class Aliases:
         )
 
     def value(self, index: int) -> ast.Expr:
-        """The value of the item of that index of the select list."""
+        """The value of the item at that index of the select list."""
         item = self.items[index]
         assert isinstance(item, ast.SelectItem), "a star has no alias"
         return item.expr
 
 
 def aliases_of(items: Sequence[ast.SelectItem | ast.Star]) -> Aliases:
-    """The aliases of a select list, all of them seen."""
+    """The aliases of a select list, all of them visible."""
     indices: dict[str, list[int]] = {}
     for index, item in enumerate(items):
         if isinstance(item, ast.SelectItem) and item.alias:
@@ -59,7 +60,7 @@ def aliases_of(items: Sequence[ast.SelectItem | ast.Star]) -> Aliases:
 
 
 def ambiguous(name: str, count: int, span: Span) -> CompileError:
-    """CQ0204: several items of a select list have the name, and not one value."""
+    """CQ0204: several items of a select list have the name but not the same value."""
     return compile_error(
         "CQ0204",
         f'the alias "{name}" is ambiguous',

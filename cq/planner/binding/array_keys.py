@@ -8,7 +8,7 @@ from cq.planner.plan.logical import LogicalPlan
 
 
 def demand_plain_keys(plan: LogicalPlan) -> None:
-    """What rows are grouped or matched by are plain keys."""
+    """Check that all keys of a grouping or match are plain."""
     for node in plan.nodes():
         for keys in node.input_keys or ():
             for key in keys:

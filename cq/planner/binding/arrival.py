@@ -1,4 +1,9 @@
-"""When the rows of sources come that no statement declares: files by path and inputs from Python.
+"""When the rows of undeclared sources come: files by path and inputs from Python.
+
+A declared stream has its place in the text, and its owner can move it. Undeclared sources have none, so they come when
+they cost least: those that a join looks up come before all other sources. Then the rows of the other side pass through
+as they arrive, in their own order, where the join would otherwise keep them all. When all places are known, joins learn
+whether their right rows come first.
 
 A declared stream has its place in the text, and its owner moves it. These have none, so they come when they cost least:
 what a join looks rows up in comes before all other sources. Then the rows of the other side pass through as they come,
@@ -24,7 +29,7 @@ Called = Sequence[tuple[LogicalNode, str]]
 def in_order_of_arrival(
     plan: LogicalPlan, called: Called, undeclared: Collection[str]
 ) -> tuple[LogicalPlan, list[tuple[LogicalNode, str]]]:
-    """The plan in which bounded undeclared sources on the right of joins come first, and `called` of its nodes.
+    """The plan with the bounded undeclared sources on the right of joins first, and `called` of its nodes.
 
     Of several, those of the outermost join come first, then those of the joins on its left. A pipe stays where it is:
     nobody knows when it ends. CQ0406 where rows of a join would wait for an end that never comes.
@@ -61,7 +66,7 @@ def _is_pipe(source: SourceDef) -> bool:
 
 
 def _looked_up(plan: LogicalPlan) -> list[SourceDef]:
-    """The sources that come up first on the right of a join, when the right of each is visited before its left."""
+    """The sources first reached on the right of a join, visiting the right of each join before its left."""
     found: dict[str, SourceDef] = {}
     seen: set[int] = set()
     passed: set[str] = set()

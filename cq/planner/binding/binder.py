@@ -1,8 +1,8 @@
-"""Bind: from the statements of a file to its logical plan. After this there are no names, only typed positions.
+"""Bind the statements of a file to its logical plan. After this there are no names, only typed positions.
 
-`bind` goes through the statements in order. Each statement is bound on its own, so that one run reports the mistakes of
-all of them; a name whose own statement failed causes no second report. Streams and views become nodes once and are
-shared by all who read them.
+`bind` goes through the statements in order. Each statement is bound on its own, so one run reports the mistakes of all
+of them; using a name whose own statement failed is not reported again. Streams and views become nodes once and are
+shared by all their readers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _DECLARING = ast.CreateRelation | ast.CreateSink | ast.CreateView | ast.CreateTr
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """An EXPLAIN statement: which stage of compilation (None: the default one), and the query's own plan."""
+    """An EXPLAIN statement: the stage of compilation to show (None: the default one), and the query's own plan."""
 
     plan: LogicalPlan
     stage: str | None
@@ -67,7 +67,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class BoundScript:
-    """A file after binding. settings: what SET says, by name.  description: its first comment block."""
+    """A file after binding. settings: the values of SET, by name.  description: its first comment block."""
 
     plan: LogicalPlan
     settings: dict[str, Setting]
@@ -121,7 +121,7 @@ def _bound(script: ast.Script, binding: Binding) -> BoundScript:
 
 @dataclass(slots=True)
 class Binding:
-    """A file while it is bound."""
+    """A file being bound."""
 
     catalog: Catalog
     outputs: list[Output] = field(default_factory=list)
@@ -140,7 +140,7 @@ class Binding:
         return QueryBinder(self.catalog, self.catalog.environment.parameters, {}, self.depths)
 
     def statement(self, node: ast.Statement) -> None:
-        """Take one statement in."""
+        """Bind one statement."""
         match node:
             case ast.CreateRelation(kind="TABLE") if is_keyed(node):
                 self.transactions.create_table(node)
@@ -168,11 +168,11 @@ class Binding:
                 self.transactions.create_trigger(node)
 
     def fill_sinks(self) -> None:
-        """The sinks into which triggers insert rows are outputs, behind those of queries."""
+        """Make the sinks into which triggers insert rows outputs, after those of queries."""
         self.outputs += self.transactions.outputs()
 
     def create_view(self, node: ast.CreateView) -> None:
-        """Bind the view once; all who read it share the node."""
+        """Bind the view once; all its readers share the node."""
         catalog = self.catalog
         if node.if_not_exists and node.name in catalog.relations:
             return
@@ -199,14 +199,14 @@ class Binding:
         return name
 
     def result(self, node: ast.Query, name: str) -> Output:
-        """A bare query: repeated column names get numbers."""
+        """A bare query: repeated column names are numbered."""
         bound = self.queries.top(node)
         rows = with_unique_names(bound.node)
         self.noted += repeated_names(node, bound.node, rows.schema.names)
         return Output(name, rows, None, bound.limit, span=node.span)
 
     def insert(self, node: ast.Insert) -> Output:
-        """INSERT INTO a sink: columns converted to those it declares."""
+        """INSERT INTO a sink: convert the columns to those it declares."""
         declared = self.catalog.sinks.get(node.target)
         place = node.target_span if node.target_span != NOWHERE else node.span
         if declared is None:
@@ -250,7 +250,7 @@ class Binding:
         )
 
     def for_sink(self, bound: BoundQuery, declared: SinkDecl, node: ast.Insert) -> LogicalNode:
-        """The rows as the sink wants them."""
+        """The rows converted for the sink."""
         rows, fields = bound.node, declared.fields
         names = node.columns or tuple(f.name for f in fields)
         if not fields:
@@ -289,7 +289,8 @@ class Binding:
         return Project(rows, tuple(exprs[i] for i in order), tuple(f.name for f in fields), span=node.span)
 
     def time_zone(self, script: ast.Script) -> str:
-        """What the last SET time_zone says, wherever it stands. One that says no zone is an error in its turn."""
+        """The zone of the last SET time_zone, wherever it stands. An invalid zone is reported when its own turn
+        comes."""
         written = [s for s in script.statements if isinstance(s, ast.SetOption) and setting_called(s.name) == TIME_ZONE]
         zone = setting_value(TIME_ZONE, self.written(written[-1])) if written else None
         return NO_ZONE if zone is None else str(zone)
@@ -313,7 +314,7 @@ class Binding:
         self.settings[name] = value
 
     def written(self, node: ast.SetOption) -> Setting:
-        """The value as SET gives it, the empty text for one that no such setting takes."""
+        """The value that SET gives, or the empty text for one that no setting of that kind takes."""
         words = setting_called(node.name) in WORDS
         match node.value:
             case ast.NumberLiteral(text=text):
@@ -327,7 +328,7 @@ class Binding:
         return ""
 
     def explain(self, node: ast.Explain) -> None:
-        """EXPLAIN: bind what it explains as a plan of its own."""
+        """EXPLAIN: bind its query as a plan of its own."""
         if node.stage in {"PLACEMENT", "CHANGELOG"}:
             ways = "EXPLAIN, EXPLAIN STAGES and EXPLAIN CODE show the plan, its stages and their code"
             raise compile_error("CQ0501", f"EXPLAIN {node.stage} is not supported yet", node.span, help=ways)
@@ -338,12 +339,12 @@ class Binding:
         self.explains.append(Explained(LogicalPlan((output,)), node.stage.lower() if node.stage else None, node.span))
 
     def settled(self, plan: LogicalPlan) -> LogicalPlan:
-        """The plan when the whole file is known, with the identity of every operator."""
+        """The complete plan once the whole file is known, with the identity of every operator."""
         whole, called = self.transactions.joints.settled(plan, self.catalog.called)
         return identified(*in_order_of_arrival(whole, called, self.catalog.undeclared_names))
 
     def warnings(self, script: ast.Script) -> list[Diagnostic]:
-        """Columns that got another name, decimal places lost, and views nobody reads in a file that has outputs."""
+        """Columns that were renamed, decimal places lost, and views that nobody reads in a file that has outputs."""
         plans = [LogicalPlan(tuple(self.outputs)), *(e.plan for e in self.explains)]
         used = {id(n): n for p in plans for n in p.nodes()}
         unused = [(name, span) for name, (node, span) in self.views.items() if id(node) not in used]
@@ -357,7 +358,7 @@ class Binding:
 
 
 def _left_out_of_stars(script: ast.Script, outputs: list[Output]) -> list[Diagnostic]:
-    """A `*` does not show what no query can read: it is said once for each stream."""
+    """Note once per stream the columns that `*` leaves out because no query can read them."""
     read = [s for s in sources_of(LogicalPlan(tuple(outputs)).nodes()) if s.unheld]
     if not read or not any(isinstance(n, ast.Star) for n in ast.walk(script)):
         return []
@@ -379,12 +380,12 @@ def _why_left_out(columns: Sequence[Unheld]) -> Iterator[str]:
 
 
 def _assignable(given: DataType, wanted: DataType) -> bool:
-    """Whether INSERT converts although there is no common type: between numbers, as a cast would."""
+    """Whether INSERT converts even without a common type: between numbers, as a cast would."""
     return given.is_numeric and wanted.is_numeric and castable(given, wanted)
 
 
 def _column_spans(query: ast.Query, width: int) -> list[Span]:
-    """Where each column of a query is written; the whole query where that is not one item of a select list."""
+    """Where each column of a query is written; the whole query for a column that is not one item of a select list."""
     items = query.body.items if isinstance(query.body, ast.Select) else ()
     written = [i.expr.span for i in items if isinstance(i, ast.SelectItem)]
     return written if len(written) == len(items) == width else [query.span] * width
@@ -404,7 +405,7 @@ def _renamed(node: LogicalNode, names: tuple[str, ...], span: Span) -> LogicalNo
 def with_unique_names(node: LogicalNode) -> LogicalNode:
     """`node` with repeated column names numbered: n, n_1, n_2."""
     names: dict[str, None] = {}
-    numbers: dict[str, int] = {}  # the last one behind a name
+    numbers: dict[str, int] = {}  # the last number tried for a name
     taken = set(node.schema.names)
     for name in node.schema.names:
         unique = name

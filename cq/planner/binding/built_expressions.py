@@ -1,4 +1,4 @@
-"""Expressions and calls made of bound ones, for what a clause stands for: no text names them."""
+"""Expressions and calls built from bound ones, for clauses that stand for them: they do not appear in any text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def integer(value: int) -> Literal:
 
 
 def compared(op: str, left: Expr, right: Expr, span: Span) -> Expr:
-    """`left op right`, of one type."""
+    """`left op right`, both of one type."""
     return _binder().compare(op, left, right, span)
 
 
@@ -41,12 +41,12 @@ def negated(condition: Expr, span: Span) -> Expr:
 
 
 def called(name: str, *args: Expr, span: Span) -> Expr:
-    """The scalar function of these arguments."""
+    """The scalar function applied to these arguments."""
     return _binder().call(name, list(args), span, [ast.NullLiteral(span=span)] * len(args))
 
 
 def differ(left: Expr, right: Expr, span: Span) -> Expr:
-    """`left IS DISTINCT FROM right`, of one type."""
+    """`left IS DISTINCT FROM right`, both of one type."""
     return negated(_binder().not_distinct(left, right, span), span)
 
 
@@ -55,7 +55,7 @@ def _binder() -> ExprBinder:
 
 
 def aggregate_call(name: str, *args: Expr, condition: Expr | None = None, span: Span = NOWHERE) -> AggregateCall:
-    """An aggregate of rows of which there is one at least; of those that `condition`, if there is one, selects."""
+    """An aggregate of at least one row, or of those that `condition`, if given, selects."""
     found = resolve(name, [a.type for a in args])
     assert not isinstance(found, Refusal), f"no aggregate {name} of these arguments"
     entry, signature = found

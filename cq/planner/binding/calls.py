@@ -1,7 +1,7 @@
-"""Calls that are no scalar functions: aggregates, LAG and aggregates OVER, and the bounds of a window.
+"""Calls that are not scalar functions: aggregates, LAG and aggregates OVER, and the bounds of a window.
 
-Each becomes a hole in the expression it stands in; `SelectCalls` remembers what fills it, and bind_select builds the
-operators that do.
+Each becomes a hole in its expression; `SelectCalls` remembers what fills it, and bind_select builds the operators that
+do.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ WINDOW_BOUNDS = {
     "tumble_rowtime": 2, "hop_rowtime": 2, "session_rowtime": 2, "window_time": 2,
 }  # fmt: skip
 WINDOW_NAMES = {"tumble", "hop", "cumulate", "session", "window", "session_window"}
-SPARK_FIELDS = {"start": 0, "end": 1}  # of `window` and `session_window`, Spark's names for what GROUP BY makes
+SPARK_FIELDS = {"start": 0, "end": 1}  # of `window` and `session_window`, Spark's names for the windows of GROUP BY
 WINDOW_FIELDS = {"window_start": 0, "window_end": 1, "window_time": 2}
-KSQL_FIELDS = {"windowstart": 0, "windowend": 1}  # ksqlDB's: milliseconds since 1970
+KSQL_FIELDS = {"windowstart": 0, "windowend": 1}  # ksqlDB's columns: milliseconds since 1970
 SYSTEM_TIMESTAMP = "system_timestamp"
 GROUPING_NAMES = {"grouping", "grouping_id"}
-MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
+MAX_LAG = 10_000  # rows kept for each partition; looking back further is a job for a window
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class OverCall:
-    """A call with its OVER. order: what rows are ordered by; without keys by arrival.
+    """A call with its OVER. order: the order of the rows; by arrival if it has no keys.
 
-    whole: it is about all rows of the partition.  frame: those around the row; None: those up to it.
+    whole: it covers all rows of the partition.  frame: the rows around the row; None: those up to it.
     """
 
     call: Lag | AggregateCall | Rank
@@ -73,7 +73,7 @@ class OverCall:
 
 
 class SubQuery(Protocol):
-    """A query whose value stands in an expression."""
+    """A query whose value is used in an expression."""
 
     @property
     def type(self) -> DataType: ...
@@ -81,7 +81,7 @@ class SubQuery(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupingCall:
-    """`GROUPING(keys)`: which of them a grouping set leaves out; without keys of all."""
+    """`GROUPING(keys)`: which of these keys a grouping set leaves out; without arguments, of all keys."""
 
     keys: tuple[Expr, ...]
     span: Span = field(default=NOWHERE, compare=False)
@@ -89,13 +89,13 @@ class GroupingCall:
 
 @dataclass(slots=True)
 class SelectCalls:
-    """What the calls of one SELECT need: filled while its expressions are bound.
+    """The calls of one SELECT, collected while its expressions are bound.
 
-    bounds: the type of those of the windows that the FROM or the GROUP BY makes; None: it makes none.
-    group_window: the call in GROUP BY that does.
+    bounds: the type of the bounds of the windows that FROM or GROUP BY makes; None without windows.
+    group_window: the call in GROUP BY that makes windows.
     of_nothing: whether there is a group that may have no rows, whose aggregates are NULL.
-    nesting: how many calls with OVER are being bound as calls of others.
-    asked: which of the values each sub-query is, by the clause that it stands in.
+    nesting: how many enclosing calls with OVER are being bound as other calls.
+    asked: the index of each sub-query's value, by the clause that contains it.
     """
 
     named_windows: Mapping[str, ast.WindowSpec]
@@ -121,7 +121,7 @@ class SelectCalls:
             return binder.bind(comparing.among_as_value(node))
         if isinstance(node, ast.Exists):
             return binder.bind(comparing.exists_as_value(node))
-        asked = (node.query, binder.clause.name)  # the same query in the same clause is one value
+        asked = (node.query, binder.clause.name)  # the same query in the same clause has one value
         if asked not in self.asked:
             self.values.append(self.sub_query(node.query, binder))
             self.asked[asked] = len(self.values) - 1
@@ -189,7 +189,7 @@ class SelectCalls:
         return collection(node, inside, binder, collect) if is_collection(node) else collect(node)
 
     def grouping(self, node: ast.Call, binder: ExprBinder) -> Expr:
-        """The hole for GROUPING(a, b) or GROUPING_ID(): a number whose bits say which keys the row is not of."""
+        """The hole for GROUPING(a, b) or GROUPING_ID(): a number whose bits say which keys the row's set leaves out."""
         inside = binder.narrowed(Clause("GROUPING", advice="it takes keys of GROUP BY"))
         call = GroupingCall(tuple(inside.positional(node, int(node.name == "grouping"))), node.span)
         if call not in self.groupings:
@@ -197,7 +197,7 @@ class SelectCalls:
         return Hole(BIGINT, False, Room.GROUPING, self.groupings.index(call), span=node.span)
 
     def window_bound(self, node: ast.Call) -> Expr:
-        """TUMBLE_START(ts, i) and its like: a bound of the window that GROUP BY makes."""
+        """TUMBLE_START(ts, i) and its like: a bound of the window made by GROUP BY."""
         if self.bounds is None:
             raise compile_error(
                 "CQ0405",
@@ -217,7 +217,7 @@ class SelectCalls:
         return window_hole(WINDOW_BOUNDS[node.name], self.bounds, node.span)
 
     def system_timestamp(self, node: ast.Call, binder: ExprBinder) -> Expr:
-        """Azure's System.Timestamp(): when the window ends, which is its last instant; without one the event time."""
+        """Azure's System.Timestamp(): the last instant of the window; without a window the event time."""
         if self.bounds is not None:
             return window_hole(WINDOW_FIELDS["window_time"], self.bounds, node.span)
         time = next(iter(binder.relation.node.schema.times), None)
@@ -260,7 +260,7 @@ class SelectCalls:
             node = replace(node, star=True)
         if entry.grows is Grows.COUNT and node.distinct and len(args) > 1:
             args = [as_one(inside, args, node)]
-        if entry.counts_truth and args and args[0].type == BOOLEAN:  # MySQL: how many, or which part, are TRUE
+        if entry.counts_truth and args and args[0].type == BOOLEAN:  # MySQL: how many, or which share, are TRUE
             args[0] = convert(inside.bind_cast(args[0], INTEGER, args[0].span), INTEGER)
         if entry.as_text and args and args[0].type != VARCHAR and args[0].type != NULL:
             args[0] = inside.bind_cast(args[0], VARCHAR, args[0].span)
@@ -336,7 +336,7 @@ class SelectCalls:
         else:
             raise _no_such_window_function(node)
         keys = (inside.bind(p) for p in spec.partition_by)
-        partition = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Literal)))  # constants divide nothing
+        partition = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Literal)))  # constants do not partition
         order = order_of(spec, inside)
         if isinstance(call, Rank) and not order:
             raise unordered_rank(node)
@@ -346,7 +346,7 @@ class SelectCalls:
         return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
 
     def _refuse_overs_within(self, node: ast.Call, spec: ast.WindowSpec, binder: ExprBinder) -> None:
-        """CQ0405 where a call with OVER, or the name of one, stands in the call as it was written."""
+        """CQ0405 if the call as written contains a call with OVER, or the name of one."""
         inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
         inside.positional(node, 0)
         for part in (*spec.partition_by, *(key.expr for key in spec.order_by)):
@@ -355,7 +355,7 @@ class SelectCalls:
             inside.bind(node.filter)
 
     def collected_over(self, node: ast.Call, binder: ExprBinder) -> Expr:
-        """ARRAY_AGG and what is made of it with ORDER BY or DISTINCT: of the rows of a frame."""
+        """ARRAY_AGG and its relatives with ORDER BY or DISTINCT, over the rows of a frame."""
         inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
 
         def collect(call: ast.Call) -> Expr:
@@ -365,7 +365,7 @@ class SelectCalls:
         return collection(node, inside, binder, collect)
 
     def row_number(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> AggregateCall:
-        """ROW_NUMBER() is COUNT(*) of the rows up to this one: equal ones are numbered as they arrive."""
+        """ROW_NUMBER() is COUNT(*) of the rows up to this one: ties are numbered in order of arrival."""
         refuse_arguments(node)
         refuse_frame(node, spec)
         return self.aggregate(replace(node, name="count", star=True), inside)
@@ -377,14 +377,14 @@ class SelectCalls:
         return Rank(node.name == "dense_rank")
 
     def spec(self, over: ast.WindowSpec | str, node: ast.Call) -> ast.WindowSpec:
-        """The window specification, named ones looked up and refined."""
+        """The window specification, with named ones looked up and refined."""
         if isinstance(over, str):
             at = node.over_span if node.over_span != NOWHERE else node.span
             return self._named(over, at, self.named_windows)
         return self._refined(over, self.named_windows)
 
     def _refined(self, spec: ast.WindowSpec, known: Mapping[str, ast.WindowSpec]) -> ast.WindowSpec:
-        """The specification with all that the named window says which it begins with."""
+        """The specification plus everything in the named window it begins with."""
         if spec.base is None:
             return spec
         base = self._named(spec.base, spec.span, known)
@@ -398,7 +398,7 @@ class SelectCalls:
         return replace(base, order_by=spec.order_by or base.order_by, frame=spec.frame or base.frame)
 
     def _named(self, name: str, span: Span, known: Mapping[str, ast.WindowSpec]) -> ast.WindowSpec:
-        """The window of this name, which may begin with one that stands before it: so none begins with itself."""
+        """The window with this name, which may itself begin with an earlier one: so none begins with itself."""
         if name not in known:
             raise compile_error(
                 "CQ0201",
@@ -410,7 +410,7 @@ class SelectCalls:
         return self._refined(known[name], before)
 
     def lag(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> Lag:
-        """LAG(x[, n[, default]]): the default becomes of x's type."""
+        """LAG(x[, n[, default]]): the default is converted to x's type."""
         plain_arguments(node)
         refuse_frame(node, spec)
         args = inside.positional(node, 1)
@@ -437,7 +437,7 @@ class SelectCalls:
 
 
 def _with_its_nulls(node: ast.Call) -> ast.Call:
-    """FIRST(ABS(x) IGNORE NULLS): the words behind a call that is no aggregate belong to the one around it."""
+    """FIRST(ABS(x) IGNORE NULLS): these words after a call that is no aggregate belong to the call around it."""
     last = node.args[-1] if node.args else None
     if not isinstance(last, ast.Call) or last.nulls is None or node.nulls is not None or lookup(last.name) is not None:
         return node
@@ -445,7 +445,7 @@ def _with_its_nulls(node: ast.Call) -> ast.Call:
 
 
 def _ordered_set(node: ast.Call) -> ast.Call:
-    """The call with what WITHIN GROUP orders by as its first argument."""
+    """The call with the ORDER BY expression of WITHIN GROUP as its first argument."""
     if not node.within:
         return node
     entry, (first, *more) = lookup(node.name), node.within
@@ -467,7 +467,7 @@ def _ordered_set(node: ast.Call) -> ast.Call:
 
 
 def _options(node: ast.Call, args: Sequence[Expr]) -> tuple[Any, ...]:
-    """The values of the constants that the aggregate takes behind its arguments. CQ0302 for what is none."""
+    """The values of the constants after the arguments of an aggregate. CQ0302 for anything but a constant."""
     entry = lookup(node.name)
     if entry is None or not entry.options:
         return ()
@@ -489,7 +489,7 @@ def _options(node: ast.Call, args: Sequence[Expr]) -> tuple[Any, ...]:
 
 
 def _refused(node: ast.Call, entry: AggregateFunction, args: Sequence[Expr], refusal: Refusal | None) -> CompileError:
-    """The error of an aggregate that does not take these arguments, or that has none."""
+    """The error for an aggregate that does not take these arguments, or lacks arguments."""
     several = node.distinct and entry.grows is Grows.COUNT and len(args) > 1
     way = _distinct_rows(args) if several else (refusal.help if refusal else "") or f"usage: {entry.shape}"
     return compile_error(
@@ -539,7 +539,7 @@ def unordered_rank(node: ast.Call) -> CompileError:
 
 
 def refuse_arguments(node: ast.Call) -> None:
-    """CQ0302 for what is written in the parentheses of a function that only counts."""
+    """CQ0302 for arguments of a function that only counts."""
     written = (node.args, node.star, node.distinct, node.order_by, node.within, node.filter, node.nulls)
     if any(written):
         raise compile_error(
@@ -551,7 +551,7 @@ def refuse_arguments(node: ast.Call) -> None:
 
 
 def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> tuple[OrderKey, ...]:
-    """What OVER orders by."""
+    """The order of an OVER."""
     return distinct_keys(order_key(item, inside.bind(item.expr)) for item in spec.order_by)
 
 

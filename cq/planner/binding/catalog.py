@@ -1,4 +1,4 @@
-"""What the names of a file mean: streams, views and sinks, as the statements of the file declare them."""
+"""The names of a file: streams, views and sinks, as its statements declare them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ come; None as for Lateness."""
 
 
 def infer_nothing(name: str, options: Options) -> tuple[Field, ...]:
-    """The `infer` of an environment that can open nothing."""
+    """The `infer` of an environment that cannot open anything."""
     raise CompileError(
         Diagnostic(
             "CQ0603",
@@ -78,13 +78,13 @@ def infer_nothing(name: str, options: Options) -> tuple[Field, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a query is given from outside its text.
+    """The inputs of a query from outside its text.
 
-    parameters: values for `:name`.  inputs: options that replace those of a stream's WITH, or stand for a stream the
-    text does not declare (`bid=path`, a table in memory).  extra: further options by stream, those under "" for every
-    stream whose connector has them.  infer: asks a connector for columns that are not declared.  lateness, proposes:
-    look at the rows of a stream, for a column that is an event time, or is taken for one.  time_zone: that of the
-    query, whatever it SETs; "" for none.
+    parameters: values for `:name`.  inputs: options that replace those in a stream's WITH, or provide a stream the text
+    does not declare (`bid=path`, a table in memory).  extra: further options by stream, those under "" for every stream
+    whose connector has them.  infer: asks a connector for columns that are not declared.  lateness, proposes: look at
+    the rows of a stream, for a column that is an event time, or is used as one.  time_zone: that of the query, whatever
+    it SETs; "" for none.
     """
 
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class SinkDecl:
 
 
 def broken(name: str, span: Span) -> CompileError:
-    """A statement uses a name whose own statement failed: that mistake is reported, this one is no other."""
+    """A statement uses a name whose own statement failed: that mistake was already reported."""
     return CompileError(Diagnostic("CQ0201", f'"{name}" could not be bound', span, severity=TOLD))
 
 
@@ -113,13 +113,12 @@ def broken(name: str, span: Span) -> CompileError:
 class Catalog:
     """All names of a file, in the order in which its statements give them.
 
-    declared: where statements give which names.  looked_up: those that a query joins FOR SYSTEM_TIME AS OF.
+    declared: where statements define which names.  looked_up: names that a query joins FOR SYSTEM_TIME AS OF.
     filled: streams that triggers fill.  written: the sinks that queries write into, and where.
-    files: those that FROM names by their paths.  made: what makes the relation of a table or trigger when it is first
-    read.  keyed: what joins rows with those of a table with a key, as of then.  called: rows that have names.
-    options: those that some source has.  processing_times: columns that are PROCTIME().  undeclared_names: of sources
-    that no statement gives.
-    sources, filling: the places of the next stream and of the next source that fills a table; the latter come before.
+    files: files that FROM names by path.  made: builds the relation of a table or trigger when it is first read. keyed:
+    joins rows with those of a keyed table, as of a time.  called: nodes that have names.  options: known to some
+    source.  processing_times: columns that are PROCTIME().  undeclared_names: of sources that no statement declares.
+    sources, filling: the places of the next stream and of the next source that fills a table; the latter come first.
     """
 
     environment: Environment
@@ -144,12 +143,13 @@ class Catalog:
     undeclared_names: set[str] = field(default_factory=set)
 
     def call(self, node: LogicalNode, name: str) -> None:
-        """The text calls these rows so; what has a name keeps it. Rows of a stream have that of the stream."""
+        """Record the name that the text gives these rows, unless they have one. Rows of a stream have that of the
+        stream."""
         if node.inputs:
             self.called.append((node, name))
 
     def lookup(self, name: str, span: Span) -> Relation:
-        """The stream or view of that name. CQ0201 when there is none."""
+        """The stream or view with that name. CQ0201 when there is none."""
         if name in self.broken:
             raise broken(name, span)
         if name in self.made and name not in self.relations:
@@ -185,13 +185,13 @@ class Catalog:
         )
 
     def is_declared_below(self, name: str, span: Span) -> bool:
-        """Whether only a statement behind this place gives the name."""
+        """Whether only a later statement defines the name."""
         at = self.declared.get(name, span)
         known = name in self.relations or name in self.made or name in self.environment.inputs or name in self.broken
         return not known and (at.line, at.column) > (span.line, span.column)
 
     def check_given(self) -> None:
-        """Every input that was given is a stream of the text: one misspelt would leave another file to be read."""
+        """Check that every input given is a stream of the text: with a misspelt name another file would be read."""
         for name in self.environment.inputs:
             if name not in self.streams:
                 what = "is not a stream of the query"
@@ -214,10 +214,10 @@ class Catalog:
         return UsageError(Diagnostic("CQ0201", cause, help=tuple(h for h in help if h)))
 
     def file(self, path: str, span: Span, time: str | None = None) -> Relation:
-        """The stream of a file that FROM names by its path, one for each path: columns inferred, no watermark.
+        """The stream of a file that FROM names by path, one for each path: columns inferred, no watermark.
 
-        time: the column by which the rows are put into windows. If it is a TIMESTAMP, it is the event time of a stream
-        of its own, whose delay is what the rows of the file need, so that none is late.
+        time: the column by which rows are assigned to windows. If it is a TIMESTAMP, it is the event time of a separate
+        stream, whose delay is chosen from the rows of the file so that none is late.
         """
         if (path, time) not in self.files:
             taken = {CONSTANTS, *self.streams, *self.declared, *self.environment.inputs}
@@ -227,11 +227,11 @@ class Catalog:
         return self.files[path, time]
 
     def implicit(self, name: str, span: Span) -> Relation:
-        """A stream the text does not declare but the caller gives: no watermark, columns inferred."""
+        """A stream that the text does not declare but the caller provides: no watermark, columns inferred."""
         return self.undeclared(name, source_options(name, {}, self.environment, span, {}), span)
 
     def looked_at(self, relation: Relation, time: str | None) -> Relation:
-        """The relation; with what its rows say of this column if it is in memory, and declared by no statement."""
+        """The relation; for an undeclared one in memory, with what its rows show of this column."""
         source = relation.node.source
         if source is None or source.name not in self.undeclared_names or source.option("connector") != "memory":
             return relation
@@ -254,7 +254,7 @@ class Catalog:
         return self.add_source(replace(source, inferred=True, unheld=unheld))
 
     def add_source(self, source: SourceDef, fills: bool = False) -> Relation:
-        """The rows of a source behind those of the sources before it. fills: whether it fills a table."""
+        """The rows of a source, placed after the earlier sources. fills: whether it fills a table."""
         numbered = replace(source, position=self.filling if fills else self.sources)
         self.streams.append(source.name)
         self.options.update(key for key, _ in source.options)
@@ -262,7 +262,7 @@ class Catalog:
         return relation_of(Scan(numbered, span=source.span), source.name, f'stream "{source.name}"')
 
     def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
-        """A source of rows that the text says, by position behind the sources before it."""
+        """A source of rows written in the text, placed after the earlier sources."""
         name = ""
         while not name or name in {*self.declared, *self.environment.inputs}:
             self.constants += 1
@@ -272,13 +272,13 @@ class Catalog:
         return Scan(source, span=span)
 
     def one_row(self, span: Span) -> LogicalNode:
-        """The row of a SELECT without FROM; the whole file has one."""
+        """The row of a SELECT without FROM; the whole file shares one."""
         if self.unit is None:
             self.unit = self.constant_rows((Field("row", BIGINT, False),), ((1,),), span)
         return self.unit
 
     def check_free(self, name: str, span: Span) -> None:
-        """CQ0202 when the name is taken."""
+        """CQ0202 when the name is already in use."""
         if name in self.relations or name in self.made or name in self.sinks or name in self.broken:
             raise compile_error("CQ0202", f'"{name}" is defined twice', span, help="choose another name")
 
@@ -294,7 +294,7 @@ class Catalog:
             raise
 
     def create_sink(self, node: ast.CreateSink) -> None:
-        """CREATE SINK: options checked; columns kept for INSERT to convert to."""
+        """CREATE SINK: check the options; keep the columns for INSERT to convert to."""
         if node.if_not_exists and node.name in self.sinks:
             return
         self.check_free(node.name, node.name_span)
@@ -317,7 +317,7 @@ class Catalog:
 
 @dataclass(slots=True)
 class StreamBinder:
-    """Binds one CREATE STREAM. fills: whether its rows are those that a table begins with."""
+    """Binds one CREATE STREAM. fills: whether it provides the initial rows of a table."""
 
     catalog: Catalog
     node: ast.CreateRelation
@@ -352,7 +352,7 @@ class StreamBinder:
         return shown
 
     def columns(self, fields: tuple[Field, ...]) -> list[Visible]:
-        """Every column of the stream in the order declared, as an expression over what the connector delivers."""
+        """Every column of the stream in the order declared, as an expression over the connector's columns."""
         node = self.node
         scan = Scan(SourceDef(node.name, fields))
         known = visible_columns(scan, node.name)
@@ -364,7 +364,7 @@ class StreamBinder:
                 shown += [delivered[name] for name in flat_names(c)]
                 continue
             if c.type is None and c.computed == ast.Call("proctime"):
-                self.catalog.processing_times.add(c.name)  # no column: only FOR SYSTEM_TIME AS OF can name it
+                self.catalog.processing_times.add(c.name)  # not a column: only FOR SYSTEM_TIME AS OF can name it
                 continue
             visible = known + [v for v in shown if v.name not in delivered]
             binder = self.binder(Relation(scan, tuple(visible), f'stream "{node.name}"'), "a computed column")
@@ -392,7 +392,7 @@ class StreamBinder:
         return relation_of(node, name, f'stream "{name}"')
 
     def watermark(self, columns: list[Visible]) -> tuple[Expr | None, int, int | None]:
-        """What gives rows their event time, the delay, and after how long without rows the stream is silent."""
+        """The expression for the event time, the delay, and after how long without rows the stream counts as idle."""
         marks = self.node.watermarks or topic_watermarks(self.node)
         if not marks:
             return None, 0, None
@@ -421,7 +421,7 @@ class StreamBinder:
         return time, self.delay(mark), None if mark.idle is None else self.idle(mark.idle)
 
     def idle(self, written: ast.IntervalLiteral) -> int:
-        """Microseconds of IDLE TIMEOUT. CQ0403 for none, and for months."""
+        """Microseconds of IDLE TIMEOUT. CQ0403 for zero, and for months."""
         value = folded(self.binder(NOTHING, "an IDLE TIMEOUT").bind(written))
         if not isinstance(value, Literal) or value.type.kind is not Kind.INTERVAL or value.value <= 0:
             cause = "an IDLE TIMEOUT must be a positive interval of days or less"
@@ -430,7 +430,7 @@ class StreamBinder:
         return timeout
 
     def delay(self, mark: ast.Watermark) -> int:
-        """Microseconds of `ts - INTERVAL …`. CQ0403 when the bound is of any other form."""
+        """Microseconds of `ts - INTERVAL …`. CQ0403 for any other form of bound."""
         bound = mark.bound
         if bound is None or _is_column(bound, mark.column):
             return 0
@@ -451,7 +451,7 @@ class StreamBinder:
         return ExprBinder(relation, self.catalog.environment.parameters, Clause(where), SelectCalls({}))
 
     def refuse_constraints(self) -> None:
-        """CQ0501 for what a stream's columns cannot have."""
+        """CQ0501 for constraints that a stream's columns cannot have."""
         for e in self.node.elements:
             keyed = isinstance(e, ast.PrimaryKey) or (isinstance(e, ast.ColumnDef) and e.primary_key)
             if keyed:
@@ -488,14 +488,14 @@ def _is_column(node: ast.Expr, name: str) -> bool:
 
 
 def too_early(name: str, span: Span, way: str = "move its CREATE up, before this statement") -> CompileError:
-    """CQ0201 for a name that a statement below gives."""
+    """CQ0201 for a name that a later statement defines."""
     return compile_error("CQ0201", f'"{name}" is declared further down', span, label="not declared yet", help=way)
 
 
 def source_options(
     name: str, written: Options, environment: Environment, span: Span, places: Mapping[str, ast.Option]
 ) -> dict[str, str]:
-    """The options of a stream, those of the environment over those of the text, all checked."""
+    """The options of a stream, those of the environment before those of the text, all checked."""
     given = dict(environment.inputs.get(name, {}))
     written = from_stdin(told_by_topic(written))
     options = {**(still_said(written, given) if given else written), **given}
@@ -512,7 +512,7 @@ def source_options(
 def infer_fields(
     environment: Environment, name: str, options: Options, span: Span
 ) -> tuple[tuple[Field, ...], tuple[Unheld, ...]]:
-    """The columns the connector says there are, and those that have no SQL type; errors are placed at the stream."""
+    """The columns that the connector reports, and those without a SQL type; errors are placed at the stream."""
     try:
         found = environment.infer(name, options)
     except CqError as error:

@@ -1,8 +1,8 @@
-"""ARRAY_AGG, STRING_AGG, FIRST and LAST with ORDER BY or DISTINCT: functions of the arrays of all values, and of
-what orders them.
+"""ARRAY_AGG, STRING_AGG, FIRST and LAST with ORDER BY or DISTINCT: functions of the arrays of all values and of their
+order keys.
 
 ARRAY_AGG(DISTINCT x ORDER BY y, z) is ARRAY_DISTINCT(ARRAY_ORDER(ARRAY_ORDER(xs, zs, …), ARRAY_ORDER(ys, zs, …), …)),
-xs being ARRAY_AGG(x) and so on: equal keys leave the elements as they are. STRING_AGG is ARRAY_TO_STRING of that,
+where xs is ARRAY_AGG(x) and so on: elements with equal keys keep their order. STRING_AGG is ARRAY_TO_STRING of that,
 FIRST its first element and LAST its last.
 """
 
@@ -38,7 +38,7 @@ def is_collection(node: ast.Call) -> bool:
 
 
 def collection(node: ast.Call, inside: ExprBinder, binder: ExprBinder, collect: Collect) -> Expr:
-    """The value of the call. inside: binds the arguments.  binder: what stands around aggregates."""
+    """The value of the call. inside: binds the arguments.  binder: of the expression around the aggregates."""
     entry = lookup(node.name)
     assert entry is not None
     joins = entry.of_array is OfArray.JOINED
@@ -60,7 +60,7 @@ def collection(node: ast.Call, inside: ExprBinder, binder: ExprBinder, collect: 
 
 
 def _present(node: ast.Call, as_text: bool, skips_null: bool) -> ast.Call:
-    """ARRAY_AGG of the first argument under the filter; NULLs are filtered out where they are skipped."""
+    """ARRAY_AGG of the first argument under the filter; NULLs are filtered out where the aggregate skips them."""
     item, condition = node.args[0], node.filter
     if as_text and not isinstance(item, ast.NamedArgument):
         item = ast.Cast(item, ast.SimpleType("VARCHAR", span=item.span), span=item.span)

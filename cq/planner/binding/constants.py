@@ -1,4 +1,4 @@
-"""VALUES: rows that the query says itself, computed when it is compiled."""
+"""VALUES: rows written in the query, computed at compile time."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _column(binder: ExprBinder, number: int, values: tuple[Expr, ...], written: 
 
 
 def _value(expr: Expr) -> Literal:
-    """The value of a constant expression. Its data error is one of the text, at its place."""
+    """The value of a constant expression. A data error in it is an error in the text, at its place."""
     try:
         return constant(expr)
     except Failure as failure:

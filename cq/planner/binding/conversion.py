@@ -1,4 +1,4 @@
-"""Silent conversions made visible: which types meet, and the cast or converted constant that brings them there."""
+"""Implicit conversions made explicit: which types go together, and the cast or converted constant that unifies them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cq.records import replace
 
 
 def convert(expr: Expr, type_: DataType) -> Expr:
-    """`expr` as `type_`: itself, a converted constant, or a cast that no value of its type can fail but by size."""
+    """`expr` as `type_`: unchanged, a converted constant, or a cast that fails only for values too large."""
     if expr.type == type_:
         return expr
     if isinstance(expr, Literal):
@@ -55,14 +55,14 @@ def _converted(literal: Literal, type_: DataType) -> int | float | None:
 
 
 def settled(expr: Expr) -> Expr:
-    """A bare NULL as an INTEGER, where nothing else gives it a type, and so an empty array; others unchanged."""
+    """A bare NULL as an INTEGER, if nothing else gives it a type, and an empty array likewise; others unchanged."""
     if expr.type == array(NULL):
         return convert(expr, array(INTEGER))
     return convert(expr, INTEGER) if expr.type == NULL else expr
 
 
 def unsettled(expr: Expr) -> DataType:
-    """The type of an expression; of a bare NULL that of all types, though it has been settled."""
+    """The type of an expression; for a bare NULL the NULL type, even once it was settled."""
     return NULL if isinstance(expr, Literal) and expr.value is None else expr.type
 
 
@@ -79,7 +79,7 @@ def common(a: Expr, b: Expr) -> DataType | None:
 
 
 def time_text(text: Expr, other: Expr) -> Expr:
-    """A string constant beside a date or time as one of that type. CQ0104 when it is none."""
+    """A string constant beside a date or time as a constant of that type. CQ0104 when it does not parse."""
     if not (isinstance(text, Literal) and text.type == VARCHAR and text.value is not None):
         return text
     if other.type.kind not in TIME_FORMS:
@@ -99,7 +99,8 @@ def time_text(text: Expr, other: Expr) -> Expr:
 
 
 def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> tuple[str, ...]:
-    """What to write where a function of this shape does not take the arguments: of a text a number, or an example."""
+    """What to write if a function of this shape does not take the arguments: a number instead of a text, or an
+    example."""
     for a in args:
         if a.type.kind is Kind.VARCHAR and "number" in shape:
             return (f"for text, use TRY_CAST({_named(a, 'text')} AS DOUBLE) (NULL on failure) or CAST (an error)",)
@@ -107,12 +108,13 @@ def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> t
 
 
 def _named(value: Expr, other: str) -> str:
-    """The name of a column; what to write for any other expression."""
+    """The name of a column; for any other expression, a placeholder."""
     return inline.name(value.name) if isinstance(value, Column) else other
 
 
 def not_taken(refusal: Refusal, name: str, args: Sequence[Expr], nodes: Sequence[ast.Node], span: Span) -> CompileError:
-    """A function does not take its arguments: at the one that is wrong, else at the call with the types of all."""
+    """The error for arguments that a function does not take: at the wrong one, else at the call with the types of
+    all."""
     if refusal.argument is not None and refusal.argument < len(nodes):
         at = nodes[refusal.argument].span
         return compile_error(refusal.code, refusal.message, at, help=refusal.help)

@@ -1,7 +1,7 @@
-"""Queries that name columns of the query around them: which of their conditions do, and the rows that meet them.
+"""Correlated queries, which name columns of the outer query: which of their conditions do, and the rows that match.
 
-Such conditions become those of a join. Where a value is sought and they are not all equalities, the sub-query is joined
-with the distinct values that its conditions name of the rows around it, and grouped by these: one row for each.
+Such conditions become join conditions. Where a value is wanted and not all of them are equalities, the sub-query is
+joined with the distinct outer values that its conditions name, and grouped by these: one row for each.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cq.planner.binding.windows import with_windows
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
 
-KEYS = "$rows"  # the qualifier of what a join with a sub-query compares; no query writes it
+KEYS = "$rows"  # the qualifier of the columns that a join with a sub-query compares; no query can write it
 
 
 class Queries(Protocol):
-    """What binds the queries inside a query: the names it knows."""
+    """Binds the queries inside a query: the names it knows."""
 
     @property
     def parameters(self) -> Mapping[str, ParameterValue]: ...
@@ -43,7 +43,7 @@ class Queries(Protocol):
 
 
 def below(node: ast.Node) -> Iterator[ast.Node]:
-    """The node and what is in it, without what is in queries there."""
+    """The node and everything in it, except inside queries there."""
     todo = [node]
     while todo:
         at = todo.pop()
@@ -53,14 +53,14 @@ def below(node: ast.Node) -> Iterator[ast.Node]:
 
 
 def all_of(conditions: Sequence[ast.Expr]) -> ast.Expr | None:
-    """The conditions joined by AND; None where there are none."""
+    """The conditions joined by AND; None if there are none."""
     if len(conditions) > 1:
         return ast.Logical("AND", tuple(conditions), span=conditions[0].span.to(conditions[-1].span))
     return conditions[0] if conditions else None
 
 
 def parts_of(condition: ast.Expr | None) -> list[ast.Expr]:
-    """What AND joins."""
+    """The operands of AND."""
     if condition is None:
         return []
     return list(condition.operands) if isinstance(condition, ast.Logical) and condition.op == "AND" else [condition]
@@ -68,7 +68,7 @@ def parts_of(condition: ast.Expr | None) -> list[ast.Expr]:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A sub-query whose FROM is bound. about: the conditions of its WHERE that name columns of the query around it."""
+    """A sub-query whose FROM is bound. about: the conditions of its WHERE that name columns of the outer query."""
 
     select: ast.Select
     relation: Relation
@@ -78,7 +78,7 @@ class Inside:
 
 
 def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | None:
-    """The sub-query, if its WHERE or its select list names columns of the query around it; else None."""
+    """The sub-query, if its WHERE or its select list names columns of the outer query; else None."""
     select = query.body
     if not isinstance(select, ast.Select) or not select.relations:
         return None
@@ -135,7 +135,7 @@ def _counted(query: ast.Query) -> str:
 
 @contextmanager
 def naming(query: ast.Query, outer: Relation) -> Iterator[None]:
-    """Within it, a name that is unknown in the query, but is that of a column of the query around it, says so."""
+    """Within it, an unknown name that is a column of the outer query is reported as that."""
     try:
         yield
     except CompileError as error:
@@ -191,12 +191,12 @@ def references(node: ast.Node) -> Iterator[ast.ColumnRef]:
 
 
 def is_outer(ref: ast.ColumnRef, inner: Relation, outer: Relation) -> bool:
-    """Whether a name means a column of the query around: those of the sub-query come first."""
+    """Whether a name means a column of the outer query: columns of the sub-query take precedence."""
     return not finds(inner, ref) and finds(outer, ref)
 
 
 def around(outer: Relation, inner: Relation) -> Relation:
-    """What conditions of a sub-query see: its own columns behind those of the query around it, which they hide."""
+    """The scope of conditions in a sub-query: its own columns after those of the outer query, which they hide."""
     names = {c.name for c in inner.columns if not c.needs_qualifier}
     outside = tuple(
         replace(
@@ -211,7 +211,7 @@ def around(outer: Relation, inner: Relation) -> Relation:
 
 
 def equality(node: ast.Expr, inner: Relation, outer: Relation) -> tuple[ast.Expr, ast.Expr] | None:
-    """What an equality compares: a value of the sub-query, one of the query around it; None for other conditions."""
+    """The two sides of an equality between the sub-query and the outer query; None for other conditions."""
     if isinstance(node, ast.Binary) and node.op == "=":
         for mine, theirs in ((node.left, node.right), (node.right, node.left)):
             of_mine, of_theirs = list(references(mine)), list(references(theirs))
@@ -222,9 +222,9 @@ def equality(node: ast.Expr, inner: Relation, outer: Relation) -> tuple[ast.Expr
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The rows of a sub-query beside the values around it that they belong to.
+    """The rows of a sub-query beside the outer values that they belong to.
 
-    keys: the names of these values in `relation`, and what they are in the query around.
+    keys: the names of these values in `relation`, and what they are in the outer query.
     """
 
     relation: Relation
@@ -232,7 +232,7 @@ class Pairs:
 
 
 def pairs_of(inside: Inside, outer: Relation) -> Pairs:
-    """The rows of the sub-query, once for each distinct combination of the values around it that they meet."""
+    """The rows of the sub-query, once for each distinct combination of outer values that they match."""
     named: dict[ast.ColumnRef, ast.ColumnRef] = {}
     for ref in (r for a in inside.about for r in references(a) if is_outer(r, inside.relation, outer)):
         named.setdefault(ref, ast.ColumnRef(f"$key{len(named) + 1}", KEYS, span=ref.span))
@@ -248,7 +248,7 @@ def pairs_of(inside: Inside, outer: Relation) -> Pairs:
 
 
 def with_names(node: ast.Expr, names: Mapping[ast.ColumnRef, ast.ColumnRef]) -> ast.Expr:
-    """The condition with other names."""
+    """The condition with its names replaced."""
     found = _changed(node, names)
     assert isinstance(found, Node)
     return found  # type: ignore[return-value]

@@ -1,8 +1,8 @@
-"""Windows of a number of rows, as frames that end at their last row.
+"""Windows that count rows, as frames that end at their last row.
 
-`TUMBLE(TABLE s PARTITION BY k, ROWS 100)` grouped by k is the aggregates OVER (PARTITION BY k ROWS 99 PRECEDING) of
-each hundredth row of k; `HOP(…, ROWS 10, ROWS 100)` is that of each tenth. So a window has its result as soon as its
-last row is there, rows that fill no window give none, and the first windows of a HOP have fewer rows.
+`TUMBLE(TABLE s PARTITION BY k, ROWS 100)` grouped by k is the aggregates OVER (PARTITION BY k ROWS 99 PRECEDING) at
+every hundredth row of k; `HOP(…, ROWS 10, ROWS 100)` is the same at every tenth. So a window's result is ready with its
+last row, an incomplete window gives none, and the first windows of a HOP have fewer rows.
 """
 
 from __future__ import annotations

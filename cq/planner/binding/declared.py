@@ -1,4 +1,4 @@
-"""The columns that a declaration means: one each, or the fields of a row by the paths to them."""
+"""The columns that a declaration defines: one each, or the fields of a row by their paths."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cq.planner.binding.literals import bind_type
 
 
 def declared_fields(columns: Iterable[ast.ColumnDef]) -> tuple[Field, ...]:
-    """The columns as declared; every wrong type is reported."""
+    """The columns as declared; all invalid types are reported."""
     return tuple(f for found in each(flat_fields, columns) for f in found)
 
 
 def flat_fields(c: ast.ColumnDef) -> tuple[Field, ...]:
-    """The columns that one declaration means: of a row its fields, by their paths."""
+    """The columns that one declaration defines: for a row its fields, by their paths."""
     if not isinstance(c.type, ast.RowType):
         return (Field(c.name, column_type(c), not c.not_null),)
     if c.not_null:
@@ -31,7 +31,7 @@ def flat_fields(c: ast.ColumnDef) -> tuple[Field, ...]:
 
 
 def flat_names(c: ast.ColumnDef) -> tuple[str, ...]:
-    """The names of the columns that one declaration means."""
+    """The names of the columns that one declaration defines."""
     return tuple(path for path, _ in _leaves(c.name, c.type)) if c.computed is None else (c.name,)
 
 
@@ -44,7 +44,7 @@ def _leaves(path: str, type_: ast.TypeName | None) -> Iterator[tuple[str, ast.Ty
 
 
 def column_type(c: ast.ColumnDef) -> DataType:
-    """The declared type. CQ0302 when there is none."""
+    """The declared type. CQ0302 if it is missing."""
     if c.type is None:
         raise compile_error(
             "CQ0302", f'column "{c.name}" has no type', c.span, help=f"write {inline.name(c.name)} BIGINT"
@@ -53,7 +53,7 @@ def column_type(c: ast.ColumnDef) -> DataType:
 
 
 def check_unique(names: Iterable[tuple[str, Span]]) -> None:
-    """CQ0202 for the second of two columns of one name."""
+    """CQ0202 for the second of two columns with the same name."""
     seen: set[str] = set()
     for name, span in names:
         if name in seen:

@@ -1,8 +1,8 @@
-"""Conditions inside a derived table of a sub-query that name columns of the query around: they move to the sub-query.
+"""Conditions inside a derived table of a sub-query that name columns of the outer query: they move to the sub-query.
 
-`(a, b) IN (SELECT x, y FROM s WHERE s.z > t.z)` is an EXISTS over a derived table, whose WHERE names `t.z`. The columns
-that such a condition names of the table's own rows become columns of the derived table, and the condition one of the
-WHERE around it, which `correlation.py` takes.
+`(a, b) IN (SELECT x, y FROM s WHERE s.z > t.z)` is an EXISTS over a derived table, whose WHERE names `t.z`. The table's
+own columns that such a condition names become columns of the derived table, and the condition moves to the enclosing
+WHERE, where `correlation.py` handles it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from cq.records import replace
 
 
 def with_conditions_outside(query: ast.Query, outer: Relation, queries: Queries) -> ast.Query:
-    """The same query, or one with the same rows, none of whose derived tables names a column of `outer` in WHERE.
+    """An equivalent query in which no derived table names a column of `outer` in WHERE.
 
-    Itself where there is no such condition, or where more than WHERE would have to move.
+    Unchanged if there is no such condition, or if more than WHERE would have to move.
     """
     match query.body:
         case ast.Select(relations=(ast.DerivedTable() as table,)) if not table.lateral and _may_move(table, outer):
@@ -28,8 +28,8 @@ def with_conditions_outside(query: ast.Query, outer: Relation, queries: Queries)
 
 
 def _may_move(table: ast.DerivedTable, outer: Relation) -> bool:
-    """Whether WHERE of the table names columns as those of `outer` are named, and each row of its FROM that passes is
-    a row of the table."""
+    """Whether WHERE of the table names columns as `outer` does, and each row of its FROM that passes is a row of the
+    table."""
     inner, body = table.query, table.query.body
     if not isinstance(body, ast.Select) or body.where is None or not body.relations:
         return False
@@ -46,7 +46,8 @@ def _is_scalar(item: ast.SelectItem | ast.Star) -> bool:
 def _moved(
     query: ast.Query, select: ast.Select, table: ast.DerivedTable, outer: Relation, queries: Queries
 ) -> ast.Query:
-    """The query with the conditions on `outer` outside of its table; itself where their names meant others there."""
+    """The query with the conditions on `outer` moved out of its table; unchanged if their names would change
+    meaning."""
     body = table.query.body
     assert isinstance(body, ast.Select), "a table whose WHERE may move"
     mine, _ = queries.with_ctes(table.query).from_clause(body)

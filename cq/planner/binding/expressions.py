@@ -1,7 +1,7 @@
 """Scalar expressions: syntax trees in, typed trees over column positions out.
 
-Conversions that SQL makes silently become explicit casts here, and the shorthands of SQL (BETWEEN, IN, simple CASE,
-NULLIF, IS TRUE, …) become the few kinds of node of `cq.lang.expressions`.
+Implicit conversions become explicit casts here, and the shorthands of SQL (BETWEEN, IN, simple CASE, NULLIF, IS TRUE,
+…) become the few kinds of node in `cq.lang.expressions`.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from cq.planner.binding.type_errors import (
 from cq.planner.plan.fold import folded
 from cq.records import dataclass, field, replace
 
-TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # with the sides changed
+TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # with the sides swapped
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Where an expression stands, and what may stand there. advice, instead: ways out where an aggregate, and where a
-    sub-query, may not.  over: one where a call with OVER may not."""
+    """The clause of an expression, and what is allowed in it. advice, instead: what to write where an aggregate, or a
+    sub-query, is not allowed.  over: likewise for a call with OVER."""
 
     name: str
     aggregates: bool = False
@@ -72,15 +72,15 @@ class Clause:
 
 @dataclass(slots=True)
 class Meant:
-    """What is known of a select list in each clause: what its items stand for, or why nothing; and how many of the
-    first items of a name are of one value."""
+    """What each clause knows about a select list: what its items stand for, or the error; and how many of the first
+    items with a name have one value."""
 
     values: dict[tuple[Clause, int], Expr | CompileError] = field(default_factory=dict)
     alike: dict[tuple[Clause, str], int] = field(default_factory=dict)
 
 
 class Calls(Protocol):
-    """What binds the calls that are no scalar functions: aggregates, window functions and parts of windows."""
+    """Binds the calls that are not scalar functions: aggregates, window functions and parts of windows."""
 
     def bind_call(self, node: ast.Call, binder: ExprBinder) -> Expr | None:
         """The value of the call, usually a hole; None when it is a plain scalar function."""
@@ -91,7 +91,7 @@ class Calls(Protocol):
         ...
 
     def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
-        """The value of `window.start` and its like where a GROUP BY made a window; None when it is a plain column."""
+        """The value of `window.start` and its like if GROUP BY made a window; None when it is a plain column."""
         ...
 
 
@@ -168,7 +168,7 @@ class ExprBinder:
         return expr
 
     def narrowed(self, clause: Clause) -> ExprBinder:
-        """The same names in another place."""
+        """The same names in another clause."""
         return replace(self, clause=clause)
 
     # ------------------------------------------------------------------------------------------------------ names
@@ -193,7 +193,7 @@ class ExprBinder:
         return resolve_column(self.relation, node)
 
     def aliased(self, name: str, count: int, span: Span) -> Expr:
-        """What the first items of this name stand for, so many of them. CQ0204 where that is not one value."""
+        """The value of the first items with this name, this many of them. CQ0204 if they differ."""
         indices, key = self.aliases.indices[name], (self.clause, name)
         first = self.of_item(indices[0], span)
         alike = self.meant.alike.get(key, 1)
@@ -205,8 +205,8 @@ class ExprBinder:
         return first
 
     def of_item(self, index: int, span: Span) -> Expr:
-        """What an item of the select list stands for: as in the list itself, where it sees those before it. Bound once
-        a clause, since aliases of aliases would take twice the time each."""
+        """The value of an item of the select list, bound as in the list itself, where it sees the items before it.
+        Bound once per clause, since each level of aliases of aliases would double the time."""
         key, values = (self.clause, index), self.meant.values
         if key not in values:
             earlier = replace(self, aliases=self.aliases.until(index))
@@ -230,14 +230,14 @@ class ExprBinder:
         return bind_parameter(node.name, self.parameters[node.name], node.span)
 
     def beside(self, node: ast.Expr, other: DataType, bound: Expr | None = None) -> Expr:
-        """The value of a node beside one of that type: a parameter given as text is of the type it is used as."""
+        """The value of a node beside one of that type: a parameter given as text takes the type of its use."""
         value = self.parameters.get(node.name) if isinstance(node, ast.Parameter) else None
         if isinstance(node, ast.Parameter) and isinstance(value, Untyped):
             return bind_beside(node.name, value, other, node.span)
         return bound if bound is not None else self.bind(node)
 
     def sides(self, first: ast.Expr, second: ast.Expr) -> tuple[Expr, Expr]:
-        """Two values that meet."""
+        """The two sides of an operator, unified."""
         left, right = each(self.bind, (first, second))
         return self.beside(first, right.type, left), self.beside(second, left.type, right)
 
@@ -297,8 +297,8 @@ class ExprBinder:
         return apply(found, (left, right), span)
 
     def compare_whole(self, op: str, whole: Expr, number: Expr, span: Span) -> Expr:
-        """An integer with a DECIMAL when no DECIMAL holds both, or none of one word: with the integers below and above
-        it, exactly."""
+        """Compare an integer with a DECIMAL when no DECIMAL holds both, or none of one word: exactly, with the integers
+        below and above it."""
         below, above = (self.call(name, [number], span, ()) for name in ("floor", "ceil"))
         if number.type.physical is Physical.I64:
             below, above = (self.bind_cast(e, BIGINT, span) for e in (below, above))
@@ -459,7 +459,7 @@ class ExprBinder:
         return self.bind_cast(self.bind(node.operand), type_, node.span, node.safe)
 
     def bind_cast(self, arg: Expr, type_: DataType, span: Span, safe: bool = False) -> Expr:
-        """`arg` as `type_`, as CAST does it. CQ0303 when there is no such cast."""
+        """`arg` as `type_`, as by CAST. CQ0303 when there is no such cast."""
         if arg.type in {NULL, type_}:
             return replace(convert(arg, type_), span=span)
         if not castable(arg.type, type_):
@@ -528,7 +528,7 @@ class ExprBinder:
         return self.call(node.name, args, node.span, list(node.args), node.name_span)
 
     def positional(self, node: ast.Call, least: int) -> list[Expr]:
-        """The bound arguments of a function that takes no named ones."""
+        """The bound arguments of a function that takes no named arguments."""
         out = each(self.bind, unnamed(node))
         if len(out) < least:
             raise compile_error("CQ0302", f"{node.name.upper()} needs an argument", node.span)

@@ -1,6 +1,6 @@
-"""How many copies of one row a query makes by reading the same rows again and again: UNION ALL of a view with itself.
+"""How many copies of a row a query makes by reading the same rows repeatedly: UNION ALL of a view with itself.
 
-Forty views that double each other's rows are forty lines of text, and 2^40 rows for every row of the input.
+Forty views, each doubling the rows of the one before, are forty lines of text and 2^40 rows per input row.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from cq.errors import Diagnostic, Span, compile_error
 from cq.planner.plan.node import LogicalNode, topological
 
-WARNED_COPIES = 1_000  # of one row: more branches than anybody writes by hand
-MOST_COPIES = 1_000_000  # of one row: at a core's 20 M rows a second, 20 rows of input a second
+WARNED_COPIES = 1_000  # copies per row: more branches than anybody writes by hand
+MOST_COPIES = 1_000_000  # copies per row: at a core's 20 M rows a second, 20 input rows a second
 WAY_OUT = "each UNION ALL of a view with itself doubles its rows: read the view once, or group its rows first"
 
 Copies = dict[int, Counter[int]]
@@ -20,11 +20,12 @@ Copies = dict[int, Counter[int]]
 
 
 def copies(nodes: Iterable[LogicalNode], at_least: bool) -> Copies:
-    """The copies each node makes, given inputs first. at_least: not counting what a condition may drop."""
+    """The number of copies made by each node, inputs first. at_least: ignoring nodes where a condition may drop
+    rows."""
     found: Copies = {}
     for node in nodes:
         reached = [i for port, i in enumerate(node.inputs) if not node.holds_back(port)]
-        if not reached:  # a grouping gives a row for a group, not for a row
+        if not reached:  # a grouping gives one row per group, not per row
             made = Counter({id(node): 1})
         elif at_least and node.may_drop:
             made = Counter()
@@ -35,7 +36,7 @@ def copies(nodes: Iterable[LogicalNode], at_least: bool) -> Copies:
 
 
 def check_copies(node: LogicalNode, span: Span) -> None:
-    """Refuse a query that is sure to make more than MOST_COPIES rows of one."""
+    """Refuse a query that certainly makes more than MOST_COPIES rows of one."""
     most = max((n for made in copies(topological([node]), at_least=True).values() for n in made.values()), default=0)
     if most > MOST_COPIES:
         text = f"one row becomes {most:,} rows here, more than the limit of {MOST_COPIES:,}"

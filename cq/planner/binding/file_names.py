@@ -11,7 +11,7 @@ PATTERN_SIGNS = "*?["
 
 
 def names_file(name: str) -> bool:
-    """Whether a name in double quotes that nothing has is the path of a file: its ending says so."""
+    """Whether an otherwise unknown name in double quotes is the path of a file: its ending says so."""
     if "." not in name:
         return False
     from cq.connectors.formats import ending_format
@@ -20,12 +20,12 @@ def names_file(name: str) -> bool:
 
 
 def file_options(path: str) -> dict[str, str]:
-    """What a WITH clause says of such a file."""
+    """The WITH options implied for such a file."""
     return {"connector": "stdin"} if path == STDIN else {"connector": "file", "path": path}
 
 
 def stream_name(path: str, taken: Collection[str]) -> str:
-    """The name of the stream: that of the file without its endings, of a pattern that of its directory; not taken."""
+    """An unused name for the stream: that of the file without its endings, or of a pattern's directory."""
     parts = [p for p in path.split("/") if p not in {"", ".", ".."}]
     plain = [p for p in parts if not any(sign in p for sign in PATTERN_SIGNS)] or parts
     last = plain[-1].split(".")[0] if plain else ""

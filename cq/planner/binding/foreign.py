@@ -46,7 +46,7 @@ EMIT_WAYS = (
 
 
 def event_time(relation: Relation, span: Span, what: str) -> ast.ColumnRef:
-    """The event time of a relation as a query writes it. CQ0401 without one, CQ0402 where there are several."""
+    """The event time of a relation as a query writes it. CQ0401 without one, CQ0402 if there are several."""
     times = [t.column for t in relation.node.schema.times]
     shown = [c for c in relation.columns if isinstance(c.expr, Column) and c.expr.index in times and not c.hidden]
     if not times:
@@ -65,7 +65,8 @@ def _named(column: Visible, span: Span) -> ast.ColumnRef:
 
 
 def demand_time(relation: Relation, column: ast.ColumnRef, binder: ExprBinder) -> None:
-    """`FROM s TIMESTAMP BY ts`: the event time that the stream has. CQ0401 or CQ0402 where it has another."""
+    """`FROM s TIMESTAMP BY ts`: check that it is the stream's event time. CQ0401 or CQ0402 if the stream has
+    another."""
     time_attribute(column, relation, binder)
 
 
@@ -73,7 +74,7 @@ def demand_time(relation: Relation, column: ast.ColumnRef, binder: ExprBinder) -
 
 
 def within(node: ast.Join, left: Relation, right: Relation) -> ast.Join:
-    """`a JOIN b WITHIN 5 MINUTES ON …`: with what that says of the event times in ON."""
+    """`a JOIN b WITHIN 5 MINUTES ON …`, with the WITHIN written as conditions on event times in ON."""
     before, after = node.within
     span = before.span
     mine, theirs = (event_time(r, span, "WITHIN") for r in (left, right))
@@ -87,8 +88,8 @@ def within(node: ast.Join, left: Relation, right: Relation) -> ast.Join:
 def as_versions(
     node: ast.Join, left: Relation, right: Relation, as_of: ast.Expr, parameters: Mapping[str, ParameterValue]
 ) -> ast.Join | None:
-    """The ASOF join that finds the version of a key as of then, where the right side is a stream of versions: the row
-    of an update holds until the next one of its key. None for what a temporal look-up is of."""
+    """The ASOF join that finds the version of a key at a time, if the right side is a stream of versions: each row is
+    valid until the next one with its key. None for the right side of a temporal look-up."""
     if node.kind not in {"INNER", "LEFT"} or node.asof or not right.node.schema.times:
         return None
     found = key_columns(right.node)
@@ -114,8 +115,8 @@ def as_versions(
 
 
 def without_latest(right: Relation) -> Relation:
-    """The versions behind a view of the latest of them, `ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) = 1`; else
-    the relation as it is. The latest version as of a time is the latest of those up to it."""
+    """The versions below a view of the latest ones, `ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) = 1`; any
+    other relation unchanged. The latest version at a time is the latest of those up to it."""
     found = _versions(right.node)
     if found is None or not found.filtered or any(holes_of(e, Room.OVER) for e in found.exprs):
         return right
@@ -125,9 +126,10 @@ def without_latest(right: Relation) -> Relation:
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """Rows over those that are numbered from the latest back. exprs: its columns over them; a hole for the number.
+    """Rows above ones that are numbered backwards from the latest. exprs: its columns over those; a hole for the
+    number.
 
-    filtered: whether they are those of number 1.
+    filtered: whether only number 1 is kept.
     """
 
     below: LogicalNode
@@ -166,7 +168,7 @@ _NUMBER = Hole(BIGINT, False, Room.OVER, 0)
 
 
 def check_emit_changes(node: LogicalNode, span: Span) -> None:
-    """CQ0501 where a row of the query could be taken back, so that its changes are more than its rows."""
+    """CQ0501 if a row of the query could be retracted, so that its changes are more than its rows."""
     for n in topological([node]):
         if _takes_back(n):
             raise compile_error(
@@ -179,9 +181,10 @@ def check_emit_changes(node: LogicalNode, span: Span) -> None:
 
 
 def _takes_back(node: LogicalNode) -> bool:
-    """Whether what the operator gives for a first part of its input is no first part of what it gives for all."""
+    """Whether the operator may retract: its output for a prefix of its input is not always a prefix of its whole
+    output."""
     match node:
-        case Join():  # a table without times is all there before the first row of a stream
+        case Join():  # a table without times is complete before the first row of a stream
             return node.right_outer or (node.left_outer and bool(node.right.schema.times))
         case SemiJoin():
             return node.anti

@@ -1,4 +1,4 @@
-"""Streams as other systems declare them: where their rows are there means nothing here, and the rows are given."""
+"""Streams as other systems declare them: their connectors mean nothing here, and the rows are provided from outside."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from cq.records import replace
 
 TOPIC = "kafka_topic"
 _SINKS = {"print": "stdout", "blackhole": "discard"}
-GRACE_HOURS = "24"  # how late rows may be in ksqlDB unless it is said
+GRACE_HOURS = "24"  # the default lateness of rows in ksqlDB
 
 
 def is_elsewhere(connector: str) -> bool:
-    """Whether a connector is one of another system."""
+    """Whether a connector belongs to another system."""
     return connector not in SOURCES and connector not in SINKS
 
 
 def told_by_topic(options: Mapping[str, str]) -> dict[str, str]:
-    """The options of a stream of ksqlDB, which names no connector, with the one that it has."""
+    """The options of a ksqlDB stream, which names no connector, with its connector added."""
     named = TOPIC in options and "connector" not in options
     return {"connector": "kafka", **options} if named else dict(options)
 
 
 def as_sink(node: ast.CreateRelation) -> ast.CreateSink | None:
-    """The sink that `CREATE TABLE o (…) WITH ('connector' = 'print')` declares in Flink; None for what has rows."""
+    """The sink that `CREATE TABLE o (…) WITH ('connector' = 'print')` declares in Flink; None for a relation with
+    rows."""
     for o in node.options:
         here = _SINKS.get(o.value.value) if o.key == "connector" and isinstance(o.value, ast.StringLiteral) else None
         if here is not None and node.kind != "STREAM":
@@ -39,7 +40,7 @@ def as_sink(node: ast.CreateRelation) -> ast.CreateSink | None:
 
 
 def topic_watermarks(node: ast.CreateRelation) -> tuple[ast.Watermark, ...]:
-    """The event time of a stream of ksqlDB: `TIMESTAMP = 'ts'`. Rows may be a day late there."""
+    """The event time of a ksqlDB stream: `TIMESTAMP = 'ts'`. There, rows may be a day late."""
     if not any(o.key == TOPIC for o in node.options):
         return ()
     for o in node.options:
@@ -68,7 +69,7 @@ def no_reader(node: ast.TableFunction) -> tuple[str, ...]:
 
 
 def nearest_connector(name: str, known: Collection[str]) -> str:
-    """What does here what a connector of another system does."""
+    """The connector here that corresponds to one of another system."""
     here = {
         "filesystem": "file",
         "datagen": "generator",

@@ -1,4 +1,4 @@
-"""ROWS, RANGE and GROUPS: which rows a call with OVER is about."""
+"""ROWS, RANGE and GROUPS: which rows a call with OVER covers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from cq.records import dataclass, field, replace
 
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 TIME_FRAME = "RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING AND CURRENT ROW"
-MOST = 2**62  # rows, or microseconds, of a frame
+MOST = 2**62  # rows, or microseconds, in a frame
 DAY_US = 86_400_000_000
 ONE = Literal(BIGINT, False, 1)
 WITHOUT = {"CURRENT ROW": Without.ROW, "GROUP": Without.GROUP, "TIES": Without.TIES}
-RANGED = {Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}  # and integers: what a range can be of
+RANGED = {Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}  # besides integers, the types a range can have
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound of a frame. offset: how far from the row; None: it is the row, or `unbounded`.  before: on which side."""
+    """A bound of a frame. offset: the distance from the row; None: the row itself, or `unbounded`.  before: on which
+    side."""
 
     offset: Literal | None
     before: bool
@@ -39,7 +40,7 @@ class Bound:
         return self.offset is None and not self.unbounded
 
     def distance(self, fits: DataType | None) -> int | None:
-        """How far from the row, below 0 before it, None without a bound. fits: the type of the key of a range."""
+        """The distance from the row, negative before it, None without a bound. fits: the type of a range's key."""
         if self.unbounded:
             return None
         if self.offset is None:
@@ -59,7 +60,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class WrittenFrame:
-    """A frame as it is written."""
+    """A frame as written."""
 
     unit: Choice["ROWS", "RANGE", "GROUPS"]
     start: Bound
@@ -80,29 +81,29 @@ class WrittenFrame:
 
     @property
     def of_peers(self) -> bool:
-        """Whether all that matters is which rows are equal in the order: a range without distances, or GROUPS."""
+        """Whether only ties in the order matter: a range without distances, or GROUPS."""
         return self.unit == "GROUPS" or (not self.rows and self.start.offset is None and self.end.offset is None)
 
     @property
     def ends_by_the_row(self) -> bool:
-        """Whether no row that comes later can be in the frame."""
+        """Whether no later row can be in the frame."""
         if self.end.offset is None:
             return self.rows and not self.end.unbounded
         return self.end.before and (self.rows or self.end.offset.value != 0)
 
     def is_of_time(self, time: TimeAttribute | None) -> bool:
-        """Whether it is a range of the event time that the rows are in the order of."""
+        """Whether it is a range over the event time by which the rows are ordered."""
         return self.unit == "RANGE" and time is not None
 
     def frame(self, unit: Unit, fits: DataType | None) -> Frame:
-        """The frame. fits: the type of what a range is of."""
+        """The frame. fits: the type of a range's key."""
         start, end = self.start.distance(fits), self.end.distance(fits)
         if start is not None and end is not None and start > end:
             raise _backwards(self.span)
         return Frame(start, end, unit, self.without)
 
     def key(self, order: tuple[OrderKey, ...]) -> OrderKey:
-        """What a range with distances is of. CQ0302 for an order that has none."""
+        """The key of a range with distances. CQ0302 for an order that has none."""
         fits = len(order) == 1 and is_ranged(order[0].expr)
         if not fits:
             raise compile_error(
@@ -121,7 +122,7 @@ class WrittenFrame:
 
 
 def _as_decimal(order: tuple[OrderKey, ...]) -> tuple[str, ...]:
-    """One way out more for a number that no range is of."""
+    """One more suggestion for a number that cannot be the key of a range."""
     if len(order) != 1 or not (order[0].expr.type.is_float or order[0].expr.type.kind is Kind.DECIMAL):
         return ()
     name = order[0].expr.name if isinstance(order[0].expr, Column) else "x"
@@ -129,13 +130,13 @@ def _as_decimal(order: tuple[OrderKey, ...]) -> tuple[str, ...]:
 
 
 def is_ranged(expr: Expr) -> bool:
-    """Whether a range can be of these values: they are numbers of one word."""
+    """Whether a range can have such a key: a number of one word."""
     one_word = expr.type.physical is Physical.I64
     return one_word and (expr.type.is_integer or expr.type.kind in RANGED)
 
 
 def _amount(offset: Literal, fits: DataType | None) -> int | None:
-    """A distance as the number of rows, or of what a value of this type counts; None where it is none."""
+    """A distance as a number of rows, or of the units of this type; None if it is not one."""
     if fits is None:
         return int(offset.value) if offset.type.is_integer else None
     if fits.is_timestamp or fits.kind is Kind.DATE:
@@ -150,7 +151,7 @@ def _amount(offset: Literal, fits: DataType | None) -> int | None:
 
 
 def is_whole(spec: ast.WindowSpec) -> bool:
-    """Whether the frame is all rows of the partition, of which no order matters."""
+    """Whether the frame is all rows of the partition, so that their order does not matter."""
     if spec.order_by:
         return False
     frame, first, last = spec.frame, {"UNBOUNDED PRECEDING"}, {"UNBOUNDED FOLLOWING"}
@@ -162,12 +163,12 @@ def is_whole(spec: ast.WindowSpec) -> bool:
 
 
 def leaves_out(frame: ast.Frame | None) -> bool:
-    """Whether a frame has an EXCLUDE that leaves rows out."""
+    """Whether a frame has an EXCLUDE that excludes rows."""
     return frame is not None and frame.exclude not in {None, "NO OTHERS"}
 
 
 def frame_of(node: ast.Call, spec: ast.WindowSpec, inside: ExprBinder) -> WrittenFrame | None:
-    """The frame of an aggregate; None where it is the rows up to this one. Without a frame it ends behind the peers."""
+    """The frame of an aggregate; None if it is the rows up to this one. By default it ends after the peers."""
     frame = spec.frame
     if frame is None:
         return WrittenFrame("RANGE", Bound(None, True, True), Bound(None, False, False), span=node.span)
@@ -189,7 +190,7 @@ def frame_of(node: ast.Call, spec: ast.WindowSpec, inside: ExprBinder) -> Writte
 
 
 def _beside_the_row(bounds: WrittenFrame) -> WrittenFrame:
-    """A frame that leaves its row out: one that ends before the row, or begins behind it, where the row is its end."""
+    """A frame without its row: one that ends just before the row, or starts just after it, if the row is its end."""
     start, end = bounds.start, bounds.end
     if bounds.rows and end.is_the_row and start.before:
         return replace(bounds, end=Bound(ONE, True, False, end.span), without=None)
@@ -213,14 +214,14 @@ def _backwards(span: Span) -> CompileError:
 
 
 def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
-    """CQ0501 for the frame of a function that is about rows by their number."""
+    """CQ0501 for the frame of a function that refers to rows by number."""
     if spec.frame is not None:
         message = f"{node.name.upper()} takes no frame"
         raise compile_error("CQ0501", message, spec.frame.span, help="leave the frame out")
 
 
 def within(call: AggregateCall, bounds: WrittenFrame) -> tuple[AggregateCall, WrittenFrame]:
-    """An aggregate of the rows in a frame, which may be none; and the frame, which knows whether it walks."""
+    """An aggregate of the rows in a frame, which may be empty; and the frame, which knows whether it walks."""
     empty = (
         (bounds.end.offset is not None and bounds.end.before)
         or (bounds.start.offset is not None and not bounds.start.before)

@@ -1,4 +1,4 @@
-"""GROUP BY: which aggregate operator a SELECT needs, and where values of the rows below are found in its result."""
+"""GROUP BY: which aggregate operator a SELECT needs, and where its result holds the values of the rows below."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
 
-NAME_LENGTH = 24  # of a call that serves as the name of its column
+NAME_LENGTH = 24  # characters of a call that serves as the name of its column
 
 
 @dataclass(frozen=True, slots=True)
 class BoundGroups:
-    """An aggregate operator. indices: of the values of the rows below, in its rows.
+    """An aggregate operator. indices: the positions in its rows of the values of the rows below.
 
     groupings: the values of the GROUPING calls.
     """
@@ -67,7 +67,7 @@ class BoundGroups:
         return expr.with_children([self.above(c) for c in children]) if children else expr
 
     def above_over(self, over: OverCall) -> OverCall:
-        """A call with OVER that runs over the aggregate's rows."""
+        """A call with OVER over the aggregate's rows."""
         call = over.call
         if isinstance(call, Rank):
             pass
@@ -95,7 +95,7 @@ def group_rows(
 ) -> BoundGroups:
     """The aggregate operator over `node` for the GROUP BY expressions `group`.
 
-    items: the select list, which gives keys and aggregates the names people see.
+    items: the select list, which names the keys and aggregates for people.
     """
     refuse_deep_calls(calls.aggregates)
     if relation.window is not None:
@@ -137,12 +137,12 @@ def _in_window(
 
 
 def _cannot_merge(aggregates: Sequence[AggregateCall]) -> bool:
-    """Whether some aggregate needs all rows of a window in one state: then the rows are put into windows first."""
+    """Whether some aggregate needs all rows of a window in one state: then rows are assigned to windows first."""
     return any(a.distinct or not a.function.merges for a in aggregates)
 
 
 def _window_of(rows: AssignWindows | SessionRows) -> Window:
-    """The window that each of these rows is in."""
+    """The window that these rows belong to."""
     first = len(rows.input.schema)
     end = next(t for t in rows.schema.times if t.column == first + WINDOW_END)
     return Window(WindowKind.ATTACHED, end, start_column=first + WINDOW_START)
@@ -156,7 +156,7 @@ def _in_attached_window(
     place: Span,
     span: Span,
 ) -> BoundGroups:
-    """Aggregates of aggregates: the rows already belong to a window, and grouping by its bounds closes with it."""
+    """Aggregates of aggregates: the rows already belong to a window, and groups by its bounds close with it."""
     node = next((with_bounds(node, e.index) for e in group if isinstance(e, Column)), node)
     fields = node.schema.fields
     found = next((f for e in group if isinstance(e, Column) and (f := _bounds_beside(node, e.index)) is not None), None)
@@ -174,9 +174,9 @@ def _in_attached_window(
 
 
 def _bounds_beside(node: LogicalNode, column: int) -> tuple[Window, dict[int, int]] | None:
-    """The window a column is a bound of, and which of its bounds each column is; None without both of them.
+    """The window whose bound a column is, and which bound each column is; None unless both bounds are there.
 
-    Rows of windows that are put into windows have bounds of both.
+    Rows of windows that are themselves assigned to windows have the bounds of both.
     """
     mine = origin(node, column)
     origins = {i: origin(node, i) for i in range(len(node.schema))}
@@ -211,7 +211,7 @@ def _session(
     items: Sequence[tuple[str, Expr]],
     span: Span,
 ) -> BoundGroups:
-    """Sessions of every group. PARTITION BY and GROUP BY name the same keys: a session is of one group."""
+    """Sessions of every group. PARTITION BY and GROUP BY must name the same keys: a session belongs to one group."""
     _demand_same_keys(window, keys, node.schema.names)
     if _cannot_merge(aggregates):
         rows = SessionRows(node, keys, window.time, window.gap_us, span=span)
@@ -224,7 +224,7 @@ def _session(
 
 
 def _demand_same_keys(window: SessionWindow | CountWindow, keys: Sequence[Expr], names: Sequence[str]) -> None:
-    """CQ0502 for windows of keys that are grouped by others."""
+    """CQ0502 for windows with keys that are grouped by others."""
     if window.keys is not None and set(_distinct_keys(window.keys)) != set(keys):
         raise _other_groups(window, keys, names)
 
@@ -281,20 +281,20 @@ def _at_the_end(
         aggregates.append(aggregate_call("count", span=span))
     key_names, aggregate_names = _names(keys, aggregates, items)
     result: LogicalNode = Aggregate(node, keys, tuple(aggregates), key_names, aggregate_names, span=span)
-    if constant:  # a group of rows, not of nothing
+    if constant:  # a group of at least one row
         result = Filter(result, compared("<", integer(0), column(result, len(result.schema) - 1), span), span=span)
     return BoundGroups(result, {k: i for i, k in enumerate(keys)}, len(keys))
 
 
 def _distinct_keys(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
-    """Each key once; constants make no difference."""
+    """Each key once; constants are dropped."""
     return tuple(dict.fromkeys(e for e in exprs if not isinstance(e, Literal)))
 
 
 def _names(
     keys: Sequence[Expr], aggregates: Sequence[AggregateCall], items: Sequence[tuple[str, Expr]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names for people: those of the select list where a column is just this key or aggregate."""
+    """Names for people: those of the select list where a column is exactly this key or aggregate."""
     shown: dict[object, str] = {}
     for name, e in items:
         shown.setdefault(e.index if isinstance(e, Hole) and e.room is Room.AGGREGATE else e, name)

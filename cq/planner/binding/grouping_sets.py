@@ -1,7 +1,7 @@
 """GROUPING SETS, ROLLUP and CUBE: one aggregate operator for each set of keys, over shared rows, and UNION ALL of them.
 
-Within an event a union reads its inputs in their order, so results come by set as written, then by first arrival; each
-set keeps only its own keys; the empty set has its row even of nothing; and windows close as they do without sets. One
+Within an event a union reads its inputs in order, so results come by set as written, then by first arrival; each set
+keeps only its own keys; the empty set has a row even without input; and windows close as they do without sets. One
 operator over rows copied for each set would have none of this.
 """
 
@@ -22,7 +22,7 @@ from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode
 from cq.records import replace
 
-MAX_SETS = 64  # each is an operator with tables of its own: CUBE of six keys
+MAX_SETS = 64  # each is an operator with its own tables: CUBE of six keys
 
 Keys = tuple[Expr, ...]
 
@@ -73,7 +73,7 @@ def group_by_sets(
     items: Sequence[tuple[str, Expr]],
     span: Span,
 ) -> BoundGroups:
-    """The aggregate operators over `node` for the sets, as one; keys that a row's set leaves out are NULL in it."""
+    """The aggregate operators over `node` for the sets, as one; keys that a row's set leaves out are NULL."""
     everything = tuple(dict.fromkeys(k for keys in sets for k in keys))
     for call in calls.groupings:
         _check_grouping(call, everything)
@@ -96,7 +96,7 @@ def group_by_sets(
 
 
 def _check_sets(relation: Relation, calls: SelectCalls, sets: Sequence[Keys], span: Span) -> None:
-    """CQ0502 for sets that do not all name the window that makes them, and for constants, which no set leaves out."""
+    """CQ0502 unless all sets name the window that makes them, and for constants, which no set can leave out."""
     if len(sets) < 2:
         return
     named = {any(holes_of(k, Room.WINDOW) for k in keys) for keys in sets}
@@ -121,7 +121,8 @@ def _some_of_windows(span: Span) -> CompileError:
 
 
 def _branch(grouped: BoundGroups, first: int, keys: Sequence[Expr], bits: Sequence[Expr], span: Span) -> LogicalNode:
-    """The results of one set in the columns of all: the window's, the keys, the aggregates, the GROUPING calls."""
+    """The results of one set in the columns of all: those of the window, the keys, the aggregates and the GROUPING
+    calls."""
     fields = grouped.node.schema.fields
     at = [grouped.indices.get(k) for k in keys]
     shown = [
@@ -146,7 +147,7 @@ def _branch(grouped: BoundGroups, first: int, keys: Sequence[Expr], bits: Sequen
 
 
 def _grouping(asked: Keys, keys: Keys) -> Literal:
-    """The first key asked for is the highest bit; 1 stands for a key that the set leaves out."""
+    """The bits of GROUPING: the first key is the highest; 1 stands for a key that the set leaves out."""
     value = 0
     for key in asked:
         value = 2 * value + (key not in keys)

@@ -1,7 +1,7 @@
-"""IN over many constants: one array that is searched, instead of a comparison for each.
+"""IN over many constants: search one array instead of comparing with each constant.
 
 Comparisons of thousands of values would each be typed, rewritten, written and compiled. A constant array is one node of
-the plan and bytes beside the kernel, which searches it by halves; kernels for other values are the same.
+the plan and some bytes next to the kernel, which does a binary search; other values use the same kernel.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from cq.grammar import ast
 from cq.lang.expressions import Call, Expr, Literal
 from cq.lang.types import ELEMENTS, DataType, array
 
-# Up to here comparisons are no slower: of 16 values they took 19 ns a row and the search 28, of 32 values 36 and 24, of
-# 128 values 165 and 29 (a count of 5 M BIGINTs, CPU). Rewrites see through them, too.
+# Up to here comparisons are no slower: for 16 values they took 19 ns a row and the search 28, for 32 values 36 and 24,
+# for 128 values 165 and 29 (a count of 5 M BIGINTs, CPU). Rewrites also see through them.
 FEW = 24
 
 CallFunction = Callable[[str, Sequence[Expr], Span, Sequence[ast.Node]], Expr]
@@ -23,7 +23,7 @@ CallFunction = Callable[[str, Sequence[Expr], Span, Sequence[ast.Node]], Expr]
 def gathered(tests: tuple[Expr, ...], call: CallFunction, span: Span) -> tuple[Expr, ...]:
     """The tests of `x IN (…)`, each `x = item`, with more than FEW constants of one type as one ARRAY_CONTAINS.
 
-    Unless all items are constants nothing changes: an item that fails must not be looked at more or less often.
+    Unless all items are constants nothing changes: an item that fails must be evaluated exactly as often.
     """
     constants: dict[DataType, list[tuple[Expr, Literal]]] = {}
     others: list[Expr] = []

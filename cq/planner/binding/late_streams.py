@@ -1,4 +1,4 @@
-"""`late = 'stream:NAME'`: the late rows of a stream as a stream of their own."""
+"""`late = 'stream:NAME'`: the late rows of a stream as a separate stream."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from cq.planner.plan.node import LogicalNode
 
 
 def late_name(node: ast.CreateRelation) -> str | None:
-    """The name that the text gives the late rows of a stream, if it gives one."""
+    """The name that the text gives the late rows of a stream, if any."""
     written = (o.value.value for o in node.options if o.key == "late" and isinstance(o.value, ast.StringLiteral))
     text = next(written, "").lower()
     return text.removeprefix(LATE_STREAM) if text.startswith(LATE_STREAM) else None
 
 
 def late_rows(node: ast.CreateRelation, scan: LogicalNode) -> tuple[str, LogicalNode] | None:
-    """The name that the declaration gives its late rows, and these, as the connector delivers them; None without one.
+    """The name for late rows in a declaration, and these rows, as the connector delivers them; None without one.
 
-    CQ0401 where no row has an event time, CQ0202 where the name is the stream's own.
+    CQ0401 if no row has an event time, CQ0202 if the name is the stream's own.
     """
     source = scan.source
     assert source is not None, "the scan of a stream"

@@ -1,7 +1,7 @@
-"""LATERAL: a derived table for each row of what stands before it in FROM, as a join.
+"""LATERAL: a derived table for each row of the items before it in FROM, as a join.
 
-What its WHERE says of columns outside becomes the condition of the join. Its LIMIT counts the rows of equal keys, in
-its order. Aggregates without GROUP BY give one row for each row outside: they are values of sub-queries.
+Conditions of its WHERE on outer columns become the join condition. Its LIMIT counts rows with equal keys, in its order.
+Aggregates without GROUP BY give one row per outer row: they are values of sub-queries.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ LATERAL = Clause("LATERAL")
 
 
 class Limits(Protocol):
-    """What reads the constant of a LIMIT."""
+    """Reads the constant of a LIMIT."""
 
     def number(self, node: ast.Expr | None, clause: str) -> int | None: ...
 
 
 def lateral_join(node: ast.Join, left: Relation, queries: Queries, limits: Limits) -> Relation | None:
-    """Each row of `left` beside those that the derived table gives for it; None where it names no column of `left`."""
+    """Each row of `left` beside those of the derived table for it; None if that names no column of `left`."""
     right = node.right
     assert isinstance(right, ast.DerivedTable), "LATERAL of what is no query"
     found = _beside_each(node, right, left, queries, limits)
@@ -61,7 +61,7 @@ def _beside_each(
 
 
 def _computed(select: ast.Select, right: ast.DerivedTable, left: Relation, queries: Queries) -> Relation:
-    """Each row beside expressions over it."""
+    """Each row with added expressions."""
     binder, columns = ExprBinder(left, queries.parameters, LATERAL, SelectCalls({})), list[Visible]()
     for i, item in enumerate(select.items):
         if isinstance(item, ast.Star):
@@ -71,7 +71,7 @@ def _computed(select: ast.Select, right: ast.DerivedTable, left: Relation, queri
 
 
 def _refuse(node: ast.Join, query: ast.Query, inside: Inside, left: Relation) -> None:
-    """CQ0501 or CQ0502 for joins that LATERAL does not stand in, and for what does not become one."""
+    """CQ0501 or CQ0502 for joins that do not allow LATERAL, and for queries that cannot become a join."""
     select = inside.select
     always = isinstance(node.on, ast.BooleanLiteral) and node.on.value
     inner = node.kind in {"CROSS", "INNER"} and not (node.natural or node.asof or node.using)
@@ -109,7 +109,7 @@ def _refuse(node: ast.Join, query: ast.Query, inside: Inside, left: Relation) ->
 def _values(
     right: ast.DerivedTable, query: ast.Query, inside: Inside, left: Relation, queries: Queries
 ) -> Relation:  # fmt: skip
-    """Each row beside aggregates of the rows that it names."""
+    """Each row beside aggregates of the rows matching it."""
     node, columns = left.node, list[Visible]()
     binder = ExprBinder(left, queries.parameters, LATERAL, SelectCalls({}))
     for i, item in enumerate(inside.select.items):
@@ -127,7 +127,7 @@ def _rows(
     node: ast.Join, right: ast.DerivedTable, query: ast.Query, inside: Inside, left: Relation, queries: Queries,
     limit: int | None,
 ) -> Relation:  # fmt: skip
-    """Each row beside the rows that it names, or the first of them."""
+    """Each row beside the rows matching it, or the first of them."""
     inside = _for_each(inside, left)
     select = inside.select
     named: dict[ast.ColumnRef, ast.ColumnRef] = {}
@@ -149,7 +149,7 @@ def _rows(
 
 
 def _for_each(inside: Inside, left: Relation) -> Inside:
-    """The sub-query with each OVER of the rows of equal keys: those that one row outside names."""
+    """The sub-query with each OVER partitioned by the keys: the rows that match one outer row."""
     select = inside.select
     if not any(isinstance(n, ast.Call) and n.over is not None for item in select.items for n in below(item)):
         return inside
@@ -159,7 +159,7 @@ def _for_each(inside: Inside, left: Relation) -> Inside:
 
 
 def _partitioned(value: Any, keys: tuple[ast.Expr, ...]) -> Any:
-    """`value` with `keys` in each OVER; one of a query inside is of the rows of that query, and stays."""
+    """`value` with `keys` added to each OVER; one of an inner query is over that query's rows, and stays."""
     if isinstance(value, tuple):
         return tuple(_partitioned(v, keys) for v in value)
     if not isinstance(value, Node) or isinstance(value, ast.Query):
@@ -171,7 +171,7 @@ def _partitioned(value: Any, keys: tuple[ast.Expr, ...]) -> Any:
 
 
 def _first(inside: Inside, left: Relation, query: ast.Query, limit: int) -> ast.Expr:
-    """The condition of the rows that LIMIT counts: of equal keys the first by ORDER BY."""
+    """The condition for the rows that LIMIT keeps: with equal keys the first by ORDER BY."""
     order = tuple(replace(o, expr=_ordered(o.expr, inside.select)) for o in query.order_by)
     at = query.span
     over = ast.WindowSpec(_keys(inside, left, _LIMIT), order, None, None, span=at)
@@ -195,7 +195,7 @@ _OVER = (
 
 
 def _keys(inside: Inside, left: Relation, of: tuple[str, str]) -> tuple[ast.Expr, ...]:
-    """What WHERE compares with columns outside. CQ0502 where it does so by more than =."""
+    """The expressions that WHERE equates with outer columns. CQ0502 for a comparison other than =."""
     pairs = [(a, equality(a, inside.relation, left)) for a in inside.about]
     other = next((a for a, pair in pairs if pair is None), None)
     if other is not None:
@@ -206,7 +206,7 @@ def _keys(inside: Inside, left: Relation, of: tuple[str, str]) -> tuple[ast.Expr
 
 
 def _ordered(expr: ast.Expr, select: ast.Select) -> ast.Expr:
-    """What ORDER BY names by its number."""
+    """Resolve numbers in ORDER BY."""
     if isinstance(expr, ast.NumberLiteral) and expr.text.isdigit():
         items = select.items[: int(expr.text)]
         item = items[-1] if len(items) == int(expr.text) else None
@@ -218,7 +218,7 @@ def _ordered(expr: ast.Expr, select: ast.Select) -> ast.Expr:
 
 
 def _beside(left: Relation, node: LogicalNode, columns: Sequence[Visible], right: ast.DerivedTable) -> Relation:
-    """The columns of `left` and, under the name of the derived table, those beside them."""
+    """The columns of `left` and, under the name of the derived table, those of its rows."""
     found = Relation(node, tuple(columns), "LATERAL")
     found = renamed(found, right.alias, right.columns, right.span) if right.alias else found
     return Relation(found.node, (*left.columns, *found.columns), left.title, span=left.span)

@@ -1,4 +1,6 @@
-"""What a query that is right in itself was probably not meant to say: warnings of `cq check`.
+"""Valid queries that probably do not say what was meant: warnings of `cq check`.
+
+None of them stops a run. The warnings that are also shown when a query runs are in `cq.planner.binding.binder`.
 
 None of them stops a run. `cq.planner.binding.binder` has those that are also shown when a query runs.
 """
@@ -80,7 +82,7 @@ def _growing(nodes: Iterable[LogicalNode], bound: BoundScript) -> Iterator[Diagn
 
 
 def _products(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
-    """Joins that are not by a key, unless one side is a single row."""
+    """Joins without a key, unless one side is a single row."""
     for node in nodes:
         if (
             not isinstance(node, Join | SemiJoin)
@@ -97,7 +99,7 @@ def _products(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
 
 
 def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
-    """Joins by the bounds of windows of two sizes, slides or offsets."""
+    """Joins by the bounds of windows with different sizes, slides or offsets."""
     for node in nodes:
         if not isinstance(node, Joined):
             continue
@@ -119,7 +121,7 @@ def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
 
 
 def _on_time_line(kind: object) -> object:
-    """How windows of a kind lie on the time line; None where another window says it."""
+    """How windows of a kind lie on the time line; None if that depends on another window."""
     if not isinstance(kind, Window):
         return kind
     if kind.kind is WindowKind.ATTACHED:
@@ -140,8 +142,8 @@ def _lengths(script: ast.Script) -> Iterator[Diagnostic]:
 
 
 def _unread(script: ast.Script) -> Iterator[Diagnostic]:
-    """Streams and tables that nobody reads and no trigger writes, sinks nobody writes, and tables of a WITH that its
-    query does not name."""
+    """Streams and tables that nobody reads and no trigger writes, sinks nobody writes, and WITH tables that their query
+    does not use."""
     bodies = [n for s in script.statements if isinstance(s, ast.CreateTrigger) for n in _within(s.body)]
     read = {*_names_read(script.statements), *(n.target for n in bodies if isinstance(n, ast.Insert))}
     written = {n.target for n in _within(script.statements) if isinstance(n, ast.Insert)}
@@ -172,7 +174,7 @@ def _names_read(nodes: Iterable[object]) -> Iterator[str]:
             yield from (value.name for value in named if isinstance(value, ast.ColumnRef))
         elif isinstance(node, ast.CreateTrigger):
             yield node.relation
-        elif isinstance(node, ast.Update | ast.Delete):  # of a table whose rows decide what happens
+        elif isinstance(node, ast.Update | ast.Delete):  # of a table whose rows affect the results
             yield node.table
 
 

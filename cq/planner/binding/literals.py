@@ -69,7 +69,7 @@ TYPE_NAMES: dict[str, DataType] = {
     "INTERVAL": INTERVAL,
 }
 DECIMAL_NAMES = {"DECIMAL", "NUMERIC", "DEC"}
-DEFAULT_DECIMAL = (10, 0)  # what a bare DECIMAL is, as in Spark
+DEFAULT_DECIMAL = (10, 0)  # the meaning of a bare DECIMAL, as in Spark
 NOT_BUILT = {
     "CHAR": "use VARCHAR",
     "CHARACTER": "use VARCHAR",
@@ -82,7 +82,7 @@ NOT_BUILT = {
     "UUID": "use VARCHAR",
     "HUGEINT": "use DECIMAL(38,0)",
 }
-# Types of other systems and what holds their values.
+# Types of other systems and the types that hold their values.
 ELSEWHERE = {
     **dict.fromkeys(["INT64", "SIGNED", "SERIAL8", "BIGSERIAL", "UINTEGER", "UINT32"], "BIGINT"),
     **dict.fromkeys(["INT32", "MEDIUMINT", "SERIAL", "USMALLINT", "UINT16"], "INT"),
@@ -96,7 +96,7 @@ ELSEWHERE = {
     "BYTEA": "VARCHAR for text",
     **dict.fromkeys(["ROW", "STRUCT"], "its fields, as ROW(a BIGINT, b VARCHAR)"),
 }
-# their (n) is read and has no effect
+# their (n) is accepted and has no effect
 WITHOUT_LENGTH = {"VARCHAR", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATETIME", "FLOAT"}
 MICROSECONDS = 6
 
@@ -125,7 +125,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def bind_type(type_: ast.TypeName) -> DataType:
-    """The type a type name means. CQ0304 for a DECIMAL over 38 digits, CQ0501 for a type not built yet."""
+    """The type that a type name means. CQ0304 for a DECIMAL over 38 digits, CQ0501 for an unsupported type."""
     if isinstance(type_, ast.ArrayType):
         if isinstance(type_.element, ast.RowType):
             field = type_.element.fields[0].name
@@ -178,7 +178,7 @@ def bind_type(type_: ast.TypeName) -> DataType:
 
 
 def in_session(type_: DataType) -> DataType:
-    """The type in the zone of the query that is bound, if it has a zone."""
+    """The type in the zone of the query being bound, if the type has a zone."""
     if type_.element is not None:
         return array(in_session(type_.element))
     return instant(zone_of_session()) if type_.kind is Kind.TIMESTAMP_LTZ else type_
@@ -256,7 +256,7 @@ def bind_typed(node: ast.TypedLiteral) -> Literal:
 
 
 def read_constant(text: str, type_: DataType) -> int | None:
-    """The DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ that a constant writes; a date with a clock is none."""
+    """The DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ that a constant spells; a date with a time of day is not a DATE."""
     if type_ == DATE:
         return read_date(text, clock=False)
     if type_.kind is Kind.TIMESTAMP_LTZ:
@@ -307,7 +307,7 @@ def _amount(part: ast.IntervalPart, span: Span) -> Fraction:
 
 
 def in_days(months: Expr) -> str:
-    """An interval of days that is about as long as an INTERVAL of months; of one month where that is no constant."""
+    """An interval in days about as long as an INTERVAL of months; of one month if that is not a constant."""
     count = months.value if isinstance(months, Literal) and months.value else 1
     years, rest = divmod(abs(count), UNIT_MONTHS["YEAR"])
     return f"INTERVAL '{years * DAYS_A_YEAR + rest * DAYS_A_MONTH}' DAY"

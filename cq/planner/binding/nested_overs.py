@@ -1,4 +1,9 @@
-"""Calls with OVER as calls of others with OVER.
+"""Calls with OVER expressed through other calls with OVER.
+
+NTH_VALUE, LAG and LEAD with IGNORE NULLS, and, in frames that start at the first row, DISTINCT and all values.
+
+Each is over the rows of the partition up to some row: a call over the frame finds that row, and a running one computes
+the value there.
 
 NTH_VALUE, LAG and LEAD with IGNORE NULLS, and in frames from the first row on DISTINCT and all values.
 
@@ -18,11 +23,11 @@ from cq.planner.binding.frames import is_whole, leaves_out, refuse_frame
 from cq.planner.binding.window_functions import demand_count, plain_arguments
 from cq.records import replace
 
-MOST_SKIPPED = 8  # values that LAG and LEAD go back or on over NULLs: each is one more pass over the rows
+MOST_SKIPPED = 8  # values that LAG and LEAD skip over NULLs: each is one more pass over the rows
 
 
 def nested(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
-    """The call by others, which stand in the arguments of calls with OVER; None where it stands for itself."""
+    """The call rewritten to others, nested in the arguments of calls with OVER; None if it needs no rewriting."""
     if node.name == "nth_value":
         return _nth_value(node, spec)
     if node.name in {"lag", "lead"} and node.nulls == "IGNORE":
@@ -43,7 +48,7 @@ def nested(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
 
 
 def _distinct(node: ast.Call, value: ast.Expr, spec: ast.WindowSpec) -> ast.Expr:
-    """The call of the first row of each value, of those that pass its filter."""
+    """The call over the first row of each value, among those that pass its filter."""
     at = node.span
     kinds = (value,) if node.filter is None else (value, node.filter)
     of_value = ast.WindowSpec((*spec.partition_by, *kinds), spec.order_by, None, None, span=at)
@@ -53,7 +58,7 @@ def _distinct(node: ast.Call, value: ast.Expr, spec: ast.WindowSpec) -> ast.Expr
 
 
 def _nth_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
-    """NTH_VALUE(x, n): the x of the n-th row of the frame, with IGNORE NULLS of those where x is not NULL."""
+    """NTH_VALUE(x, n): the x of the n-th row of the frame, with IGNORE NULLS among those where x is not NULL."""
     value, count = _arguments(node)
     at, skips = node.span, node.nulls == "IGNORE"
     if _from_the_first(spec):
@@ -75,9 +80,9 @@ def _nth_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
 
 
 def _next_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
-    """LAG(x, n, d) or LEAD with IGNORE NULLS: of the rows on that side the n-th nearest x that is not NULL.
+    """LAG(x, n, d) or LEAD with IGNORE NULLS: the n-th nearest x on that side that is not NULL.
 
-    The nearest is the last, or first, of them. The n-th is what the nearest row with an x has as its n-1-th.
+    The nearest is the last, or first, of them. The n-th is the n-1-th of the nearest row with an x.
     """
     args = plain_arguments(node)
     refuse_frame(node, spec)
@@ -113,7 +118,7 @@ def _one(at: Span, side: Literal["PRECEDING", "FOLLOWING"]) -> ast.FrameBound:
 
 
 def _arguments(node: ast.Call) -> tuple[ast.Expr, ast.NumberLiteral]:
-    """The value and the number of the row. CQ0302 for others."""
+    """The value and the number of the row. CQ0302 for other arguments."""
     match plain_arguments(node):
         case (value, ast.NumberLiteral(text) as count) if text.isdigit() and 1 <= int(text) <= 10_000:
             return value, count
@@ -127,7 +132,7 @@ def _and(*conditions: ast.Expr | None) -> ast.Expr:
 
 
 def _from_the_first(spec: ast.WindowSpec) -> bool:
-    """Whether the frame begins with the first row of the partition, and has all from there on."""
+    """Whether the frame starts at the first row of the partition and leaves out none after it."""
     return spec.frame is None or (spec.frame.start.kind == "UNBOUNDED PRECEDING" and not leaves_out(spec.frame))
 
 

@@ -1,4 +1,4 @@
-"""Order keys: what an item of ORDER BY says, in a query and in OVER."""
+"""Order keys: the meaning of an item of ORDER BY, in a query and in OVER."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from cq.planner.operators import OrderKey
 
 
 def order_key(item: ast.OrderItem, expr: Expr) -> OrderKey:
-    """The key that an item of ORDER BY says. CQ0501 for values without an order."""
+    """The key of an item of ORDER BY. CQ0501 for values without an order."""
     expr = settled(expr)
     demand_order(expr, "ORDER BY a value", item.expr.span, "order by an element, a[1], or by CARDINALITY(a)")
     return OrderKey(expr, item.descending, not item.descending if item.nulls_first is None else item.nulls_first)
 
 
 def demand_order(expr: Expr, what: str, span: Span, way: str) -> None:
-    """CQ0501 for an array, whose order kernels do not know."""
+    """CQ0501 for an array: kernels cannot order arrays."""
     if expr.type.kind is Kind.ARRAY:
         cause = f"{what} of type {expr.type} is not supported yet"
         raise compile_error("CQ0501", cause, span, label=str(expr.type), help=way)
 
 
 def distinct_keys(keys: Iterable[OrderKey]) -> tuple[OrderKey, ...]:
-    """The keys that decide something: not constants, and no expression again."""
+    """The keys that matter: no constants, and no expression twice."""
     seen: dict[Expr, OrderKey] = {}
     for key in keys:
         if not isinstance(key.expr, Literal):

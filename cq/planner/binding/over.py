@@ -1,7 +1,7 @@
-"""OVER: one operator for each partition, order and frame, below the projection that uses their columns.
+"""OVER: one operator for each partition, order and frame, below the projection that uses its columns.
 
-An order that is not the event time is that of a Sort below. An aggregate of all rows of a partition is a join with the
-results of groups, or in partitions that close with a window a frame.
+An order other than the event time needs a Sort below. An aggregate of all rows of a partition is a join with the
+results of groups or, in partitions that close with a window, a frame.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Call = Lag | AggregateCall | Rank
 
 
 def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode, Callable[[Expr], Expr]]:
-    """`node` with the columns of all OVER calls added, and what puts those columns into their holes.
+    """`node` with the columns of all OVER calls added, and the function that puts those columns into their holes.
 
-    Calls in whose arguments others stand have their turn when these are there.
+    Calls with others in their arguments are added after these.
     """
     columns: dict[int, Column] = {}
 
@@ -58,7 +58,7 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
 
 
 def _levels(overs: Sequence[OverCall]) -> list[int]:
-    """How many calls stand in each other in the arguments of each; those of a call are before it."""
+    """The depth of nested calls in the arguments of each; the inner calls of a call come before it."""
     levels: list[int] = []
     for over in overs:
         inner = [h.index for e in _arguments(over) for h in holes_of(e, Room.OVER)]
@@ -73,7 +73,7 @@ def _arguments(over: OverCall) -> Sequence[Expr]:
 
 
 def _filled(over: OverCall, fill: Callable[[Expr], Expr]) -> Call:
-    """The call with columns in the holes of the calls inside it."""
+    """The call with columns in the holes of its inner calls."""
     if isinstance(over.call, AggregateCall):
         return over.call.map(fill)
     return replace(over.call, arg=fill(over.call.arg)) if isinstance(over.call, Lag) else over.call
@@ -83,7 +83,7 @@ AT_ONCE, AT_ITS_TIME, LATER, SORTED, WHOLE = range(5)
 
 
 def _turn(node: LogicalNode, spec: Spec) -> int:
-    """When a spec has its turn: those first that leave the rows in the order in which they came."""
+    """The order in which specs are added: those first that keep the rows in order of arrival."""
     _, order, whole, bounds = spec
     if whole:
         return WHOLE
@@ -97,11 +97,11 @@ def _turn(node: LogicalNode, spec: Spec) -> int:
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of a SELECT, beside which calls are computed, one spec after another.
+    """The rows of a SELECT, to which calls are added, one spec after another.
 
-    arrived: the rows as they came, with the first columns of `node`.  several: they are wanted in more than one order.
-    order: partition and order in which the rows of each partition stand, where they do not stand as they came.
-    sorted: whether a Sort has put them there.  number: the row's number as it came, once rows are moved.
+    arrived: the rows in order of arrival, with the first columns of `node`.  several: more than one order is needed.
+    order: the partition and order of the rows now, if not the order of arrival.  sorted: whether a Sort made that
+    order.  number: the row's arrival number, once rows have been reordered.
     """
 
     node: LogicalNode
@@ -112,8 +112,8 @@ class _Rows:
     number: OrderKey | None = None
 
     def add(self, spec: Spec, calls: Sequence[Call], span: Span, above_others: bool) -> list[int]:
-        """Compute the calls of a spec; their columns. above_others: they read columns of other calls, and it makes no
-        difference in which order their rows are."""
+        """Add the calls of a spec; return their columns. above_others: they read columns of other calls, and the order
+        of their rows does not matter."""
         partition, order, whole, bounds = spec
         if whole:
             arrived = self.node if above_others else self.arrived
@@ -147,7 +147,7 @@ class _Rows:
     def _in_order(
         self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], must_sort: bool, span: Span
     ) -> TimeAttribute | None:
-        """The rows of each partition come in this order. Gives the event time that it is, where they wait for that."""
+        """Put the rows of each partition in this order. Return its event time, if rows wait for that."""
         if self.order == (partition, order) and (self.sorted or not must_sort):
             return None
         if self.order is None and not must_sort:
@@ -159,7 +159,7 @@ class _Rows:
         return None
 
     def _remember(self, span: Span) -> None:
-        """The rows are about to be moved: they are numbered, where others want them as they came."""
+        """Number the rows before they are reordered, if others need them in order of arrival."""
         if self.number is None and self.order is None and self.several:
             self.node = _over(self.node, (), None, [aggregate_call("count", span=span)], span)
             self.number = OrderKey(column(self.node, len(self.node.schema) - 1), False, True)
@@ -202,7 +202,7 @@ class _Rows:
     def _key(
         self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], bounds: WrittenFrame, span: Span
     ) -> tuple[OrderKey, DataType | None]:
-        """What a range is of, and the type of its distances. Where only peers matter they are numbered."""
+        """The key of a range, and the type of its distances. If only peers matter they are numbered."""
         if not bounds.of_peers:
             key = bounds.key(order)
             return key, key.expr.type
@@ -211,7 +211,7 @@ class _Rows:
         return OrderKey(self._group(partition, order, span), False, True), None
 
     def _peer(self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], span: Span) -> Expr:
-        """What is equal in the peers of a row alone, as a number of one word. Without an order all rows are peers."""
+        """A one-word number that is equal exactly for peers of a row. Without an order all rows are peers."""
         if not order:
             return integer(0)
         first = order[0].expr
@@ -219,7 +219,7 @@ class _Rows:
         return first if plain or _time_of(self.node, order) is not None else self._group(partition, order, span)
 
     def _group(self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], span: Span) -> Expr:
-        """A new column: the number of the row's peers among the values of the order, in which the rows are."""
+        """A new column: the ordinal of the row's peer group in the order, in which the rows are."""
         self.node, index = _ranked(self.node, partition, None, order, (), [Rank(True)], span)
         return column(self.node, index)
 
@@ -234,7 +234,7 @@ def _over(
 def _of_whole_partitions(
     node: LogicalNode, arrived: LogicalNode, partition: tuple[Expr, ...], calls: Sequence[Call], span: Span
 ) -> LogicalNode:  # fmt: skip
-    """Each row beside aggregates of its partition, the last columns. arrived: as in _Rows."""
+    """Each row beside aggregates of its partition, as the last columns. arrived: as in _Rows."""
     times = closing_times(node, partition)
     aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
     if not times:
@@ -250,8 +250,8 @@ def _beside_groups(
     node: LogicalNode, arrived: LogicalNode, partition: tuple[Expr, ...],
     calls: Sequence[Call], span: Span,
 ) -> LogicalNode:  # fmt: skip
-    """Each row beside the results of its partition, the last columns. arrived: the rows as they came, with the first
-    columns of `node`. CQ0406 on an endless input."""
+    """Each row beside the results of its partition, as the last columns. arrived: the rows in order of arrival, with
+    the first columns of `node`. CQ0406 on an endless input."""
     if not node.bounded:
         raise compile_error(
             "CQ0406",
@@ -276,7 +276,7 @@ def _beside_groups(
 
 
 def _never_null(key: Expr, name: str) -> list[tuple[Expr, str]]:
-    """Keys, with names, that are equal where this one is, NULL and NULL being equal: a join matches no NULL."""
+    """Named keys that are equal exactly where this one is, with NULL equal to NULL: a join does not match NULLs."""
     if not key.nullable:
         return [(key, name)]
     other = {Kind.BOOLEAN: False, Kind.ARRAY: ()}.get(key.type.kind, FILLERS[key.type.physical])
@@ -291,7 +291,7 @@ def _ranked(
     node: LogicalNode, partition: tuple[Expr, ...], time: TimeAttribute | None, order: tuple[OrderKey, ...],
     plain: Sequence[Lag | AggregateCall], ranks: Sequence[Rank], span: Span,
 ) -> tuple[LogicalNode, int]:  # fmt: skip
-    """The rows, which come in order, with the plain calls and then with their ranks; the column of the first rank.
+    """The rows, which must be in order, with the plain calls and then the ranks; and the column of the first rank.
 
     A row is the first of its peers when one of its keys differs from that of the row before. RANK is the number of the
     last such row, DENSE_RANK how many there have been.
@@ -310,7 +310,7 @@ def _ranked(
 
 
 def _names(node: LogicalNode, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The wanted names, numbered where the row has them already."""
+    """The wanted names, numbered if the row already has them."""
     taken = list(node.schema.names)
     for name in wanted:
         unique, number = name, 1
@@ -326,7 +326,7 @@ def _name(call: Lag | AggregateCall) -> str:
 
 
 def _time_of(node: LogicalNode, order: tuple[OrderKey, ...]) -> TimeAttribute | None:
-    """The event time that is the whole order, ascending; None where the order is another."""
+    """The event time that is the whole order, ascending; None for any other order."""
     if len(order) != 1 or order[0].descending or not isinstance(order[0].expr, Column):
         return None
     return node.schema.time_of(order[0].expr.index)

@@ -1,4 +1,4 @@
-"""Values of parameters: `:name` as a constant. A value given as text on the command line has the type of its use."""
+"""Values of parameters: `:name` as a constant. A value given as text on the command line takes the type of its use."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from cq.lang.types import (
 from cq.lang.zones import zone_of_session
 from cq.planner.binding.literals import EPOCH, bind_number, integer_literal
 
-MAX_NUMBER_CHARACTERS = 40  # of a parameter that is taken for a number
+MAX_NUMBER_CHARACTERS = 40  # characters of a parameter that may be a number
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,38}")
 _WORDS = {"true": True, "false": False, "null": None}
 
 
 class Untyped(str):
-    """The text of `--var name=text`: what it is compared with says its type, else how it is written."""
+    """The text of `--var name=text`: its type comes from what it is compared with, else from its form."""
 
 
 ParameterValue = (
@@ -95,7 +95,7 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
 
 
 def as_written(text: str) -> bool | int | float | Decimal | str | None:
-    """A number, true, false or null when it is written as one, else the text itself: 00501 and +49 are text."""
+    """A number, true, false or null if it looks like one, else the text itself: 00501 and +49 are text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if len(text) > MAX_NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
@@ -106,7 +106,7 @@ def as_written(text: str) -> bool | int | float | Decimal | str | None:
 
 
 def bind_beside(name: str, value: Untyped, other: DataType, span: Span) -> Literal:
-    """The constant for a place beside a value of another type. CQ0206 for text that is nothing of that type."""
+    """The constant for a place beside a value of another type. CQ0206 for text that is not a value of that type."""
     if value.lower() == "null":
         return bind_parameter(name, None, span)
     if other == VARCHAR:
@@ -132,7 +132,7 @@ def _several(name: str) -> str:
 
 
 def demand_equal(node: ast.Expr, given: Mapping[str, ParameterValue], other: Expr) -> None:
-    """CQ0206 for a parameter that no value of a column of integers equals: whatever the rows are, none would pass."""
+    """CQ0206 for a parameter that can equal no value of an integer column: whatever the rows, none would pass."""
     if not isinstance(node, ast.Parameter) or isinstance(other, Literal) or not other.type.is_integer:
         return
     value = given.get(node.name)
@@ -141,7 +141,7 @@ def demand_equal(node: ast.Expr, given: Mapping[str, ParameterValue], other: Exp
     try:
         number = Decimal(value)
     except InvalidOperation:
-        return  # a text that is no number has been refused
+        return  # a text that is not a number has been refused
     least, greatest = integer_range(other.type)
     if number.is_finite() and number == number.to_integral_value() and least <= number <= greatest:
         return

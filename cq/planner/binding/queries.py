@@ -61,11 +61,11 @@ from cq.records import dataclass, field, replace
 
 
 class FileNames(Protocol):
-    """What the statements of the file have given so far."""
+    """The names defined by the statements of the file so far."""
 
     @property
     def keyed(self) -> Mapping[str, Callable[[ast.Join, Relation], Relation]]:
-        """What joins rows with those of a table with a key, as of then."""
+        """Joins rows with those of a keyed table, as of a time."""
         ...
 
     @property
@@ -74,19 +74,19 @@ class FileNames(Protocol):
         ...
 
     def lookup(self, name: str, span: Span) -> Relation:
-        """The stream or view of that name."""
+        """The stream or view with that name."""
         ...
 
     def file(self, path: str, span: Span, time: str | None = None) -> Relation:
-        """The file of that path, as a stream. time: the column that is to be its event time."""
+        """The file at that path, as a stream. time: the column that is to be its event time."""
         ...
 
     def looked_at(self, relation: Relation, time: str | None) -> Relation:
-        """The relation, with what its rows say of the column that is to be its event time."""
+        """The relation, with what its rows show of the column that is to be its event time."""
         ...
 
     def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
-        """A source of rows that the text says."""
+        """A source of rows written in the text."""
         ...
 
     def one_row(self, span: Span) -> LogicalNode:
@@ -94,7 +94,7 @@ class FileNames(Protocol):
         ...
 
     def call(self, node: LogicalNode, name: str) -> None:
-        """The text calls these rows so; what has a name keeps it."""
+        """Record the name that the text gives these rows, unless they have one."""
         ...
 
 
@@ -104,7 +104,7 @@ Item = tuple[int, ast.Relation, Relation | None]
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query's rows and how many of them count. limit: None for all."""
+    """A query's rows and its remaining LIMIT. limit: None for all."""
 
     node: LogicalNode
     limit: int | None = None
@@ -112,9 +112,9 @@ class BoundQuery:
 
 @dataclass(frozen=True, slots=True)
 class QueryBinder:
-    """Binds queries. names: those of the file.  ctes: the names WITH has given so far.
+    """Binds queries. names: those of the file.  ctes: the names defined by WITH so far.
 
-    depths: operators above each other, by id(node).
+    depths: depth of nested operators, by id(node).
     """
 
     names: FileNames
@@ -123,17 +123,17 @@ class QueryBinder:
     depths: dict[int, int] = field(default_factory=dict)
 
     def top(self, query: ast.Query) -> BoundQuery:
-        """A whole query. Its rows end with the last one that LIMIT counts."""
+        """A whole query. Its rows end with the last one within LIMIT."""
         rows = counted(self.ordered(query), query.span, all_of_it=False)
         self.check_shape(rows.node, query)
         return BoundQuery(rows.node, rows.limit)
 
     def looked_at(self, relation: Relation, time: str | None) -> Relation:
-        """The relation, with what is known of the rows of the column that is to be its event time."""
+        """The relation, with what is known about the column that is to be its event time."""
         return self.names.looked_at(relation, time)
 
     def nested(self, query: ast.Query) -> LogicalNode:
-        """A query inside another: of its rows the others are dropped."""
+        """A query inside another: rows beyond LIMIT are dropped."""
         rows = counted(self.ordered(query), query.span, all_of_it=True)
         self.check_shape(rows.node, query)
         return rows.node
@@ -144,7 +144,7 @@ class QueryBinder:
         check_copies(node, query.span)
 
     def ordered(self, query: ast.Query) -> Limited:
-        """The rows of a query in its order, with what is left of LIMIT and OFFSET."""
+        """The rows of a query in its order, with the rest of LIMIT and OFFSET."""
         rows = self.in_order(query)
         if query.emit is not None:
             check_emit(query.emit, rows.node)
@@ -160,7 +160,7 @@ class QueryBinder:
         return ordered(rows, self.keys_of(rows.node, query.order_by), query.order_by) if query.order_by else rows
 
     def keys_of(self, node: LogicalNode, items: Sequence[ast.OrderItem]) -> list[OrderKey]:
-        """What ORDER BY says of the result of a set operation: columns by name or number, or expressions over them."""
+        """The ORDER BY keys of a set operation: columns by name or number, or expressions over them."""
         columns = relation_of(node, None, "the result")
         binder = ExprBinder(columns, self.parameters, Clause("ORDER BY of a set operation"), SelectCalls({}))
         found = []
@@ -174,7 +174,7 @@ class QueryBinder:
         return found
 
     def with_ctes(self, query: ast.Query) -> QueryBinder:
-        """This binder with the names of WITH, each bound once and shared by all who read it."""
+        """This binder with the names of WITH, each bound once and shared by all its readers."""
         known = dict(self.ctes)
         mine: set[str] = set()
         for cte in query.ctes:
@@ -212,16 +212,16 @@ class QueryBinder:
         return SelectBinder(select, relation, self).bind().node
 
     def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode:
-        """The rows that pass, with the columns they had, and perhaps more behind them."""
+        """The rows that pass, with the columns they had, and perhaps more after them."""
         binder = SelectBinder(ast.Select((), where=where), relation, self)
         return binder.passing(relation.node, binder.where(), unchanged)
 
     # ------------------------------------------------------------------------------------------------------- FROM
 
     def from_clause(self, select: ast.Select) -> tuple[Relation, ast.Expr | None]:
-        """The rows of FROM, and what is left of WHERE: joins of a comma list take what they are by.
+        """The rows of FROM, and the rest of WHERE: joins of a comma list take their conditions from it.
 
-        Next is the first of the list that such a condition joins to those before it, else the first there is.
+        The next item is the first that such a condition joins to the earlier ones, else the first left.
         """
         first, *more = [r for item in select.relations for r in _crossed(item)]
         try:
@@ -248,17 +248,17 @@ class QueryBinder:
                 where = [part for part in where if not any(part is p for p in on)]
             shown[number] = len(relation.columns) - width
         relation = _as_written(relation, shown)
-        for part in taken:  # names mean in the whole FROM what they did in the join
+        for part in taken:  # names mean in the whole FROM what they meant in the join
             ExprBinder(relation, self.parameters, WHERE, SelectCalls({})).bind(part)
         return relation, all_of(where)
 
     def item(self, node: ast.Relation) -> Relation | None:
-        """The rows of an item of a comma list; None where they depend on those before it."""
+        """The rows of an item of a comma list; None if they depend on the items before it."""
         lateral = isinstance(node, ast.DerivedTable) and node.lateral
         return None if lateral or isinstance(node, ast.Unnest) else with_windows(self.relation(node))
 
     def next_of(self, waiting: Sequence[Item], left: Relation, where: Sequence[ast.Expr]) -> Item:
-        """The item that is joined next. An UNNEST may read all before it, and those behind may read its element."""
+        """The item to join next. An UNNEST may read all items before it, and items after it may read its element."""
         for item in waiting:
             right = item[2]
             if right is None:
@@ -308,7 +308,7 @@ class QueryBinder:
         return found if found is not None else self.names.lookup(name, span)
 
     def join(self, node: ast.Join, before: Relation | None = None) -> Relation:
-        """The join. before: its left side, where that is bound already."""
+        """The join. before: its left side, if that is bound already."""
         left = with_windows(self.relation(node.left)) if before is None else before
         right = node.right
         if isinstance(right, ast.TableRef) and right.as_of is not None and self.is_now(right.as_of, left):
@@ -344,7 +344,7 @@ class QueryBinder:
         return stream_join(node, left, other, self.parameters)
 
     def is_now(self, as_of: ast.Expr, left: Relation) -> bool:
-        """Whether the time of a look-up is the time at which a row is processed: PROCTIME(), or a column that is it."""
+        """Whether the time of a look-up is the processing time: PROCTIME(), or a column that is it."""
         match as_of:
             case ast.Call(name="proctime", args=()):
                 return True
@@ -353,8 +353,8 @@ class QueryBinder:
         return False
 
     def as_of_now(self, node: ast.Join, right: ast.TableRef, left: Relation) -> ast.Join:
-        """The look-up when a row comes: of a table with a key as of its event time, by which rows come; of rows without
-        times, which are all there before, a join."""
+        """The look-up at arrival: for a keyed table as of its event time, by which rows come; for rows without times,
+        which all come first, a join."""
         if right.name in self.names.keyed and right.name not in self.ctes:
             return replace(node, right=replace(right, as_of=event_time(left, right.span, "FOR SYSTEM_TIME AS OF")))
         table = replace(right, as_of=None)
@@ -375,9 +375,9 @@ class QueryBinder:
     def beside(
         self, left: Relation, right: Relation, named: ast.Relation, node: ast.Relation, where: Sequence[ast.Expr]
     ) -> tuple[Relation, list[ast.Expr]]:
-        """The join with a further item of a comma list, and the conditions of WHERE that it is by.
+        """The join with a further item of a comma list, and the conditions of WHERE that it uses.
 
-        named, node: what left and right are called.
+        named, node: the names of left and right.
         """
         sides = Sides(left, right)
         on = [part for part in where if self.joins(part, sides)] or [p for p in where if self.compares(p, sides)]
@@ -394,7 +394,7 @@ class QueryBinder:
         return any(sides.meet_in(p) for p in self.beside_each_other(part, sides))
 
     def beside_each_other(self, part: ast.Expr, sides: Sides) -> Sequence[Expr]:
-        """A condition over the columns of both sides, taken apart; nothing where it needs more than those."""
+        """A condition over the columns of both sides, split; nothing if it needs more than those."""
         both = side_by_side(sides.left, sides.right, sides.width)
         try:
             return demands(ExprBinder(both, self.parameters, WHERE, SelectCalls({})).bind(part))
@@ -402,7 +402,7 @@ class QueryBinder:
             return []
 
     def can_join(self, node: ast.Join, left: Relation, right: Relation) -> bool:
-        """Whether the join can be run."""
+        """Whether the join can run."""
         if node.on is None:
             return False
         try:
@@ -412,7 +412,7 @@ class QueryBinder:
         return True
 
     def told_of_where(self, error: CompileError, node: ast.Relation, where: ast.Expr | None) -> CompileError:
-        """The error of a FROM; another way out for a join whose bounds stand in WHERE."""
+        """The error of a FROM, with another fix for a join whose bounds are in WHERE."""
         if not isinstance(node, ast.Join) or where is None or not lacks_bounds(node, error):
             return error
         try:
@@ -439,7 +439,7 @@ class QueryBinder:
             if not node.alias:
                 return found
             found = renamed(found, node.alias, node.columns, node.span)
-            also = Visible(node.alias, node.alias, found.columns[0].expr, hidden=True)  # PostgreSQL names it so
+            also = Visible(node.alias, node.alias, found.columns[0].expr, hidden=True)  # PostgreSQL's name for it
             return replace(found, columns=(*found.columns, *(() if node.columns else (also,))))
         if node.name not in TABLE_PARAMETERS:
             raise compile_error(
@@ -469,7 +469,7 @@ class QueryBinder:
     # ------------------------------------------------------------------------------------------------------- sets
 
     def set_operation(self, node: ast.SetOperation) -> LogicalNode:
-        """Left to right; operations of one kind in a row are one, of all their inputs."""
+        """Left to right; consecutive operations of one kind become one, over all their inputs."""
         steps = [node]
         while isinstance(steps[-1].left, ast.SetOperation):
             steps.append(steps[-1].left)
@@ -484,7 +484,7 @@ class QueryBinder:
         return rows
 
     def number(self, node: ast.Expr | None, clause: str) -> int | None:
-        """The rows that LIMIT or OFFSET counts; None where it is not there."""
+        """The number of rows for LIMIT or OFFSET; None if it is missing."""
         if node is None:
             return None
         names = any(isinstance(n, ast.ColumnRef) for n in ast.walk(node))
@@ -515,7 +515,7 @@ def _parameter_of(clause: str) -> str:
 
 
 def _as_written(relation: Relation, shown: Mapping[int, int]) -> Relation:
-    """The columns in the order of a comma list. shown: how many each item has, in the order of the joins."""
+    """The columns in the order of a comma list. shown: how many columns each item has, in the order of the joins."""
     parts, at = dict[int, Sequence[Visible]](), 0
     for number, count in shown.items():
         parts[number] = relation.columns[at : at + count]
@@ -537,7 +537,7 @@ def _always(condition: ast.Expr | None) -> bool:
 
 
 def check_emit(emit: ast.Emit, node: LogicalNode) -> None:
-    """Each row leaves once: where none could change, that is all that EMIT CHANGES asks for."""
+    """Check EMIT: each row is emitted once; if none could change, that satisfies EMIT CHANGES."""
     if emit.mode == "CHANGES":
         check_emit_changes(node, emit.span)
     elif emit.mode == "EVERY":

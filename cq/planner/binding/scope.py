@@ -1,4 +1,4 @@
-"""What names mean while a query is bound: relations, the columns they show, and how a name finds its column."""
+"""Names while a query is bound: relations, the columns they show, and how a name finds its column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
 from cq.records import dataclass, field, replace
 
-SHOWN_NAMES = 12  # as many columns or relations a help line lists; more hide the one that is meant
+SHOWN_NAMES = 12  # columns or relations that a help line lists; more would hide the one that is meant
 BOUNDS_WAY = "the bounds of GROUP BY window(…) are window.start and window.end"
 WINDOW_WAY = "use a window: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
 
@@ -34,7 +34,7 @@ class Room(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Hole(Expr):
-    """A value that a later operator of the same SELECT computes: the binder fills it in; no plan holds one."""
+    """A value that a later operator of the same SELECT computes: the binder fills it in; no plan contains one."""
 
     room: Room
     index: int
@@ -42,7 +42,8 @@ class Hole(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A column a name can reach. hidden: `*` leaves it out.  needs_qualifier: it is not what its name alone means."""
+    """A column that a name can reach. hidden: `*` leaves it out.  needs_qualifier: its name alone means something
+    else."""
 
     name: str
     qualifier: str | None
@@ -55,7 +56,7 @@ class Visible:
 class SessionWindow:
     """Sessions over an event time.
 
-    keys: those of PARTITION BY; None where the call stands in GROUP BY, whose keys are the session's.
+    keys: those of PARTITION BY; None if the call is in GROUP BY, whose keys are the session's.
     """
 
     time: TimeAttribute
@@ -66,8 +67,8 @@ class SessionWindow:
 
 @dataclass(frozen=True, slots=True)
 class CountWindow:
-    """Windows of `size` rows of each key, one that ends with every `slide`th row. order: that of the rows; without keys
-    they are counted as they arrive."""
+    """Windows of `size` rows of each key, ending at every `slide`th row. order: of the rows; without keys they are
+    counted as they arrive."""
 
     size: int
     slide: int
@@ -78,7 +79,7 @@ class CountWindow:
 
 @dataclass(frozen=True, slots=True)
 class PendingWindow:
-    """A window table function: rows are put into windows by the GROUP BY that follows."""
+    """A window table function: the GROUP BY that follows assigns rows to its windows."""
 
     window: Window | SessionWindow | CountWindow
     span: Span
@@ -92,11 +93,11 @@ class Relation:
     columns: tuple[Visible, ...]
     title: str
     window: PendingWindow | None = None
-    beside: LogicalNode | None = None  # the right side, whose columns stand behind those of `node`, as ON sees them
+    beside: LogicalNode | None = None  # the right side, whose columns come after those of `node`, in the scope of ON
     span: Span = field(default=NOWHERE, compare=False)
-    by_triggers: bool = False  # it is a stream that triggers fill
+    by_triggers: bool = False  # whether it is a stream that triggers fill
     within: str = "this FROM"  # what names its columns, for people
-    absent: tuple[tuple[str, str], ...] = ()  # relations that cannot be named there, and why, for people
+    absent: tuple[tuple[str, str], ...] = ()  # relations that cannot be named here, and why, for people
 
     @property
     def qualifiers(self) -> set[str]:
@@ -104,7 +105,7 @@ class Relation:
 
     @property
     def bounds(self) -> DataType | None:
-        """The type of the bounds of its pending windows; None where there are none, or of numbers of rows."""
+        """The type of the bounds of its pending windows; None without windows, or if they count rows."""
         if self.window is None or isinstance(self.window.window, CountWindow):
             return None
         return self.node.schema.type_of(self.window.window.time)
@@ -126,7 +127,7 @@ def visible_columns(node: LogicalNode, qualifier: str | None) -> list[Visible]:
 
 
 def projection(node: LogicalNode, exprs: Sequence[Expr], names: Sequence[str], span: Span = NOWHERE) -> LogicalNode:
-    """`node` with these columns: itself when it already has them."""
+    """`node` with these columns: unchanged when it already has them."""
     same = [(c.expr, c.name) for c in visible_columns(node, None)]
     if same == list(zip(exprs, names, strict=True)):
         return node
@@ -134,7 +135,7 @@ def projection(node: LogicalNode, exprs: Sequence[Expr], names: Sequence[str], s
 
 
 def with_nulls(relation: Relation) -> Relation:
-    """The relation; each of its columns may be NULL, as a key is in the rows of a set that leaves it out."""
+    """The relation with nullable columns, as a key is NULL in rows of a set that leaves it out."""
     columns = (
         replace(c, expr=replace(c.expr, nullable=True)) if isinstance(c.expr, Column) else c for c in relation.columns
     )
@@ -142,7 +143,7 @@ def with_nulls(relation: Relation) -> Relation:
 
 
 def renamed(relation: Relation, alias: str, names: Sequence[str], span: Span) -> Relation:
-    """The relation under another name, its columns renamed where `names` are given."""
+    """The relation under another name, with its columns renamed if `names` are given."""
     shown = [c for c in relation.columns if not c.hidden]
     if len(names) > len(shown):
         raise compile_error(
@@ -157,7 +158,7 @@ def renamed(relation: Relation, alias: str, names: Sequence[str], span: Span) ->
 
 
 def shifted(columns: Iterable[Visible], by: int, nullable: bool = False) -> tuple[Visible, ...]:
-    """The same columns where their relation stands `by` positions to the right."""
+    """The same columns when their relation is `by` positions further right."""
 
     def move(e: Expr) -> Expr:
         moved = replace(e, index=e.index + by) if isinstance(e, Column) else e
@@ -184,12 +185,13 @@ def resolve(relation: Relation, ref: ast.ColumnRef) -> Expr:
 
 
 def finds(relation: Relation, ref: ast.ColumnRef) -> bool:
-    """Whether some column is meant."""
+    """Whether the name matches some column."""
     return bool(_meant(relation, ref))
 
 
 def of_relation(node: ast.Expr | ast.NamedArgument, relation: Relation) -> ast.Expr | ast.NamedArgument:
-    """The event time of the relation that a name stands for, as in `DATEDIFF(second, a, b)`; else what is written."""
+    """The event time of a relation named as an argument, as in `DATEDIFF(second, a, b)`; else the argument
+    unchanged."""
     if not isinstance(node, ast.ColumnRef) or node.qualifier is not None or finds(relation, node):
         return node
     mine = [c for c in relation.columns if c.qualifier == node.name]
@@ -212,17 +214,17 @@ def _meant(relation: Relation, ref: ast.ColumnRef) -> list[Visible]:
 
 
 def columns_named(columns: Iterable[Visible], name: str, quoted: bool = False) -> list[Visible]:
-    """The columns a name means."""
+    """The columns that a name matches."""
     columns = list(columns)
     named = [c for c in columns if c.name == name]
     if named or quoted:
         return named
-    # a file may call it "Price": a name without quotes means that one too
+    # a file may call it "Price": a name without quotes also matches that one
     return [c for c in columns if c.name.lower() == name]
 
 
 def one_named(columns: Iterable[Visible], name: str, span: Span) -> Visible | None:
-    """The column a name alone means, None when there is none. CQ0204 when there are several."""
+    """The column that a name alone means, None when there is none. CQ0204 when there are several."""
     found = columns_named([c for c in columns if not c.needs_qualifier], name)
     if any(c.expr != found[0].expr for c in found):
         raise compile_error(
@@ -288,13 +290,13 @@ def _bound_way(relation: Relation, bound: str) -> str:
 
 
 def misplaced_default(span: Span) -> CompileError:
-    """CQ0502 for DEFAULT as a part of an expression, or where no table has a column for it."""
+    """CQ0502 for DEFAULT as part of an expression, or where no table has a column for it."""
     cause = "DEFAULT stands alone as a value, in VALUES or SET of a table"
     return compile_error("CQ0502", cause, span, help="write the value that it stands for, or NULL")
 
 
 def _searched(relation: Relation, ref: ast.ColumnRef) -> str:
-    """What a column was looked for in: of several relations the one its qualifier names."""
+    """Where a column was looked for: of several relations the one its qualifier names."""
     several = len({c.qualifier for c in relation.columns}) > 1
     return f'"{ref.qualifier}"' if several and ref.qualifier is not None else relation.title
 
@@ -304,7 +306,7 @@ CONVERT = "use other columns, or convert it when writing the file"
 
 
 def no_columns(relation: Relation) -> str:
-    """What to say of a `*` that stands for none: which columns of its files no query can read, if there are some."""
+    """The message for a `*` without columns: which columns of its files no query can read, if there are some."""
     left_out = ", ".join(map(str, _unheld(relation)))
     return f"cq supports no column of this FROM: {left_out}" if left_out else "this FROM has no columns"
 
@@ -366,8 +368,8 @@ def _reference(path: Sequence[str]) -> ast.ColumnRef:
 
 
 def fields_of(relation: Relation, path: str) -> list[Visible]:
-    """The fields of a row, under their names in it: columns whose names begin with its path, or with what a qualifier
-    leaves of it."""
+    """The fields of a row, by their names in it: columns whose names begin with its path, or with the rest of it after
+    a qualifier."""
     prefix, found = f"{path.lower()}.", []
     for c in relation.columns:
         skipped = 0 if c.qualifier is None or not prefix.startswith(f"{c.qualifier.lower()}.") else len(c.qualifier) + 1
@@ -379,7 +381,7 @@ def fields_of(relation: Relation, path: str) -> list[Visible]:
 
 
 def listing(names: Iterable[str]) -> str:
-    """Names for a help line, not too many of them."""
+    """Names for a help line, limited in number."""
     shown = list(dict.fromkeys(names))
     more = len(shown) - SHOWN_NAMES
     return ", ".join(shown[:SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")

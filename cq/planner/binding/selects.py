@@ -58,7 +58,7 @@ DISTINCT_ON = Clause("DISTINCT ON", aggregates=True, windows=True)
 HAVING = Clause("HAVING", aggregates=True, queries=True)
 QUALIFY = Clause("QUALIFY", aggregates=True, windows=True)
 WHERE = Clause("WHERE", advice="write the condition in HAVING, after GROUP BY", queries=True)
-OF_GROUPS = (Room.AGGREGATE, Room.OVER, Room.GROUPING, Room.QUERY)  # what GROUP BY ALL is not by
+OF_GROUPS = (Room.AGGREGATE, Room.OVER, Room.GROUPING, Room.QUERY)  # what GROUP BY ALL does not group by
 GROUP_BY = Clause("GROUP BY", advice="leave it out of GROUP BY, or aggregate in a derived table first")
 
 P = ParamSpec("P")
@@ -67,7 +67,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """One column of the result. bound: there already for the columns of a star.  index: of its item."""
+    """One column of the result. bound: already known for the columns of a star.  index: of its item."""
 
     name: str
     span: Span
@@ -78,7 +78,8 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """WHERE or HAVING: what reads rows alone, then what looks for them in sub-queries, then what needs their values."""
+    """WHERE or HAVING: conditions on rows alone, then those that test rows against sub-queries, then those that need
+    their values."""
 
     span: Span
     plain: Expr | None = None
@@ -87,7 +88,7 @@ class Conditions:
 
     @property
     def is_plain(self) -> bool:
-        """Whether no sub-query is in it."""
+        """Whether it contains no sub-query."""
         return not self.matches and self.valued is None
 
     @property
@@ -102,7 +103,7 @@ def _sub_query(queries: Queries, query: ast.Query, binder: ExprBinder) -> Scalar
 
 @dataclass(slots=True)
 class SelectBinder:
-    """Binds one SELECT over its FROM, with the ORDER BY, LIMIT and OFFSET behind it. queries: binds those inside it."""
+    """Binds one SELECT over its FROM, with its ORDER BY, LIMIT and OFFSET. queries: binds those inside it."""
 
     select: ast.Select
     relation: Relation
@@ -128,8 +129,7 @@ class SelectBinder:
         return ExprBinder(self.relation, self.queries.parameters, clause, self.calls, seen, self.meant)
 
     def bind(self) -> Limited:
-        """The operators of this SELECT, and what is left of its LIMIT and OFFSET. Raises everything that is wrong with
-        it at once."""
+        """The operators of this SELECT, and the rest of its LIMIT and OFFSET. Raises all its errors at once."""
         self.make_group_window()
         items = list(self.items())
         check_columns(len(items), self.select.span)
@@ -181,7 +181,7 @@ class SelectBinder:
         return self.result(node, shown[: len(bound)], [i.name for i in items], keys)
 
     def passing(self, node: LogicalNode, conditions: Conditions | None, above: Above) -> LogicalNode:
-        """The rows of `node` that pass. above: what expressions over the FROM are over these rows."""
+        """The rows of `node` that pass. above: maps expressions over the FROM to these rows."""
         if conditions is None:
             return node
         if conditions.plain is not None:
@@ -194,7 +194,8 @@ class SelectBinder:
         return node
 
     def with_values(self, node: LogicalNode, exprs: Sequence[Expr], above: Above) -> tuple[LogicalNode, list[Expr]]:
-        """The rows beside the values of the sub-queries in `exprs`, and these with the values filled in."""
+        """The rows with the values of the sub-queries in `exprs` added, and the expressions with the values filled
+        in."""
         values: dict[int, Expr] = {}
         for hole in (h for e in exprs for h in holes_of(e, Room.QUERY)):
             if hole.index not in values:
@@ -210,7 +211,7 @@ class SelectBinder:
     def result(
         self, node: LogicalNode, exprs: Sequence[Expr], names: Sequence[str], keys: Sequence[OrderKey]
     ) -> Limited:
-        """The columns with these names, in the order of the keys; what follows the columns are keys of DISTINCT ON."""
+        """The columns with these names, in the order of the keys; after the columns come the keys of DISTINCT ON."""
         span, width = self.select.span, len(names)
         if self.select.distinct_on:
             chosen = ordered(Limited(node), keys, self.order).node if keys else node
@@ -230,7 +231,7 @@ class SelectBinder:
         return ordered(rows, keys, self.order) if keys else rows
 
     def selected(self, key: OrderKey, exprs: Sequence[Expr], shown: Sequence[Expr]) -> OrderKey:
-        """The key over the rows of SELECT DISTINCT. CQ0502 where it is none of their columns."""
+        """The key over the rows of SELECT DISTINCT. CQ0502 if it is not one of their columns."""
         if key.expr not in exprs:
             raise compile_error(
                 "CQ0502",
@@ -249,13 +250,14 @@ class SelectBinder:
         return self.calls.group_window is not None or any(holes_of(e, Room.WINDOW) for e in group)
 
     def has_group_of_nothing(self, where: Conditions | None, sets: Sequence[tuple[Expr, ...]]) -> bool:
-        """Whether there may be a row of no rows: a group without keys, or perhaps without, that no window makes."""
+        """Whether there may be a group without rows: one without keys, or perhaps without, that no window makes."""
         if self.relation.window is not None and self.groups_by_window(where, [k for keys in sets for k in keys]):
             return False
         return self.select.group_all or any(all(isinstance(k, Literal) for k in keys) for keys in sets)
 
     def in_windows(self, where: Conditions | None) -> Limited:
-        """This SELECT over rows that are in their windows already; what WHERE asks of rows alone comes before that."""
+        """This SELECT over rows already assigned to windows; the conditions of WHERE on rows alone are applied
+        first."""
         relation, select = self.relation, self.select
         parts = parts_of(select.where)
         before = [p for p in parts if not holds_query(p) and self.is_of_rows_alone(p) and self.spares_windows(p)]
@@ -275,9 +277,10 @@ class SelectBinder:
         return not holes_of(self.where_part(part), Room.WINDOW)
 
     def spares_windows(self, part: ast.Expr) -> bool:
-        """Whether the windows of the rows that pass a part of WHERE are the same when the others are left out before
-        they are made. Which rows a session or a window of a number of rows has depends on its other rows, so WHERE,
-        which tests what FROM gives, comes after it: but for keys, of which all rows pass or none."""
+        """Whether rows that fail a part of WHERE can be left out before windows are made, without changing the windows
+        of the others. The contents of a session or of a window that counts rows depend on all rows, so WHERE, which
+        tests the result of FROM, comes after it: except for conditions on keys, which all rows of a key pass or
+        fail."""
         assert self.relation.window is not None, "nothing to spare"
         window = self.relation.window.window
         if isinstance(window, Window) or self.calls.group_window is not None:
@@ -285,7 +288,7 @@ class SelectBinder:
         return columns_of(self.where_part(part)) <= {k.index for k in window.keys or () if isinstance(k, Column)}
 
     def where_part(self, node: ast.Expr | None) -> Expr:
-        """A part of WHERE that has been bound before."""
+        """A part of WHERE that was bound before."""
         bound = self.condition(node, WHERE)
         assert bound is not None, "a part that is nothing"
         return bound
@@ -323,7 +326,7 @@ class SelectBinder:
             yield from self.changed(item, columns)
 
     def changed(self, star: ast.Star, columns: Sequence[Visible]) -> Iterator[ResultColumn]:
-        """The columns of a star after EXCLUDE and REPLACE. CQ0203 for a name in them that is none of its columns."""
+        """The columns of a star after EXCLUDE and REPLACE. CQ0203 for a name in them that matches no column."""
         left_out = {id(c) for name in star.exclude for c in self.of_name(name, columns)}
         kept = [c for c in columns if id(c) not in left_out]
         if not kept and len(self.select.items) == 1:
@@ -341,7 +344,7 @@ class SelectBinder:
                 yield ResultColumn(c.name, other.expr.span, other.expr)
 
     def of_name(self, ref: ast.ColumnRef, columns: Sequence[Visible]) -> list[Visible]:
-        """The columns of a star that a name in its EXCLUDE or REPLACE means."""
+        """The columns of a star that a name in its EXCLUDE or REPLACE matches."""
         found = columns_named(columns, ref.name, ref.quoted)
         if not found:
             names = [c.name for c in columns]
@@ -355,7 +358,7 @@ class SelectBinder:
         return found
 
     def of_star(self, star: ast.Star) -> list[Visible]:
-        """The columns that a star is short for."""
+        """The columns that a star stands for."""
         shown = [c for c in self.relation.columns if not c.hidden]
         if star.qualifier is None:
             return [c for c in shown if not c.needs_qualifier]
@@ -382,7 +385,7 @@ class SelectBinder:
         return conditions
 
     def conditions(self, node: ast.Expr | None, clause: Clause) -> Conditions | None:
-        """A condition, taken apart where there are sub-queries in it."""
+        """A condition, split if it contains sub-queries."""
         if node is None:
             return None
         if not holds_query(node):
@@ -403,7 +406,8 @@ class SelectBinder:
         return self.binder(clause, aliases=clause is not WHERE).condition(node, f"the condition of {clause.name}")
 
     def group_key(self, node: ast.Expr, items: Sequence[ResultColumn]) -> tuple[Expr, ...]:
-        """The key an expression of GROUP BY is, numbers and aliases looked up; none for the call that makes windows."""
+        """The key of an expression in GROUP BY, with numbers and aliases resolved; none for the call that makes
+        windows."""
         if node is self.calls.group_window:
             return ()
         if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
@@ -413,7 +417,7 @@ class SelectBinder:
         return () if key is None else (key,)
 
     def count_of_nothing(self, sets: Sequence[tuple[Expr, ...]]) -> None:
-        """A set without keys, where nothing is aggregated, counts its rows: its one row has a column."""
+        """A set without keys or aggregates counts its rows: its one row needs a column."""
         if not self.calls.aggregates and not all(any(not isinstance(k, Literal) for k in keys) for keys in sets):
             self.calls.aggregates.append(aggregate_call("count", span=self.select.span))
 
@@ -428,7 +432,7 @@ class SelectBinder:
     def order_key(
         self, item: ast.OrderItem, items: Sequence[ResultColumn], exprs: Sequence[Expr | None]
     ) -> OrderKey | None:
-        """The key that an item of ORDER BY is."""
+        """The key of an item of ORDER BY."""
         expr = self.result_key(item.expr, ORDER_BY, items, exprs)
         return order_key(item, replace(expr, span=item.expr.span)) if expr is not None else None
 
@@ -501,7 +505,7 @@ class SelectBinder:
             )
 
     def refuse_ungrouped_stars(self, items: Sequence[ResultColumn], grouped: BoundGroups) -> None:
-        """One CQ0404 for each star of a grouped query, whatever it holds."""
+        """One CQ0404 for each star of a grouped query, whatever it contains."""
         lost: dict[Span, list[str]] = {}
         for item in items:
             if isinstance(item.bound, Column) and item.bound not in grouped.indices:
@@ -526,12 +530,12 @@ class SelectBinder:
 
 
 def unchanged(expr: Expr) -> Expr:
-    """The expression: what it is over the rows of a FROM that nothing has grouped."""
+    """The expression over the rows of a FROM that is not grouped: unchanged."""
     return expr
 
 
 def numbered_column(node: ast.NumberLiteral, columns: int, way: str = "") -> int:
-    """The index of the column that a number stands for. CQ0203 when there is none; way: what to write then."""
+    """The index of the column that a number means. CQ0203 when there is none; way: what to write then."""
     if len(node.text) > 4 or not 1 <= int(node.text) <= columns:
         raise compile_error(
             "CQ0203",

@@ -1,7 +1,7 @@
-"""Sets of rows: DISTINCT, UNION, INTERSECT and EXCEPT, made of operators that count equal rows.
+"""DISTINCT, UNION, INTERSECT and EXCEPT, built from operators that count equal rows.
 
 Rows are equal as the keys of a group are: column by column, NULL like NULL, NaN like NaN, 0.0 like -0.0. All forms but
-EXCEPT emit a row of their inputs at its own position, as it is, so they run on endless inputs too.
+EXCEPT emit input rows unchanged at their own positions, so they run on endless inputs too.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def combined(op: str, all_: bool, inputs: Sequence[LogicalNode], spans: Sequence
 
 
 def _intersection(left: LogicalNode, right: LogicalNode, all_: bool, span: Span) -> LogicalNode:
-    """The rows that raise the smaller of the two counts of rows equal to them; without ALL those that raise it to 1.
+    """The rows that raise the smaller of the two counts of equal rows; without ALL, those that raise it to 1.
 
-    So a row leaves when the row of the other side that it needs is there.
+    So a row is emitted when its counterpart on the other side has come.
     """
     both = _beside(left, right, span)
     *values, side = columns(both)
@@ -75,16 +75,16 @@ def _intersection(left: LogicalNode, right: LogicalNode, all_: bool, span: Span)
 
 
 def _raised(mine: Expr, other: Expr, all_: bool, span: Span) -> Expr:
-    """Whether the row that is counted in `mine` has raised the smaller count (to 1)."""
+    """Whether the row, which is counted in `mine`, raised the smaller count (to 1)."""
     if all_:
         return compared("<=", mine, other, span)
     return conjunction((compared("=", mine, integer(1), span), compared(">=", other, integer(1), span)))
 
 
 def _difference(name: str, left: LogicalNode, right: LogicalNode, all_: bool, span: Span) -> LogicalNode:
-    """The rows of the left that no row of the right equals; with ALL the nth of equal rows counts as a row with n.
+    """The left rows that equal no right row; with ALL the nth of equal rows counts as a row with n.
 
-    They leave when the input has ended, or where both sides have the columns of a window, with the window.
+    They are emitted when the input has ended or, if both sides have the columns of a window, with the window.
     """
     width = len(left.schema)
     if all_:
@@ -108,7 +108,7 @@ def _difference(name: str, left: LogicalNode, right: LogicalNode, all_: bool, sp
 
 
 def _beside(left: LogicalNode, right: LogicalNode, span: Span) -> LogicalNode:
-    """The rows of both sides, with the side they are of as the last column."""
+    """The rows of both sides, with their side as the last column."""
     sides = []
     for node, side in ((left, LEFT), (right, RIGHT)):
         sides.append(projection(node, [*columns(node), side], [*left.schema.names, "side"], span))
@@ -116,12 +116,12 @@ def _beside(left: LogicalNode, right: LogicalNode, span: Span) -> LogicalNode:
 
 
 def _numbered(node: LogicalNode, keys: Sequence[Expr], span: Span) -> LogicalNode:
-    """The rows with how many with equal keys there are up to each, as the last column."""
+    """The rows, numbered among those with equal keys, as the last column."""
     return Over(node, tuple(keys), None, (aggregate_call("count", span=span),), ("number",), span=span)
 
 
 def _narrowed(node: LogicalNode, like: LogicalNode) -> LogicalNode:
-    """`node` with the first columns only: those of `like`."""
+    """`node` with only the first columns: those of `like`."""
     return projection(node, columns(node)[: len(like.schema)], like.schema.names, node.span)
 
 
@@ -129,9 +129,9 @@ def _narrowed(node: LogicalNode, like: LogicalNode) -> LogicalNode:
 
 
 def named_alike(inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> list[LogicalNode]:
-    """The inputs with the columns of all of them, in the order in which they appear; NULL where one has no such column.
+    """The inputs with the columns of all of them, in order of appearance; NULL where one lacks a column.
 
-    Names are one whatever the case of their letters. CQ0307 for two columns of one name.
+    Names are compared without regard to case. CQ0307 for two columns with one name.
     """
     names: dict[str, str] = {}
     for node, span in zip(inputs, spans, strict=True):

@@ -13,7 +13,7 @@ from cq.ways import EVENTS_TOGETHER, HEURISTICS, PLACEMENTS, SCHEMES, Sharing
 Setting = int | str
 """The value of a setting: a number, or the word itself."""
 
-DEFAULT_MEMORY_SHARE = 0.8  # of what the process may use: tables double while they grow, and rows are on their way
+DEFAULT_MEMORY_SHARE = 0.8  # of what the process may use: tables double while they grow, and rows are in flight
 DEFAULT_MEMORY = f"{DEFAULT_MEMORY_SHARE * 100:.0f} % of the memory available to the process"
 
 SETTINGS: dict[str, str] = {
@@ -63,19 +63,19 @@ WORDS = frozenset({MEMORY_LIMIT, TIME_ZONE, PUNCTUATION, *CHOICES})
 """The settings whose values may be text."""
 NO_MEMORY_LIMIT = 0  # the value of 'none'
 
-MOST_THREADS = 1024  # of one run: several times the processors of any machine
+MOST_THREADS = 1024  # in one run: several times the processors of any machine
 MOST_BATCH_ROWS = 2**31 - 1  # what Arrow counts with 32 bits
-MOST_EVENTS = 1_000_000  # between punctuations: more than any latency bears
+MOST_EVENTS = 1_000_000  # between punctuations: more than any latency requirement tolerates
 BOUNDS = {PARALLELISM: (0, MOST_THREADS), BATCH_ROWS: (1, MOST_BATCH_ROWS), PUNCTUATION: (1, MOST_EVENTS)}
 """The least and the most that a setting takes that is a number, however it is given: by SET, -s, -j or in Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run goes by, and its defaults.
+    """The settings of a run, and their defaults.
 
-    parallelism: workers; None: one for each usable processor.  batch_rows: None: as the engine does best.
-    memory_limit: bytes; None: a share of what the process may use.  punctuation_interval: events, or ADAPTIVE.
+    parallelism: workers; None: one for each usable processor.  batch_rows: None: the engine's choice. memory_limit:
+    bytes; None: a share of what the process may use.  punctuation_interval: events, or ADAPTIVE.
     """
 
     parallelism: int | None = None
@@ -98,12 +98,12 @@ _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNOR
 
 
 def setting_called(name: str) -> str:
-    """The setting of a name that people write; the name itself where there is none."""
+    """The setting for a name that people write; the name itself if there is none."""
     return SETTING_ALIASES.get(name.lower(), name)
 
 
 def unknown_setting(name: str) -> tuple[str, str]:
-    """What is wrong with a setting that does not exist, and the way out."""
+    """The error for an unknown setting, with a fix."""
     why = NO_CHECKPOINTS if is_of_checkpoints(name) else NO_SETTINGS.get(name)
     if why is not None:
         return f'there is no setting "{name}": {why}', "remove it"
@@ -115,18 +115,18 @@ FOREIGN_SETTINGS = ("auto", "execution", "ksql", "parallelism", "pipeline", "spa
 
 
 def is_foreign(name: str) -> bool:
-    """Whether it is the name of a setting of another system, such as `table.exec.state.ttl`."""
+    """Whether it is the name of a setting in another system, such as `table.exec.state.ttl`."""
     first, point, _ = name.lower().partition(".")
     return bool(point) and first in FOREIGN_SETTINGS
 
 
 def is_of_checkpoints(name: str) -> bool:
-    """Whether a setting, here or in another system, is about the checkpoints from which a run would resume."""
+    """Whether a setting, here or in another system, concerns the checkpoints from which a run would resume."""
     return "checkpoint" in name.lower()
 
 
 def asked_settings(given: Mapping[str, Setting]) -> dict[str, Setting]:
-    """The values of settings that somebody asks for beside the text. UsageError for what is none (CQ0207, CQ0208)."""
+    """The values of settings given outside the text. UsageError for invalid ones (CQ0207, CQ0208)."""
     found: dict[str, Setting] = {}
     for written, text in given.items():
         name = setting_called(written)
@@ -181,7 +181,7 @@ def takes(name: str) -> str:
 
 
 def within(least: int, most: int) -> str:
-    """A number of these bounds, for errors."""
+    """A number within these bounds, for errors."""
     return f"a whole number from {least} to {most:,}"
 
 

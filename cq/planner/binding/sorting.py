@@ -1,4 +1,4 @@
-"""ORDER BY, LIMIT and OFFSET: the operators that put rows in order and count them, and when they let rows go."""
+"""ORDER BY, LIMIT and OFFSET: the operators that order and count rows, and when they emit them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ORDER_BY = Clause("ORDER BY", aggregates=True, windows=True)
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """Rows of which `limit`, None for all, count behind the first `offset` by position."""
+    """Rows with a limit: `limit` rows, None for all, after the first `offset` by position."""
 
     node: LogicalNode
     limit: int | None = None
@@ -41,9 +41,9 @@ class Limited:
 
 
 def ordered(rows: Limited, keys: Sequence[OrderKey], items: Sequence[ast.OrderItem]) -> Limited:
-    """The rows by these keys, and what is left of LIMIT and OFFSET. items: as they are written.
+    """The rows by these keys, and the rest of LIMIT and OFFSET. items: as written.
 
-    Rows of windows that are ordered by their window first leave as windows close; all others at the end of the input.
+    Rows of windows that are ordered by their window first are emitted as windows close; all others at the end.
     """
     keys = distinct_keys(keys)
     node, span = rows.node, items[0].span.to(items[-1].span)
@@ -90,9 +90,10 @@ def sorted_within(node: LogicalNode, partition: tuple[Expr, ...], order: tuple[O
 
 
 def closing_times(node: LogicalNode, partition: Sequence[Expr]) -> tuple[TimeAttribute, ...]:
-    """The event times of the window that a partition key is a bound of; none when no key is, or none says when it ends.
+    """The event times of the window of which a partition key is a bound; none if there is no such key, or it does not
+    tell the end.
 
-    The start says so where all windows are of one length.
+    The start tells it if all windows have one length.
     """
     for key in partition:
         found = origin(node, key.index) if isinstance(key, Column) else None
@@ -117,7 +118,7 @@ def _of_one_length(bound: Origin) -> bool:
 
 
 def _leading_bounds(node: LogicalNode, keys: Sequence[OrderKey]) -> Iterable[tuple[LogicalNode, Origin]]:
-    """The bounds by which the rows are ordered first, in the order in which windows close."""
+    """The bounds that lead the order of the rows, in the order in which windows close."""
     for n, key in enumerate(keys):
         found = origin(node, key.expr.index) if isinstance(key.expr, Column) and not key.descending else None
         if found is None or found.column >= FIRST_KEY or (n == 0 and not _in_closing_order(found)):
@@ -131,7 +132,7 @@ def _in_closing_order(bound: Origin) -> bool:
 
 
 def _leaves_in_order(windows: Sequence[tuple[LogicalNode, Origin]]) -> bool:
-    """Whether the rows leave by these bounds anyway: those of one window, in a projection or a filter at most."""
+    """Whether the rows are in this order anyway: those of one window, through projections and filters at most."""
     node, first = windows[0]
     while isinstance(node, Project | Filter):
         node = node.input
@@ -146,7 +147,7 @@ def _leaves_in_order(windows: Sequence[tuple[LogicalNode, Origin]]) -> bool:
 
 
 def counted(rows: Limited, span: Span, all_of_it: bool) -> Limited:
-    """The rows without the first `offset`; where `all_of_it`, without those behind the limit too."""
+    """The rows without the first `offset`; if `all_of_it`, without those beyond the limit too."""
     limit = rows.limit if all_of_it else None
     if not rows.offset and limit is None:
         return rows

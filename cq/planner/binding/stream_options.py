@@ -1,4 +1,4 @@
-"""The options of WITH: what the text writes, which of them hold where rows come from elsewhere, and their checks."""
+"""The options of WITH: as written, which of them apply when rows come from elsewhere, and their checks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _option_text(option: ast.Option, parameters: Mapping[str, ParameterValue]) -
 
 def check_followed(options: Options, span: Span) -> None:
     """A CompileError for options that a followed file cannot have."""
-    from cq.connectors import followed  # with Arrow behind it, which most texts do not need
+    from cq.connectors import followed  # with Arrow in tow, which most texts do not need
 
     try:
         followed.check_followed(options)
@@ -63,24 +63,24 @@ def check_followed(options: Options, span: Span) -> None:
 
 
 def connector_of(options: Options, default: str) -> str:
-    """The connector as written, else the one that the options show."""
+    """The connector as written, else the one implied by the options."""
     return options.get("connector", "file" if "path" in options else default).lower()
 
 
 def from_stdin(written: Options) -> dict[str, str]:
-    """The options as written; the path - is standard input, as on the command line."""
+    """The options as written, with the path - as standard input, as on the command line."""
     if written.get("path") != STDIN or connector_of(written, "") != "file":
         return dict(written)
     return {"connector": "stdin", **{key: value for key, value in written.items() if key not in {"connector", "path"}}}
 
 
 def still_said(written: Options, given: Options) -> dict[str, str]:
-    """What a WITH clause says that still holds where the rows come from elsewhere: how they are laid out, and what is
-    asked of them. An unknown option of the text stays, for it to be refused."""
+    """The WITH options that still apply when the rows come from elsewhere: their format, and the checks on them. An
+    unknown option of the text is kept, so that it is refused."""
     from cq.connectors.formats import FORMATS, ending_format
 
     declared = written.get("connector", "file").lower()
-    if is_elsewhere(declared):  # all the rest says where the rows are there
+    if is_elsewhere(declared):  # all others say where the rows are
         return {key: value for key, value in written.items() if key in ROW_OPTIONS}
     new = given.get("connector", declared)
     here, there = SOURCES.get(new), SOURCES.get(declared)
@@ -108,7 +108,7 @@ def check_options(
     span: Span,
     default: str,
 ) -> None:
-    """The connector is named where the text leaves it out, and words are in lower case, in place.
+    """Name the connector if the text does not, and convert words to lower case, in place.
 
     CQ0207 and CQ0208 for options it does not take.
     """
@@ -162,10 +162,10 @@ def check_options(
 
 
 def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:
-    """Options in order of their keys, so that the order of writing makes no other plan."""
+    """Options in order of their keys, so that the order of writing does not change the plan."""
     return tuple(sorted(options.items()))
 
 
 def is_bounded(options: Options) -> bool:
-    """Whether the stream ends, as its connector says."""
+    """Whether the stream ends, according to its connector."""
     return SOURCES[options["connector"]].ends(options)

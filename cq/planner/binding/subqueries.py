@@ -1,8 +1,8 @@
 """Sub-queries: conditions on the rows of another query, and the value of its one row.
 
 `x IN (SELECT …)` and `EXISTS (SELECT …)` are semi joins, `NOT IN` and `NOT EXISTS` anti joins; a value is a join with
-the row it comes from. Where WHERE of the sub-query names columns of the query around it, its conditions become those of
-the join, and aggregates are grouped by what they compare (`correlation.py`).
+the row it comes from. If the WHERE of a sub-query names columns of the outer query, its conditions become join
+conditions, and aggregates are grouped by the values they compare (`correlation.py`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from cq.records import dataclass, replace
 INSIDE = Clause("a correlated sub-query", advice="group in a derived table, and test its rows")
 SOUGHT = "the value that IN looks for"
 VALUE = Clause("a scalar sub-query", aggregates=True)
-# some value of a type, beside a condition that says whether there is one; of types that are not here, 0
+# some value of a type, beside a condition that says whether there is one; 0 for types not listed
 _VALUES: dict[Kind, Any] = {Kind.VARCHAR: "", Kind.BOOLEAN: False, Kind.REAL: 0.0, Kind.DOUBLE: 0.0, Kind.ARRAY: ()}
 Above = Callable[[Expr], Expr]
 """What an expression over the FROM is over the rows that a condition is tested on: those of groups, in HAVING."""
@@ -66,14 +66,14 @@ Above = Callable[[Expr], Expr]
 
 
 def holds_query(node: ast.Node) -> bool:
-    """Whether some part of an expression is a query."""
+    """Whether an expression contains a query."""
     return any(isinstance(n, ast.Query) for n in below(node))
 
 
 def tested(node: ast.Expr) -> tuple[ast.InQuery | ast.Exists, bool] | None:
-    """The IN or EXISTS that a condition is, and whether it is negated; None for any other condition.
+    """The IN or EXISTS in a condition, and whether it is negated; None for any other condition.
 
-    A row of values is not IN the rows of a query where there is none that may be that row.
+    A row of values is NOT IN the rows of a query if none of them can equal it.
     """
     negated = False
     while isinstance(node, ast.Not):
@@ -133,7 +133,7 @@ class Match:
 
 
 def _lifted(e: Expr, width: int, new_width: int, above: Above) -> Expr:
-    """A condition on pairs where the left columns are those of `above`, and the right ones stand behind them."""
+    """A condition on pairs whose left columns are those of `above`, with the right ones after them."""
     if max(columns_of(e), default=-1) < width:
         return above(e)
     if isinstance(e, Column):
@@ -175,7 +175,7 @@ def _bind_match(
                 values = Compared(sought, inner.columns[0].expr)
         on.append(equal)
     elif inside is not None:
-        for item in inside.select.items:  # nothing reads them, but what they name must be there
+        for item in inside.select.items:  # nothing reads them, but the names in them must exist
             if isinstance(item, ast.SelectItem):
                 pairs.bind(item.expr)
     parts = tuple(c for e in on for c in conjuncts(e))
@@ -195,7 +195,7 @@ def match_of(rows: Relation, on: tuple[Expr, ...], outer: Relation, node: ast.Jo
 
 
 def _given(inner: Relation, query: ast.Query, width: int) -> Expr:
-    """The value that the rows of IN give, behind so many columns. CQ0307 where they give several."""
+    """The value of the rows of IN, after this many columns. CQ0307 if they have several."""
     columns = [c.expr for c in inner.columns]
     if len(columns) != 1:
         raise _several_columns(len(columns), query)
@@ -203,13 +203,13 @@ def _given(inner: Relation, query: ast.Query, width: int) -> Expr:
 
 
 def _repeating(select: ast.Select, exists: bool) -> ast.Select:
-    """The select without DISTINCT: IN and EXISTS ask whether there is a row, not how many; which one DISTINCT ON keeps,
-    only EXISTS does not ask."""
+    """The select without DISTINCT: IN and EXISTS ask whether there is a row, not how many; but which one DISTINCT ON
+    keeps matters to IN."""
     return replace(select, distinct=False, distinct_on=()) if exists or not select.distinct_on else select
 
 
 def _only_item(inside: Inside, query: ast.Query) -> ast.Expr:
-    """The one expression of a select list. CQ0307 where there are several, or a star."""
+    """The single expression of a select list. CQ0307 if there are several, or a star."""
     first, *more = inside.select.items
     if more or isinstance(first, ast.Star):
         stars = sum(isinstance(i, ast.Star) for i in inside.select.items)
@@ -219,7 +219,7 @@ def _only_item(inside: Inside, query: ast.Query) -> ast.Expr:
 
 
 def _without_limit(query: ast.Query) -> ast.Query:
-    """EXISTS (… LIMIT 1) asks what it asks without LIMIT."""
+    """EXISTS (… LIMIT 1) means the same without LIMIT."""
     limit = query.limit
     some = isinstance(limit, ast.NumberLiteral) and limit.text.strip("0") != ""
     return replace(query, limit=None) if some and query.offset is None else query
@@ -230,10 +230,10 @@ def _without_limit(query: ast.Query) -> ast.Query:
 
 @dataclass(frozen=True, slots=True)
 class ScalarSubquery:
-    """A sub-query as a value: the first column of its row. on: which row it is, as of `Match`.
+    """A sub-query as a value: the first column of its row. on: which row, as in `Match`.
 
-    always: there is one.  nothing: the value where there is none, NULL if None; aggregates of no rows may have one.
-    counted: the last column says how many rows there are, of which there may be one at most.
+    always: there is always one.  nothing: the value if there is none, NULL if None; aggregates of no rows may have one.
+    counted: the last column counts the rows, of which there may be at most one.
     """
 
     rows: LogicalNode
@@ -249,7 +249,7 @@ class ScalarSubquery:
         return self.rows.schema.fields[0].type
 
     def beside(self, node: LogicalNode, above: Above) -> tuple[LogicalNode, Expr]:
-        """The rows of `node` beside the row of the sub-query, and what the value is over both."""
+        """The rows of `node` beside the row of the sub-query, and the value over both."""
         left, right, rest = keyed(self.on, self.width, constants=True)
         assert not rest, "a value by a condition that is no equality"
         keys, width = tuple(above(k) for k in left), len(node.schema)
@@ -268,7 +268,7 @@ class ScalarSubquery:
 
 
 def bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> ScalarSubquery:
-    """The value of a query of which at most one row is known to come. CQ0502 where several may."""
+    """The value of a query that is known to give at most one row. CQ0502 if it may give several."""
     with naming(query, binder.relation):
         return _bind_value(query, binder, queries)
 
@@ -300,7 +300,7 @@ def _limited_to_one(query: ast.Query) -> bool:
 
 
 def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> ScalarSubquery:
-    """Aggregates of the rows that equal a row of the query around in some columns: one row for each group."""
+    """Aggregates of the rows that equal an outer row in some columns: one row for each group."""
     select, relation, outer = inside.select, inside.relation, binder.relation
     _refuse_grouped(inside, is_value=True)
     item, last = _only_item(inside, query), [_how_many(query.span)]
@@ -313,7 +313,7 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> ScalarSub
     if not calls.aggregates or columns_of(nothing):
         raise _several_rows(query)
     equal = all(equality(a, relation, outer) for a in inside.about)
-    last = last if alone or not equal else []  # a key that is equated is not NULL: it says that there is a group
+    last = last if alone or not equal else []  # an equated key is not NULL: it says that there is a group
     by = _by_equality if equal else _by_condition
     rows, on = by(replace(inside, select=replace(select, items=(ast.SelectItem(item, "value"), *last))), binder)
     known = folded(nothing)
@@ -322,7 +322,7 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> ScalarSub
 
 
 def _by_equality(inside: Inside, binder: ExprBinder) -> tuple[LogicalNode, list[Expr]]:
-    """The rows of a sub-query grouped by what its conditions equate, and which of them a row around it equals."""
+    """The rows of a sub-query grouped by the columns its conditions equate, and which group an outer row belongs to."""
     found = (equality(a, inside.relation, binder.relation) for a in inside.about)
     sides = [pair for pair in found if pair is not None]
     rows = _grouped(inside, inside.relation, inside.rest, [mine for mine, _ in sides])
@@ -343,7 +343,7 @@ def _by_condition(inside: Inside, binder: ExprBinder) -> tuple[LogicalNode, list
 
 
 def _grouped(inside: Inside, relation: Relation, where: ast.Expr | None, keys: Sequence[ast.Expr]) -> LogicalNode:
-    """The value of each group, its keys, and what counts its rows where several may be too many."""
+    """The value of each group, its keys, and a count of its rows if several may be too many."""
     value, *last = inside.select.items
     named = (ast.SelectItem(k, f"key{i}") for i, k in enumerate(keys, 1))
     grouped = replace(inside.select, items=(value, *named, *last), where=where, group_by=tuple(keys))
@@ -351,7 +351,7 @@ def _grouped(inside: Inside, relation: Relation, where: ast.Expr | None, keys: S
 
 
 def _keys(rows: LogicalNode, count: int, width: int) -> list[Expr]:
-    """The keys of groups behind so many columns."""
+    """The keys of groups, after this many columns."""
     fields = rows.schema.fields[1 : 1 + count]
     return [Column(f.type, f.nullable, width + i, f.name) for i, f in enumerate(fields, 1)]
 
@@ -368,7 +368,7 @@ def _same(binder: ExprBinder, theirs: Expr, key: Expr) -> list[Expr]:
 
 
 def _first_of(query: ast.Query) -> ast.Query:
-    """The query, with FIRST(x ORDER BY …) for the x of its first row where LIMIT 1 says that."""
+    """The query, with FIRST(x ORDER BY …) for the x of its first row if it has LIMIT 1."""
     select = query.body
     if not (isinstance(select, ast.Select) and _limited_to_one(query) and query.limit == ast.NumberLiteral("1")):
         return query
@@ -390,7 +390,7 @@ def _how_many(span: Span) -> ast.SelectItem:
 
 
 def _of_nothing(e: Expr, calls: SelectCalls) -> Expr:
-    """An aggregate as its value over no rows; any other expression itself."""
+    """An aggregate as its value over no rows; any other expression unchanged."""
     if not (isinstance(e, Hole) and e.room is Room.AGGREGATE):
         return e
     call = calls.aggregates[e.index]

@@ -1,4 +1,4 @@
-"""Tables with a primary key: what CREATE TABLE declares, and the rows that INSERT gives them before any event."""
+"""Tables with a primary key: the declarations of CREATE TABLE, and the rows that INSERT adds before any event."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def is_keyed(node: ast.CreateRelation) -> bool:
 
 
 def is_filled(node: ast.CreateRelation, given: Container[str]) -> bool:
-    """Whether a source fills the table: one of the text, or one that is given for its name."""
+    """Whether a source fills the table: one in the text, or one given under its name."""
     return node.kind == "TABLE" and is_keyed(node) and (bool(node.options) or node.name in given)
 
 
 def as_stream(node: ast.CreateRelation) -> ast.CreateRelation:
-    """What a table is filled from, as a stream: its columns, none of them NULL where the table's cannot be."""
+    """The source that fills a table, as a stream: its columns are NOT NULL where the table's are."""
     key = {node.columns[n].name for n in _key(node)}
     columns = tuple(
         replace(c, primary_key=False, default=None, checks=(), not_null=c.not_null or c.name in key)
@@ -57,7 +57,7 @@ def as_stream(node: ast.CreateRelation) -> ast.CreateRelation:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTable:
-    """A table and the values of its columns that INSERT leaves out. warnings: of these, and of its initial rows."""
+    """A table and the defaults of columns that INSERT leaves out. warnings: about these, and about its initial rows."""
 
     table: KeyedTable
     defaults: tuple[Expr, ...]
@@ -128,7 +128,7 @@ def _key(node: ast.CreateRelation) -> tuple[int, ...]:
 
 
 def _condition(binder: ExprBinder, node: ast.Check) -> Condition:
-    """What a CHECK demands, called by its name, or without one by its condition."""
+    """The condition of a CHECK, named by its name or, without one, by its text."""
     said = f"({print_expr(node.condition)})" if node.name is None else inline.name(node.name)
     return Condition(folded(binder.condition(node.condition, "a CHECK")), said)
 
@@ -146,13 +146,13 @@ def _default(column: ast.ColumnDef, field: Field, parameters: Parameters, warnin
 
 
 def constant_of(node: ast.Expr, field: Field, parameters: Parameters, warnings: list[Diagnostic]) -> Literal:
-    """The value of a constant expression in a column. CQ0306 where it has none. warnings: takes those of it."""
+    """The value of a constant expression in a column. CQ0306 if it has none. warnings: collects those about it."""
     binder = ExprBinder(NOTHING, parameters, CONSTANT, SelectCalls({}))
     return _computed(stored(binder, binder.bind(node), field, warnings), field, node.span)
 
 
 def _computed(expr: Expr, field: Field, span: Span) -> Literal:
-    """The value of an expression without columns that a column is to hold. CQ0306 where it has none."""
+    """The value of an expression without columns for a column. CQ0306 if it has none."""
     try:
         return constant(expr)
     except Failure as failure:
@@ -161,15 +161,15 @@ def _computed(expr: Expr, field: Field, span: Span) -> Literal:
 
 
 def _written(field: Field) -> str:
-    """How a constant that a column holds is written."""
+    """A constant in a column, as written."""
     if field.type.kind in TIME_FORMS:
         return f"write it as '{TIME_FORMS[field.type.kind]}'"
     return f"write a {field.type}, which column {inline.name(field.name)} holds"
 
 
 def stored(binder: ExprBinder, value: Expr, field: Field, warnings: list[Diagnostic]) -> Expr:
-    """The value as the column holds it. CQ0307 where it cannot, and CQ0306 for a constant that it cannot hold.
-    warnings: takes that of decimal places that the column does not hold."""
+    """The value converted for the column. CQ0307 if that is impossible, and CQ0306 for a constant that does not fit.
+    warnings: collects the one about decimal places that the column drops."""
     if value.type == field.type:
         return value
     warnings += places_cut_off(value, field)
@@ -187,7 +187,7 @@ def stored(binder: ExprBinder, value: Expr, field: Field, warnings: list[Diagnos
 
 
 def default_of(declared: DeclaredTable, column: int, span: Span) -> Expr:
-    """DEFAULT as the value of a column. CQ0306 where that is NULL, but the column cannot be."""
+    """DEFAULT as the value of a column. CQ0306 if that is NULL but the column cannot be."""
     value, field = declared.defaults[column], declared.table.fields[column]
     if is_null(value) and not field.nullable:
         what = f"{declared.table.name}.{field.name} has no DEFAULT, and cannot be NULL"
@@ -204,7 +204,7 @@ def or_null(node: ast.Expr) -> ast.Expr:
 
 
 def is_null(value: Expr) -> bool:
-    """Whether it is NULL, whatever the row."""
+    """Whether it is always NULL."""
     return isinstance(value, Literal) and value.value is None
 
 
@@ -216,7 +216,7 @@ def table_relation(name: str, fields: tuple[Field, ...]) -> Relation:
 
 
 def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) -> DeclaredTable:
-    """The table with the rows of an INSERT of constants, which no event has caused."""
+    """The table with the rows of an INSERT of constants, which no event causes."""
     table = declared.table
     if not isinstance(node.query.body, ast.Values):
         loading = LOADING.format(inline.name(table.name))
@@ -255,8 +255,7 @@ def filled(declared: DeclaredTable, node: ast.Insert, parameters: Parameters) ->
 
 
 def named_columns(fields: Sequence[Field], title: str, names: Sequence[str], spans: Sequence[Span]) -> list[int]:
-    """The columns that INSERT names, all of them where it names none. CQ0203 for unknown ones, CQ0202 for one of two of
-    a name."""
+    """The columns named by INSERT, all if it names none. CQ0203 for unknown ones, CQ0202 for a repeated one."""
     known = [f.name for f in fields]
     named: set[str] = set()
     for name, span in zip(names, spans, strict=True):
@@ -273,7 +272,7 @@ def named_columns(fields: Sequence[Field], title: str, names: Sequence[str], spa
 
 
 def _refuses(table: KeyedTable, row: list[Any], taken: set[tuple[Any, ...]]) -> str:
-    """Why the row cannot be in the table; nothing if it can."""
+    """Why the row cannot be in the table; empty if it can."""
     for n, (f, value) in enumerate(zip(table.fields, row, strict=True)):
         if value is None and not f.nullable:
             return table.missing(n)

@@ -1,4 +1,4 @@
-"""Find the event time that a query names, or say why the column is none and how to declare one."""
+"""Find the event time that a query names, or explain why the column is not one and how to declare one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_TIME = "compute one where the stream is declared, CREATE STREAM {} (at AS ex
 
 
 def named_time(node: ast.Node | None) -> str | None:
-    """The column that a DESCRIPTOR or a column names as the time of a window, if it is one."""
+    """The column that a DESCRIPTOR or a column names as the time of a window, if there is one."""
     match node:
         case ast.Descriptor(columns=(name,)) | ast.ColumnRef(name, None, ()):
             return name
@@ -66,8 +66,8 @@ def _shown(name: str) -> str:
 def no_event_time(relation: Relation, name: str, index: int | None, span: Span, what: str = WINDOW) -> CompileError:
     """Why a column is not the event time of its relation, and what to do.
 
-    name: empty for an expression.  index: of the column in the relation's node; None for an expression, and where
-    nothing is named.
+    name: empty for an expression.  index: of the column in the relation's node; None for an expression, or if nothing
+    is named.
     """
     time = _unambiguous(relation, name or "ts", index)
     if relation.node.schema.times:
@@ -76,7 +76,7 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
     sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
     missing = next((s for s in sources if s.event_time is None), None)
     joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]
-    lost = bool(joins) and any(s.event_time is not None for s in sources)  # a join has given them up
+    lost = bool(joins) and any(s.event_time is not None for s in sources)  # a join has dropped them
     if missing is not None and not lost:
         meant = _field_of(relation.node, index, missing)
         return compile_error(
@@ -177,8 +177,8 @@ def _giving_up(node: LogicalNode) -> LogicalNode | None:
 
 
 def _cast_of_a_time(node: LogicalNode, sources: Sequence[SourceDef]) -> str:
-    """How to convert an event time that a query below casts, as UNION ALL does where its sides have two types; "" where
-    none does."""
+    """How to convert an event time that a query below casts, as UNION ALL does if its sides have two types; "" if none
+    does."""
     for below in topological([node]):
         for expr in below.exprs if isinstance(below, Project) else ():
             if not (isinstance(expr, Cast) and expr.type.is_timestamp and isinstance(expr.arg, Column)):
@@ -196,13 +196,13 @@ def _cast_of_a_time(node: LogicalNode, sources: Sequence[SourceDef]) -> str:
 
 
 def first_time(relation: Relation) -> tuple[str, int | None]:
-    """The first column of a relation that is a TIMESTAMP, and its index: what its event time probably is."""
+    """The first TIMESTAMP column of a relation and its index: probably its event time."""
     times = ((f.name, index) for index, f in enumerate(relation.node.schema.fields) if f.type.is_timestamp)
     return next(times, ("ts", None))
 
 
 def _field_of(node: LogicalNode, index: int | None, source: SourceDef) -> Field | None:
-    """The column of the source that a column of a node shows unchanged, if it is one."""
+    """The source column that a column of a node passes through unchanged, if any."""
     if index is None:
         return None
     if node.source is not None:
@@ -215,17 +215,17 @@ def _field_of(node: LogicalNode, index: int | None, source: SourceDef) -> Field 
 
 
 def _declaring_time(source: SourceDef, meant: Field | None, same: bool) -> tuple[str, ...]:
-    """How to give a stream an event time. One that the text does not declare is declared first, without columns.
+    """How to give a stream an event time. An undeclared stream is declared first, without columns.
 
-    meant: the column of the source that was named; where it can be no time, another of its columns is proposed.
-    same: whether the query calls it what the source does.
+    meant: the column of the source that was named; if it cannot be a time, another column is proposed.
+    same: whether the query and the source use the same name.
     """
     stream, seen = column_name(source.name), source.proposed
     marked = _marked(source, meant, seen) if meant is not None else None
     if marked is None:
         times = [f for f in source.fields if f.type.is_timestamp]
         meant = next(iter([*times, *(f for f in source.fields if f.type == DATE)]), None)
-        same, seen = False, None  # what was seen is that of the column that was named
+        same, seen = False, None  # the findings are about the column that was named
         marked = _marked(source, meant, None) if meant is not None else None
     if marked is None or meant is None:
         return (f"no column of {source.name} is a time: " + _NO_TIME.format(stream),)
@@ -236,14 +236,14 @@ def _declaring_time(source: SourceDef, meant: Field | None, same: bool) -> tuple
     if not source.inferred or (path is None and connector not in {"stdin", "memory"}):
         return f"add to CREATE STREAM {stream}: {mark}", beside
     whence = f" WITH (path = {string(path)})" if path is not None else " WITH (connector = 'stdin')"
-    given = path is None and connector == "memory"  # from Python, which the text need not say
+    given = path is None and connector == "memory"  # from Python, where the text need not declare it
     read = f"; then read FROM {stream}" + (f" by {by}" if by != column_name(meant.name) or not same else "")
     return f"CREATE STREAM {stream} ({mark}){'' if given else whence}{read}", beside
 
 
 def _marked(source: SourceDef, meant: Field, seen: ProposedTime | None) -> tuple[str, str] | None:
-    """The WATERMARK of a column, computed first where it is no TIMESTAMP, and the name of the time; None where no time
-    can be made of it. seen: what the rows say of it, where somebody has looked."""
+    """The WATERMARK of a column, computed first if it is not a TIMESTAMP, and the name of the time; None if it cannot
+    become a time. seen: what the rows show, if somebody has looked."""
     delay_us = seen.seen.delay_us if seen is not None and seen.expression else EXAMPLE_DELAY_US
     if meant.type.is_timestamp:
         at = column_name(meant.name)
@@ -256,7 +256,8 @@ def _marked(source: SourceDef, meant: Field, seen: ProposedTime | None) -> tuple
 
 
 def _beside_declaring(source: SourceDef, meant: Field, seen: ProposedTime | None) -> str:
-    """What the rows say of the time; where nobody looked, the unit of a number, and what tells their delay."""
+    """What the rows show of the time; if nobody looked, the unit of a number, and the command that measures the
+    delay."""
     column = column_name(meant.name)
     if seen is not None:
         return _seen(seen, column)
@@ -285,8 +286,8 @@ def _seen(time: ProposedTime, column: str) -> str:
 
 
 def computed_time(seen: ProposedTime | None, column: str, type_: DataType) -> str | None:
-    """The expression that makes a TIMESTAMP of a column of another type: as its rows say, or else most probably; None
-    where there is none."""
+    """The expression that converts a column of another type to a TIMESTAMP: as its rows suggest, else the most likely;
+    None if there is none."""
     if seen is not None and seen.expression:
         return seen.expression
     if type_.is_integer:

@@ -1,4 +1,5 @@
-"""What is known of a plan's columns by following them down: which are a window's bounds, which are its group's keys."""
+"""Facts about a plan's columns, found by following them down: which are bounds of a window, which are its group
+keys."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.node import LogicalNode, OpClass, topological
 from cq.records import dataclass, replace
 
-MAX_COLUMNS = 4_096  # of one operator
-MAX_EXPRESSION = 20_000  # nodes of one expression
-MAX_PLAN_DEPTH = 200  # nodes above each other; walks that recurse need far fewer Python frames than there are
+MAX_COLUMNS = 4_096  # columns of one operator
+MAX_EXPRESSION = 20_000  # nodes in one expression
+MAX_PLAN_DEPTH = 200  # nested nodes; recursive walks stay far below Python's limit on frames
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a column comes from unchanged: a window aggregate and its position there, or the operator that puts rows in
-    windows, and which bound of them it is (numbered as the first columns of a window aggregate are)."""
+    """Where a column comes from unchanged: a window aggregate and its position there, or the operator that assigns rows
+    to windows, and which bound it is (numbered like the first columns of a window aggregate)."""
 
     node: Windowed | AssignWindows | SessionRows
     column: int
@@ -28,10 +29,11 @@ Known = dict[tuple[int, int], "Origin | None"]
 
 
 def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Known | None = None) -> Origin | None:
-    """Where a column comes from when its value was only carried along; None when it was computed or is no window's.
+    """Where a column comes from if its value is only passed through; None if it was computed or does not come from a
+    window.
 
     one_row_each: stop at operators that may give several rows for one of the window's (unnest, joins, unions), so that
-    a group still has at most one row for each window.
+    a group has at most one row per window.
     """
     while not isinstance(node, Windowed):
         if isinstance(node, AssignWindows | SessionRows) and column >= len(node.input.schema):
@@ -54,7 +56,7 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Kn
 
 
 def _common_origin(node: LogicalNode, column: int, known: Known) -> Origin | None:
-    """The origin in the first input, if every input has one in a window of the same kind."""
+    """The origin in the first input, if every input has one, in a window of the same kind."""
     first, *others = [origin(b, column, known=known) for b in node.inputs]
     alike = first is not None and all(
         o is not None and (o.node.window_kind, o.column) == (first.node.window_kind, first.column) for o in others
@@ -63,14 +65,14 @@ def _common_origin(node: LogicalNode, column: int, known: Known) -> Origin | Non
 
 
 def window_bound(node: LogicalNode, column: int) -> int | None:
-    """Which bound of its window a column is (WINDOW_START, WINDOW_END or WINDOW_TIME); None when it is none."""
+    """Which bound of its window a column is (WINDOW_START, WINDOW_END or WINDOW_TIME); None if it is not one."""
     found = origin(node, column)
     return found.column if found is not None and found.column < FIRST_KEY else None
 
 
 def with_bounds(node: LogicalNode, column: int) -> LogicalNode:
-    """The node with both bounds of the window that a column is a bound of: one that was not selected stands behind its
-    columns. The node itself where the rows come from the window by more than SELECT and WHERE."""
+    """The node with both bounds of the window whose bound a column is: one that was not selected is added as its last
+    column. Unchanged if more than SELECT and WHERE lies between the rows and the window."""
     found = origin(node, column)
     if found is None or found.column >= FIRST_KEY:
         return node
@@ -82,7 +84,7 @@ def with_bounds(node: LogicalNode, column: int) -> LogicalNode:
 
 
 def _carrying(node: LogicalNode, window: LogicalNode, bound: int) -> tuple[LogicalNode, int] | None:
-    """The node with a bound of the windows below it, and which of its columns that is."""
+    """The node extended by a bound of the windows below it, and the index of that column."""
     if node is window:
         return node, bound + (0 if isinstance(node, Windowed) else len(node.inputs[0].schema))
     below = _carrying(node.input, window, bound) if isinstance(node, Project | Filter) else None
@@ -95,7 +97,7 @@ def _carrying(node: LogicalNode, window: LogicalNode, bound: int) -> tuple[Logic
 
 
 def key_columns(node: LogicalNode) -> tuple[Windowed, dict[int, int]] | None:
-    """For the result of a keyed window: the aggregate, and for each column that is a group key which key it is."""
+    """For the result of a keyed window: the aggregate, and which key each column is, for those that are group keys."""
     keys: dict[int, int] = {}
     aggregate: Windowed | None = None
     for column in range(len(node.schema)):
@@ -109,7 +111,7 @@ def key_columns(node: LogicalNode) -> tuple[Windowed, dict[int, int]] | None:
 
 
 def one_row(node: LogicalNode, or_none: bool = False) -> bool:
-    """Whether these rows are one: aggregates over everything. or_none: whether they may also be none."""
+    """Whether there is exactly one row: aggregates over everything. or_none: whether there may also be none."""
     match node:
         case Project(input=below):
             return one_row(below, or_none)
@@ -134,7 +136,7 @@ def check_size(expr: Expr, span: Span) -> Expr:
 
 
 def check_columns(count: int, span: Span) -> None:
-    """Refuse a row that is too wide, as a star of stars may make it."""
+    """Refuse a row with too many columns, as a star of stars may produce."""
     if count > MAX_COLUMNS:
         raise compile_error(
             "CQ0103", f"{count} columns, more than the limit of {MAX_COLUMNS}", span, help="name the columns you need"
@@ -142,7 +144,7 @@ def check_columns(count: int, span: Span) -> None:
 
 
 def check_depth(node: LogicalNode, known: dict[int, int], span: Span) -> None:
-    """Refuse a plan with too many operators above each other. known: depths found before, by id(node)."""
+    """Refuse a plan nested too deeply. known: depths found before, by id(node)."""
     for n in topological([node]):
         known[id(n)] = 1 + max((known[id(i)] for i in n.inputs), default=0)
     if known[id(node)] > MAX_PLAN_DEPTH:

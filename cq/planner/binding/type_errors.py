@@ -1,4 +1,4 @@
-"""What to say where an expression cannot be bound: types that do not go together, forms that are not built."""
+"""Errors for expressions that cannot be bound: types that do not go together, unsupported forms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refused(node: ast.Node) -> CompileError:
 
 
 def condition_help(node: ast.Expr, type_: DataType) -> str:
-    """What was meant by an expression that is no condition."""
+    """Guess what was meant by an expression that is not a condition."""
     if isinstance(node, ast.StringLiteral | ast.NumberLiteral):
         return "repeat the comparison: x = 'a' OR x = 'b', or write x IN ('a', 'b')"
     if isinstance(node, ast.Binary):
@@ -41,7 +41,7 @@ def condition_help(node: ast.Expr, type_: DataType) -> str:
 
 
 def apart(code: str, message: str, left: Expr, right: Expr, *help: str) -> CompileError:
-    """An error about two values: each is marked, with its type."""
+    """An error about two values, each marked with its type."""
     other = Label(right.span, str(right.type))
     return compile_error(code, message, left.span, label=str(left.type), labels=(other,), help=help)
 

@@ -1,6 +1,6 @@
 """Warnings where decimal places are lost: by a cast to a DECIMAL without digits, which is DECIMAL(10, 0), as in Spark,
-where PostgreSQL keeps them all; and by a value that a column of whole numbers, or of arrays of them, takes without a
-cast."""
+where PostgreSQL keeps them all; and by a value that is stored in a column of whole numbers, or of arrays of them,
+without a cast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode, topological
 from cq.records import replace
 
-KEPT_BY = {  # of whole numbers, they are whole
+KEPT_BY = {  # for whole numbers, these are whole
     "negate", "+", "-", "*", "%", "abs", "greatest", "least", "array", "element_at", "array_concat", "array_slice",
     "array_sort", "array_order", "array_reverse", "array_distinct", "array_compact", "array_remove",
     "array_intersect", "array_except", "array_min", "array_max", "array_sum",
@@ -26,7 +26,7 @@ MADE_BY = {"round", "trunc"}
 
 
 def rounded_casts(script: ast.Script, nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
-    """A warning for every such cast of a value that can have decimal places, which it rounds away."""
+    """A warning for each cast of this kind that rounds away decimal places a value can have."""
     bare = {n.span: n.type for n in ast.walk(script) if isinstance(n, ast.Cast) and isinstance(n.type, ast.SimpleType)}
     bare = {span: t for span, t in bare.items() if t.name.upper() in DECIMAL_NAMES and not t.params}
     if not bare:
@@ -44,14 +44,15 @@ def rounded_casts(script: ast.Script, nodes: Iterable[LogicalNode]) -> Iterator[
 
 
 def places_cut_off(value: Expr, field: Field) -> Iterator[Diagnostic]:
-    """A warning where a column of whole numbers, or of arrays of them, takes a value that can have decimal places."""
+    """A warning if a value that can have decimal places is stored in a column of whole numbers, or of arrays of
+    them."""
     found = _with_places(value, ()) if _whole(field).is_integer else None
     if found is not None:
         yield _cut_off(found, field)
 
 
 def columns_cut_off(rows: LogicalNode, fields: Sequence[Field], spans: Sequence[Span]) -> Iterator[Diagnostic]:
-    """The same for the columns of a query. spans: where they are written; what is found within is marked alone."""
+    """The same for the columns of a query. spans: where they are written; a finding within one is marked alone."""
     if all(_is_whole(column(rows, n), ()) for n, f in enumerate(fields) if _whole(f).is_integer):
         return
     for value, field, span in zip(_columns_with_places(rows), fields, spans, strict=True):
@@ -84,7 +85,7 @@ def _columns_with_places(rows: LogicalNode) -> Places:
 
 
 def _of_column(node: LogicalNode, own: Column, found: Mapping[int, Places]) -> Expr | None:
-    """The first value of a column that can have decimal places. found: of the columns of its inputs, by `id(node)`."""
+    """The first value of a column that can have decimal places. found: for the columns of its inputs, by `id(node)`."""
     if node.source is not None and node.source.rows is not None:
         cells = (row[own.index] for row in node.source.rows)
         values: Iterable[Expr] = (Literal(own.type, cell is None, cell) for cell in cells)
@@ -97,7 +98,7 @@ def _of_column(node: LogicalNode, own: Column, found: Mapping[int, Places]) -> E
 
 
 def _with_places(value: Expr, below: Places) -> Expr | None:
-    """What can have decimal places: the value, or the first such element of an array that is written; None for none."""
+    """The value that can have decimal places, or the first such element of a written array; None if there is none."""
     if isinstance(value, Call) and value.function.name == "array":
         return next((found for e in value.args if (found := _with_places(e, below)) is not None), None)
     if isinstance(value, Column) and value.span == NOWHERE and below:
@@ -106,7 +107,7 @@ def _with_places(value: Expr, below: Places) -> Expr | None:
 
 
 def _is_whole(value: Expr, below: Places) -> bool:
-    """Whether a value is a whole number, an array of whole numbers, or nothing at all, in every row."""
+    """Whether a value is a whole number, an array of whole numbers, or NULL in every row."""
     type_ = value.type.element or value.type
     match value:
         case Literal(value=None):

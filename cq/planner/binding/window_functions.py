@@ -1,4 +1,4 @@
-"""Window functions that say what others say together: LEAD, NTILE, PERCENT_RANK, CUME_DIST."""
+"""Window functions expressed through others: LEAD, NTILE, PERCENT_RANK, CUME_DIST."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Expand = Callable[[ast.Call, tuple[ast.Expr, ...], ast.WindowSpec], ast.Expr]
 
 
 def expanded(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
-    """A call as an expression of other calls over the same rows; None for one that stands for itself."""
+    """A call as an expression of other calls over the same rows; None if it needs no rewriting."""
     expand = EXPANDED.get(node.name)
     if expand is None or (node.name == "lead" and node.nulls == "IGNORE"):
         return None
@@ -36,7 +36,7 @@ def expanded(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
 
 
 def plain_arguments(node: ast.Call) -> tuple[ast.Expr, ...]:
-    """The arguments of a call. CQ0501 for what only aggregates take, CQ0302 for arguments with names."""
+    """The arguments of a call. CQ0501 for what only aggregates allow, CQ0302 for arguments with names."""
     if node.distinct or node.within or node.filter is not None or node.star or node.order_by:
         raise compile_error(
             "CQ0501",
@@ -48,7 +48,7 @@ def plain_arguments(node: ast.Call) -> tuple[ast.Expr, ...]:
 
 
 def _lead(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> ast.Expr:
-    """LEAD(x[, n[, default]]): the first value of the frame that is the n-th row behind the row."""
+    """LEAD(x[, n[, default]]): the first value of the frame that is the n-th row after the row."""
     if not 1 <= len(args) <= 3:
         what = "LEAD takes a value, a number of rows and a default"
         raise compile_error("CQ0302", what, node.span, help="LEAD(x, 1)")
@@ -64,7 +64,7 @@ def _lead(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> a
 
 
 def _ntile(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> ast.Expr:
-    """NTILE(b): of n rows the first n % b tiles have one row more than the n / b of the others."""
+    """NTILE(b): the first n % b tiles of n rows have one row more than the n / b of the others."""
     at = node.span
     if len(args) != 1:
         raise compile_error("CQ0302", "NTILE takes the number of tiles", at, help="NTILE(4)")
@@ -83,7 +83,7 @@ def _ntile(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> 
 
 
 def _percent_rank(node: ast.Call, args: tuple[ast.Expr, ...], spec: ast.WindowSpec) -> ast.Expr:
-    """PERCENT_RANK(): (RANK - 1) / (rows - 1), and 0 of a single row."""
+    """PERCENT_RANK(): (RANK - 1) / (rows - 1), and 0 for a single row."""
     _demand_nothing(node, args)
     at, one = node.span, _number("1", node.span)
     rows = _count(node, _all_of(spec, at))
@@ -107,7 +107,7 @@ EXPANDED: dict[str, Expand] = {
 
 
 def _all_of(spec: ast.WindowSpec, at: Span) -> ast.WindowSpec:
-    """All rows of the partition, in the same order: one operator computes what is of that order."""
+    """All rows of the partition, in the same order: one operator computes everything with that order."""
     first, last = ast.FrameBound("UNBOUNDED PRECEDING", span=at), ast.FrameBound("UNBOUNDED FOLLOWING", span=at)
     return replace(spec, frame=ast.Frame("ROWS", first, last, span=at))
 
@@ -125,7 +125,7 @@ def _binary(op: ast.BinaryOperator, left: ast.Expr, right: ast.Expr, at: Span) -
 
 
 def demand_count(node: ast.Call, given: ast.Expr, least: int) -> None:
-    """CQ0302 for what is no whole number as a constant."""
+    """CQ0302 for anything but a constant whole number."""
     if not (isinstance(given, ast.NumberLiteral) and given.text.isdigit() and int(given.text) >= least):
         name, what = node.name.upper(), "tiles" if node.name == "ntile" else "rows"
         example = "NTILE(4)" if node.name == "ntile" else f"{name}(x, 1)"

@@ -25,16 +25,16 @@ from cq.records import dataclass, replace
 
 # Panes that one row of a hopping window may touch: state and work grow with it; `cq limits` shows it.
 MAX_PANES = 10_000
-# Sessions of rows up to the year 190,000 end before the last instant there is, so that all of them leave.
+# Sessions of rows up to the year 190,000 end before the last representable instant, so all of them are emitted.
 MAX_GAP_YEARS = 100_000
 MAX_GAP_US = MAX_GAP_YEARS * 365 * 86_400_000_000
 
-MAX_ROWS = 1_000_000  # of a window that counts rows: it keeps them for each key
-MAX_MONTHS = 12 * 10_000  # as many as the years have that a date is written with
-# By how much at most windows of the calendar may begin later than their month, for each month they have.
+MAX_ROWS = 1_000_000  # rows in a window that counts them: they are kept for each key
+MAX_MONTHS = 12 * 10_000  # as many as there are years in a date literal
+# By how much, at most, windows of the calendar may start later than their month, per month of their length.
 SHORTEST_MONTH_DAYS = 28
 
-# Parameters in order of position, after the relation and the time.
+# Parameters by position, after the relation and the time.
 TABLE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "tumble": ("size", "offset"),
     "hop": ("slide", "size", "offset"),
@@ -78,7 +78,7 @@ _INTERVALS = {
 
 @dataclass(frozen=True, slots=True)
 class WindowCall:
-    """A window function as it is written: its name, where that stands, and its form for help lines."""
+    """A window function as written: its name, where that is, and its form for help lines."""
 
     name: str
     name_span: Span
@@ -90,7 +90,7 @@ class WindowCall:
 
     @property
     def example(self) -> str:
-        """The form with an interval for each that it needs."""
+        """The form with an interval for each parameter that needs one."""
         text = self.form.partition(" [")[0] + (")" if "[" in self.form else "")
         for name, interval in _INTERVALS.items():
             text = text.replace(f", {name}", f", {interval}")
@@ -103,10 +103,10 @@ class WindowArguments:
 
     kind: str
     call: WindowCall
-    time: ast.Node | None  # None: the only event time there is, or rows are counted
+    time: ast.Node | None  # None: the only event time there is, or the window counts rows
     values: Mapping[str, ast.Node]
     span: Span
-    partition_by: tuple[ast.Expr, ...] | None = None  # None: it stands in GROUP BY
+    partition_by: tuple[ast.Expr, ...] | None = None  # None: the call is in GROUP BY
     counts_rows: bool = False
 
 
@@ -129,8 +129,8 @@ def table_function(
 
 
 def with_windows(relation: Relation) -> Relation:
-    """The relation with each row in the windows of the window function that is pending, if one is: the bounds are
-    columns like others."""
+    """The relation with rows assigned to the windows of the pending window function, if there is one: the bounds are
+    ordinary columns."""
     if relation.window is None:
         return relation
     window, span = relation.window.window, relation.window.span
@@ -202,7 +202,7 @@ def group_window(node: ast.Call) -> WindowArguments:
 
 
 def _by_name(call: WindowCall, order: Sequence[str], args: Sequence[ast.Node]) -> dict[str, ast.Node]:
-    """The arguments of a window call, those by position too. order: the names by position."""
+    """The arguments of a window call by name, including those by position. order: the names by position."""
     positional = [a for a in args if not isinstance(a, ast.NamedArgument)]
     if len(positional) > len(order):
         cause = f"{call.title} takes at most {len(order)} arguments, not {len(positional)}"
@@ -216,7 +216,7 @@ def _by_name(call: WindowCall, order: Sequence[str], args: Sequence[ast.Node]) -
 
 
 def _take_time(call: WindowCall, values: dict[str, ast.Node]) -> ast.Node:
-    """The argument that names the event time, taken out of the others."""
+    """Take the argument that names the event time out of the others."""
     time = values.pop("time", None)
     if time is None or isinstance(time, ast.IntervalLiteral):
         span = call.name_span if time is None else time.span
@@ -225,7 +225,7 @@ def _take_time(call: WindowCall, values: dict[str, ast.Node]) -> ast.Node:
 
 
 def _count_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> CountWindow:
-    """A window of a number of rows. CQ0302 for one that is not TUMBLE(size) or HOP(slide, size)."""
+    """A window that counts rows. CQ0302 unless it is TUMBLE(size) or HOP(slide, size)."""
     kind, values = arguments.kind, arguments.values
     names = {"tumble": ("size",), "hop": ("slide", "size")}.get(kind)
     other = next((v for v in values.values() if not isinstance(v, ast.RowCount)), None)
@@ -268,7 +268,7 @@ def _rows_of(name: str, node: ast.RowCount, binder: ExprBinder) -> int:
 
 
 def _check_months(arguments: WindowArguments, type_: DataType, column: str) -> None:
-    """CQ0502 for months of instants in a zone other than UTC: they begin at its midnight. column: the event time."""
+    """CQ0502 for months of instants in a zone other than UTC: they start at its midnight. column: the event time."""
     zone = zone_of_session()
     if type_.kind is Kind.TIMESTAMP_LTZ and zone_of(zone).offsets != (0,):
         raise compile_error(
@@ -280,7 +280,7 @@ def _check_months(arguments: WindowArguments, type_: DataType, column: str) -> N
 
 
 def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> Window | SessionWindow:
-    """The window: constants checked, the time found among the relation's time attributes."""
+    """The window: constants checked, and the time found among the relation's time attributes."""
     values = {n: _interval(n, v, binder, months=arguments.kind != "session") for n, v in arguments.values.items()}
     needed = {"hop": ("size", "slide"), "cumulate": ("size", "step"), "session": ("gap",)}.get(
         arguments.kind, ("size",)
@@ -341,7 +341,7 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
 
 
 def _in_months(arguments: WindowArguments, values: Mapping[str, Literal]) -> bool:
-    """Whether a window's lengths are months of the calendar. CQ0403 where only some of them are."""
+    """Whether a window's lengths are calendar months. CQ0403 if only some of them are."""
     months = {n: v.type.kind is Kind.INTERVAL_MONTH for n, v in values.items()}
     by_calendar = months["size"]
     for name in (n for n in values if n not in ("size", "offset") and months[n] != by_calendar):
@@ -365,7 +365,7 @@ def _in_months(arguments: WindowArguments, values: Mapping[str, Literal]) -> boo
 
 
 def _within_a_period(offset_us: int, window: Window, span: Span) -> int:
-    """The offset of windows of the calendar in days or less, shorter than the shortest of them."""
+    """The offset of calendar windows, in days or less, shorter than the shortest of them."""
     limit_us = window.period * SHORTEST_MONTH_DAYS * DAY_US
     if abs(offset_us) >= limit_us:
         raise compile_error(
@@ -378,7 +378,7 @@ def _within_a_period(offset_us: int, window: Window, span: Span) -> int:
 
 
 def _its_time(arguments: WindowArguments, relation: Relation) -> TimeAttribute | None:
-    """The event time of a window that names none; None where it names one. CQ0402 where there are several."""
+    """The event time of a window that names none; None if it names one. CQ0402 if there are several."""
     if arguments.time is not None:
         return None
     times = relation.node.schema.times
@@ -405,7 +405,7 @@ def _without(arguments: WindowArguments, name: str) -> CompileError:
 
 
 def _interval(name: str, node: ast.Node, binder: ExprBinder, months: bool) -> Literal:
-    """A constant interval; positive unless it is an offset. months: whether it may be of months."""
+    """A constant interval; positive unless it is an offset. months: whether months are allowed."""
     value = binder.bind(node)  # type: ignore[arg-type]
     if isinstance(value, Literal) and value.type.kind is Kind.VARCHAR:
         value = _spark_interval(value)
@@ -439,12 +439,12 @@ def _interval(name: str, node: ast.Node, binder: ExprBinder, months: bool) -> Li
 
 
 def _shortest(node: ast.Node, name: str) -> str:
-    """An interval of one of the units that somebody wrote, else a usual one of this name."""
+    """An interval of one of the units in the text, else a typical one for this name."""
     return f"INTERVAL '1' {node.parts[-1].unit}" if isinstance(node, ast.IntervalLiteral) else _INTERVALS[name]
 
 
 def _spark_interval(text: Literal) -> Literal:
-    """Spark's `'10 seconds'` as an interval: amounts and units in turn."""
+    """Spark's `'10 seconds'` as an interval: amounts and units alternate."""
     words = str(text.value).removeprefix("interval ").split()
     units = {u.lower(): u for u in ast.INTERVAL_UNITS}
     parts = []
@@ -464,7 +464,7 @@ def _spark_interval(text: Literal) -> Literal:
 
 
 def _named(args: Sequence[ast.Node], known: set[str], call: WindowCall) -> dict[str, ast.NamedArgument]:
-    """The arguments given by name, each under the name it has here."""
+    """The arguments given by name, each under its name here."""
     out: dict[str, ast.NamedArgument] = {}
     for a in args:
         if isinstance(a, ast.NamedArgument):

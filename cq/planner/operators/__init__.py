@@ -1,4 +1,5 @@
-"""The operators of the logical plan: one file each, under the name their reference, codegen and Spark files share."""
+"""The operators of the logical plan: one file each, under the name that their reference, codegen and Spark files
+share."""
 
 from cq.planner.operators.aggregate import Aggregate
 from cq.planner.operators.asof_join import AsofJoin

@@ -23,7 +23,7 @@ class Aggregate(Grouped):
     closes = False
     emits_at_end = True
     uses_time = False
-    waits_on = (None,)  # rows are counted as they come
+    waits_on = (None,)  # rows are counted as they arrive
     fan_out = 1
     may_drop = False
 
@@ -55,10 +55,10 @@ class Aggregate(Grouped):
     @property
     def state(self) -> StateBound:
         values = ", with all its values" if any(a.keeps_values for a in self.aggregates) else ""
-        return StateBound(f"one entry a group{values}", bounded=True)  # its input ends
+        return StateBound(f"one entry a group{values}", bounded=True)  # when its input ends
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return self.group_parameters(text)

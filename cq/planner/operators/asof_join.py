@@ -13,7 +13,7 @@ from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text
 from cq.records import dataclass, field, replace
 
 LEFT, RIGHT = 0, 1  # inputs
-FARTHEST_US = 1 << 60  # no limit: beyond every difference of two times; sums of it and a time stay within 64 bits
+FARTHEST_US = 1 << 60  # no limit: beyond any difference of two times; its sum with a time stays within 64 bits
 LIMIT_WAY = "limit how much later the right row may be: ON … AND b.ts - a.ts <= INTERVAL '5' SECOND"
 
 
@@ -52,30 +52,30 @@ class AsofJoin(Joined):
 
     @property
     def at_end(self) -> bool:
-        """Whether all rows wait for the end: any may still match, or the times are no event times."""
+        """Whether all rows wait for the end: any right row may still match, or the times are not event times."""
         return max(self.upper_us, self.left_time.lag_us, self.right_time.lag_us) >= FARTHEST_US
 
     @property
     def right_wait_us(self) -> int:
-        """A right row takes its place behind those before it when the watermark is this past its time.
+        """A right row is inserted after the earlier ones when the watermark is this far past its time.
 
-        By then no earlier one can come, and no left row for which it comes too late is still to be looked up.
+        By then no earlier one can come, and every left row that must not find it has been looked up.
         """
         return max(self.left_time.lag_us, self.right_time.lag_us) + max(0, -self.upper_us)
 
     @property
     def left_wait_us(self) -> int:
-        """A left row is looked up at the instant that is this past its time, before right rows of that instant."""
+        """A left row is looked up at the instant this far past its time, before right rows of that instant."""
         return self.right_wait_us + self.upper_us + 1
 
     @property
     def right_expiry_us(self) -> int:
-        """No left row that is looked up at an instant this past its time, or later, can still have it for the next."""
+        """No left row looked up at an instant this far past its time, or later, can match it as the next one."""
         return self.left_wait_us - self.lower_us + 1
 
     @property
     def limited(self) -> bool:
-        """Whether the right row that is found can be too far from the left one."""
+        """Whether the right row found can be too far from the left one."""
         return self.upper_us < FARTHEST_US and self.lower_us > -FARTHEST_US
 
     def pull(self, expr: Expr) -> Pulled | None:

@@ -1,4 +1,4 @@
-"""AssignWindows: each row once for every window that holds it."""
+"""AssignWindows: each row once for every window that contains it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class AssignWindows(AddsColumns, Stateless):
     def ends(self) -> tuple[TimeAttribute, ...]:
         """The last moment of the row's window, in two columns.
 
-        A row leaves as it comes, and no window that holds it ends at or before its time: it is not behind the watermark
-        by more than that time, and ahead of it by what is left of the window.
+        A row is emitted at once, and no window that contains it ends at or before its time: the end lags behind the
+        watermark no more than that time does, and is ahead of it by the rest of the window.
         """
         time = self.window.time
         ahead_us = time.ahead_us + self.window.longest_us - 1
@@ -52,7 +52,7 @@ class AssignWindows(AddsColumns, Stateless):
 
     @property
     def window_kind(self) -> object:
-        """As of a window aggregate."""
+        """As for a window aggregate."""
         return self.window
 
     @property
@@ -62,7 +62,7 @@ class AssignWindows(AddsColumns, Stateless):
 
     @property
     def fan_out(self) -> int | None:
-        """As of an array, no number where it may be large: kernels look for room for each row."""
+        """As for an array, no number if it may be large: kernels reserve space for each row."""
         return None if self.several else 1
 
     @property
@@ -89,7 +89,7 @@ class AssignWindows(AddsColumns, Stateless):
         return Pruned(unless_same(self, new), self.indices_over(below))
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return self.window.parameters(text)

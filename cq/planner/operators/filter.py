@@ -55,7 +55,7 @@ class Filter(OneInput, Stateless):
         return Pruned(unless_same(self, new), indices)
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (text((0,), self.predicate),)

@@ -16,7 +16,7 @@ from cq.records import dataclass, field, replace
 
 
 class Unit(StrEnum):
-    """What a frame's bounds count: rows, microseconds of event time, or what the rows are sorted by."""
+    """The unit of a frame's bounds: rows, microseconds of event time, or the rows' sort key."""
 
     ROWS = "rows"
     TIME = "time"
@@ -33,7 +33,7 @@ class Without(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Rows from `start` to `end` of a row, both included: below 0 before it; None: no bound."""
+    """Rows from `start` to `end` relative to a row, both included: negative before it; None: no bound."""
 
     start: int | None
     end: int | None
@@ -42,7 +42,7 @@ class Frame:
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether some frame has no row: the row itself is not in it."""
+        """Whether some frame has no row, since the row itself is not in it."""
         outside = (self.end is not None and self.end < 0) or (self.start is not None and self.start > 0)
         return outside or self.without in {Without.ROW, Without.GROUP}
 
@@ -87,7 +87,7 @@ class Frames(OverCalls):
 
     @property
     def behind_us(self) -> int | None:
-        """How far the watermark is past the row's time when the row leaves; None where it waits for no time."""
+        """How far past the row's time the watermark is when the row is emitted; None if it waits for no time."""
         if self.held or self.frame.unit is not Unit.TIME or self.frame.end is None or self.frame.end < 0:
             return None
         assert self.order is not None
@@ -95,7 +95,7 @@ class Frames(OverCalls):
 
     @property
     def following(self) -> int:
-        """How many rows of its partition come before a row leaves; 0 where it waits for none or for all."""
+        """How many later rows of its partition come before a row is emitted; 0 if it waits for none or for all."""
         if self.held or self.frame.unit is not Unit.ROWS:
             return 0
         assert self.frame.end is not None
@@ -103,7 +103,7 @@ class Frames(OverCalls):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether rows leave behind rows that came later."""
+        """Whether rows leave after rows that came later."""
         return self.held or self.following > 0
 
     def times_after(self) -> tuple[TimeAttribute, ...]:
@@ -122,7 +122,7 @@ class Frames(OverCalls):
 
     @property
     def _ordering(self) -> tuple[Expr, ...]:
-        """The key and the peer, where there are any."""
+        """The key and the peer, if there are any."""
         key = (self.key.expr,) if self.key is not None else ()
         return key if self.peer is None else (*key, self.peer)
 

@@ -1,4 +1,4 @@
-"""What Aggregate and WindowAggregate have in common: rows counted into groups by key, one result for each group."""
+"""What Aggregate and WindowAggregate have in common: rows aggregated into groups by key, one result per group."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Grouped(OneInput):
         return ((0, substitute(expr, [keys.get(c, expr) for c in range(len(self.schema))])),)
 
     def columns_counted(self, needed: set[int]) -> set[int]:
-        """What keys and aggregates read, for `columns_read`."""
+        """The columns that keys and aggregates read, for `columns_read`."""
         return columns_of(*self.keys, *(e for i in self._kept(needed) for e in self.aggregates[i].expressions))
 
     def _kept(self, needed: set[int]) -> list[int]:
@@ -85,7 +85,7 @@ class Grouped(OneInput):
         return Pruned(unless_same(self, new), at)
 
     def moved(self, indices: Indices) -> dict[str, Any]:
-        """The operator's own fields that hold positions of columns, with the new ones."""
+        """The operator's own fields that hold column positions, with new positions."""
         raise NotImplementedError
 
     @property
@@ -94,7 +94,7 @@ class Grouped(OneInput):
 
     @property
     def groups_kept(self) -> str:
-        """What there is of each group, for `state`."""
+        """What is kept for each group, for `state`."""
         return "groups with all their values" if any(a.keeps_values for a in self.aggregates) else "groups"
 
     @property
@@ -108,20 +108,20 @@ class Grouped(OneInput):
 
     @property
     def counting_ns(self) -> int:
-        """`cost_ns` where the entry of a group is found by its key."""
+        """`cost_ns` when the entry of a group is found by its key."""
         return GROUP_NS + DISTINCT_NS * sum(a.distinct for a in self.aggregates) + key_ns(self.keys)
 
     def describe_calls(self) -> str:
-        """The aggregates behind a colon, with the names that operators above know them by; nothing without any."""
+        """The aggregates after a colon, with the names that operators above use for them; empty without any."""
         named = zip(self.aggregate_names, map(str, self.aggregates), strict=True)
         return ": " * bool(self.aggregates) + ", ".join(c if n == c else f"{c} AS {n}" for n, c in named)
 
     def group_parameters(self, text: Text) -> tuple[object, ...]:
-        """Keys and aggregates, as `parameters` wants them."""
+        """Keys and aggregates, for `parameters`."""
         return (*(text((0,), k) for k in self.keys), *(self._call(n, text) for n in range(len(self.aggregates))))
 
     def call_meaning(self, column: int, text: Text) -> str:
-        """What the column of an aggregate is, for `meaning`."""
+        """The meaning of an aggregate's column, for `meaning`."""
         return self._call(column - self.first_key - len(self.keys), text)
 
     def _call(self, number: int, text: Text) -> str:

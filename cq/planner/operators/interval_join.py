@@ -48,7 +48,8 @@ class IntervalJoin(Joined):
         self._set_schema(Schema(self.columns(self.right_outer), () if self.right_outer else self._times()))
 
     def _times(self) -> tuple[TimeAttribute, ...]:
-        """A row leaves when it has found the later of the two, so the earlier one lags by what it may have waited."""
+        """A row is emitted when it has found the later of the two, so the earlier one lags by the time it may have
+        waited."""
         width = len(self.left.schema)
         left = [held(t, self.left_time, self.left_expiry_us + self.left_outer) for t in self.left.schema.times]
         right = [held(t, self.right_time, self.right_expiry_us) for t in self.right.schema.times]
@@ -67,21 +68,21 @@ class IntervalJoin(Joined):
 
     @property
     def in_windows(self) -> bool:
-        """Whether rows match those of one window alone, which is over for both sides at once."""
+        """Whether rows only match within one window, which ends for both sides at once."""
         times = (self.left_time, self.right_time)
         together = self.lower_us == self.upper_us == self.left_time.lag_us - self.right_time.lag_us
         return together and all(t.ahead_us > 0 for t in times)
 
     def meets_later_rows(self, port: int) -> bool:
-        """Whether what a kept row of the port may still meet are rows of sources that it is not from itself: they come
-        one by one, each with the watermark that is in force by then."""
+        """Whether a kept row of the port may still meet only rows of sources other than its own: they come one by one,
+        each with the watermark in force by then."""
         mine, others = (topological((self.inputs[p],)) for p in (port, 1 - port))
         sources = [{s.position for s in sources_of(nodes)} for nodes in (mine, others)]
         read = all(n.source is not None for n in (*mine, *others) if not n.inputs)
         return read and sources[0].isdisjoint(sources[1]) and not any(n.keeps_state for n in others)
 
     def pull(self, expr: Expr) -> Pulled | None:
-        """Nothing: a row has two causes, of which either may be the later one."""
+        """Nothing: a row has two causes, and either may be the later one."""
         return None
 
     def times_read(self) -> tuple[set[int], set[int]]:
@@ -139,6 +140,6 @@ class IntervalJoin(Joined):
 
 
 def _kept(time: TimeAttribute, expiry_us: int) -> str:
-    """How long after its own moment a row is kept, in words: one of a window until that is over."""
+    """How long after its own time a row is kept, in words: until the window is over, for a join in windows."""
     left_us = time.ahead_us + 1 if time.ahead_us else 0
     return write_duration(max(0, expiry_us) + left_us)

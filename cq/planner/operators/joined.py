@@ -42,7 +42,7 @@ class Joined(LogicalNode):
     vouched = ()
 
     def columns(self, right_outer: bool = False) -> tuple[Field, ...]:
-        """The columns of both inputs; those of one may be missing where rows of the other without a match are kept."""
+        """The columns of both inputs; nullable for an input if unmatched rows of the other one are kept."""
         assert all(a.type == b.type for a, b in zip(self.left_keys, self.right_keys, strict=True)), "keys of two types"
         left = [replace(f, nullable=True) if right_outer else f for f in self.left.schema.fields]
         right = [replace(f, nullable=True) if self.left_outer else f for f in self.right.schema.fields]
@@ -60,7 +60,7 @@ class Joined(LogicalNode):
         return self._by_input(self.left_keys, self.right_keys)
 
     def _by_input(self, left: T, right: T) -> tuple[T, T]:
-        """What belongs to the two inputs, in the order of `inputs`."""
+        """A pair of things for the two inputs, in the order of `inputs`."""
         return (left, right) if self.left_input == 0 else (right, left)
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
@@ -80,7 +80,7 @@ class Joined(LogicalNode):
         )
 
     def times_read(self) -> tuple[set[int], set[int]]:
-        """The columns of the left and of the right input whose times it reads."""
+        """The time columns that it reads in the left and right input."""
         raise NotImplementedError
 
     def times_moved(self, left: Indices, right: Indices) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Joined(LogicalNode):
             residual=remap(self.residual, indices) if self.residual is not None else None,
             **self.times_moved(left.indices, right.indices),
         )
-        shown = {c: p for c, p in indices.items() if c < len(self.schema)}  # a semi join's are the left ones alone
+        shown = {c: p for c, p in indices.items() if c < len(self.schema)}  # a semi join has only the left ones
         return Pruned(unless_same(self, new), shown)
 
     def condition(self, text: Text) -> tuple[object, ...]:
@@ -120,14 +120,14 @@ class Joined(LogicalNode):
         return (text((*left, *right), self.residual) if self.residual is not None else "", *keys)
 
     def either(self, column: int, text: Text) -> str:
-        """What an output column is where either row may be the cause, for `meaning`."""
+        """The meaning of an output column that either row may cause, for `meaning`."""
         width = len(self.left.schema)
         port, index = (self.left_input, column) if column < width else (self.right_input, column - width)
         field = self.inputs[port].schema.fields[index]
         return f"{port}:{text((port,), Column(field.type, field.nullable, index))}"
 
     def names_of_sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the columns of both sides, for people: `left.k` and `right.k` where both have a k."""
+        """The names of the columns of both sides, for people: `left.k` and `right.k` if both have a k."""
         left, right = self.left.schema.names, self.right.schema.names
         both = {*left} & {*right}
         return (
@@ -136,8 +136,8 @@ class Joined(LogicalNode):
         )
 
     def describe_condition(self, *between: str) -> str:
-        """The pairs of keys, what stands between, and the residual condition, for people: `equal k, l` where both sides
-        have columns of these names."""
+        """The pairs of keys, what is between them, and the residual condition, for people: `equal k, l` if both sides
+        have columns with these names."""
         left, right = self.names_of_sides()
         pairs = [(format_expr(a, left), format_expr(b, right)) for a, b in self._pairs()]
         bare = [(a.removeprefix("left."), b.removeprefix("right.")) for a, b in pairs]
@@ -154,15 +154,15 @@ class Joined(LogicalNode):
 
 
 def later(time: str, by_us: int) -> str:
-    """A time that is so much later than another, or earlier, for people."""
+    """A time this much later than another, or earlier, for people."""
     return f"{time} {'+' if by_us > 0 else '-'} {write_duration(abs(by_us))}" if by_us else time
 
 
 def held(time: TimeAttribute, own: TimeAttribute, behind_us: int) -> TimeAttribute:
-    """A time of a row that may wait until the watermark is so far past its own time.
+    """A time of a row that may wait until the watermark is this far past the row's own time.
 
-    Another time of it is behind that by its lag at most, and by what its own time is ahead: see TimeAttribute, whose
-    law holds for sources and windows, and here for what comes out.
+    Another time of the row is behind that by at most its lag plus how far the own time is ahead: see TimeAttribute,
+    whose law holds for sources and windows, and here for the output.
     """
     if time.column == own.column:
         return replace(time, lag_us=max(time.lag_us, behind_us))
@@ -172,7 +172,7 @@ def held(time: TimeAttribute, own: TimeAttribute, behind_us: int) -> TimeAttribu
 def comes_before(first: LogicalNode, then: LogicalNode) -> bool:
     """Whether all rows of one node come before any row of another, because its sources have ended by then.
 
-    Sources without a WATERMARK come one after the other by their places, and before those that have one.
+    Sources without a WATERMARK come one after the other by position, and before those that have one.
     """
     last = max((s.position for s in sources_of(topological((first,)))), default=0)
     others = _sources_awaited(then)
@@ -180,7 +180,7 @@ def comes_before(first: LogicalNode, then: LogicalNode) -> bool:
 
 
 def may_come_before(first: LogicalNode, then: LogicalNode, untimed: bool = False) -> bool:
-    """Whether all rows of one node come before any row of another where the places of their sources are such.
+    """Whether all rows of one node can come before any row of another, given suitable positions of their sources.
 
     untimed: if its sources had no WATERMARK.
     """
@@ -206,10 +206,10 @@ def _sources_awaited(node: LogicalNode) -> tuple[SourceDef, ...]:
 
 @dataclass(frozen=True, slots=True)
 class UntimedJoin(Joined):
-    """What joins share that match rows however far apart they come: nothing in them goes by event time.
+    """What joins share that match rows however far apart they come: they do not use event time.
 
-    right_first: all right rows come before any left row, so a left row has met all it ever will when it comes. The
-    binder says so when the places of all sources are known.
+    right_first: all right rows come before any left row, so a left row meets all its matches when it comes. The binder
+    sets this when the positions of all sources are known.
     """
 
     right_first: bool = field(default=False, kw_only=True)
@@ -217,7 +217,7 @@ class UntimedJoin(Joined):
     left_input = 0  # within one event left rows come first
     right_input = 1
     closes = False
-    waits_on = (None, None)  # rows are matched as they come
+    waits_on = (None, None)  # rows are matched as they arrive
     uses_time = False
     fan_out = None
 
@@ -226,7 +226,7 @@ class UntimedJoin(Joined):
         return self.left.bounded and self.right.bounded
 
     def pull(self, expr: Expr) -> Pulled | None:
-        """Nothing: a row has two causes, of which either may be the later one."""
+        """Nothing: a row has two causes, and either may be the later one."""
         return None
 
     def times_read(self) -> tuple[set[int], set[int]]:

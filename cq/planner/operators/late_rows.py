@@ -55,7 +55,7 @@ class LateRows(OneInput, Stateless):
         return Pruned(unless_same(self, replace(self, input=below)), indices)
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return ()

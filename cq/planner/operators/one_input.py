@@ -1,4 +1,4 @@
-"""What operators share that read the rows of one other operator, and those among them that only add columns."""
+"""What operators with a single input share, and those among them that only add columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OneInput(LogicalNode):
 
 @dataclass(frozen=True, slots=True)
 class AddsColumns(OneInput):
-    """Each row that leaves begins with the columns of an input row, unchanged; columns of the operator follow."""
+    """Each output row starts with the columns of an input row, unchanged; columns of the operator follow."""
 
     @property
     def width(self) -> int:
@@ -36,14 +36,14 @@ class AddsColumns(OneInput):
         return len(self.input.schema)
 
     def passed(self, columns: set[int]) -> set[int]:
-        """Those of these output columns that are the input's."""
+        """Those of these output columns that come from the input."""
         return {c for c in columns if c < self.width}
 
     def pull(self, expr: Expr) -> Pulled | None:
         return ((0, expr),) if all(c < self.width for c in columns_of(expr)) else None
 
     def indices_over(self, below: Pruned, kept: Sequence[int] | None = None) -> Indices:
-        """The indices of its columns over a pruned input. kept: of the added columns, those that stay; None for all."""
+        """The indices of its columns over a pruned input. kept: the added columns that stay; None for all."""
         added = range(len(self.schema) - self.width) if kept is None else kept
         first = len(below.node.schema)
         return {**below.indices, **{self.width + old: first + n for n, old in enumerate(added)}}

@@ -62,11 +62,11 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class OverCalls(AddsColumns):
-    """Each input row with one more column a call, which is about rows of its partition: what Over and Frames share.
+    """Each input row with one more column per call, computed over rows of its partition: what Over and Frames share.
 
-    Rows are taken in arrival order, or by (time, position) when `order` is given: then late rows are dropped, and where
-    the input has a delay a row is taken at the instant the watermark reaches its time; without a delay at once. A time
-    that lags behind the watermark is reached that much later.
+    Rows are processed in arrival order, or by (time, position) when `order` is given: then late rows are dropped, and
+    if the input has a delay a row is processed at the instant the watermark reaches its time; without a delay at once.
+    A time that lags behind the watermark is reached that much later.
     """
 
     partition: tuple[Expr, ...]
@@ -90,11 +90,11 @@ class OverCalls(AddsColumns):
         self._set_schema(Schema((*self.input.schema.fields, *added), self.times_after()))
 
     def times_after(self) -> tuple[TimeAttribute, ...]:
-        """The event times of the rows that leave."""
+        """The event times of the output rows."""
         raise NotImplementedError
 
     def times_taken(self) -> tuple[TimeAttribute, ...]:
-        """The event times of rows that leave when they are taken, for `times_after`."""
+        """The event times of rows that are emitted when they are processed, for `times_after`."""
         times = self.input.schema.times
         return times if self.order is None else waited(times, self.order)
 
@@ -117,14 +117,15 @@ class OverCalls(AddsColumns):
         return any(c.fails_itself for c in self.calls if isinstance(c, AggregateCall))
 
     def call_columns(self, needed: set[int]) -> set[int]:
-        """What passes, and what the order, the partition and the calls read, for `columns_read`."""
+        """The columns passed through, and those that the order, the partition and the calls read, for
+        `columns_read`."""
         calls = (e for i in self._kept(needed) for e in self.calls[i].expressions)
         time = {self.order.column} if self.order is not None else set()
         return self.passed(needed) | columns_of(*self.partition, *calls) | time
 
     def _kept(self, needed: set[int]) -> list[int]:
-        """The calls that stay: read by somebody, or able to fail; one at least where late rows are dropped, the
-        partition may fail, or errors behind it would else name the group of a row."""
+        """The calls that stay: read by somebody, or able to fail; at least one if late rows are dropped, if the
+        partition may fail, or if later errors would otherwise name the group of a row."""
         kept = [i for i, c in enumerate(self.calls) if self.width + i in needed or c.can_fail]
         stays = (
             self.order is not None
@@ -153,11 +154,11 @@ class OverCalls(AddsColumns):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether rows leave behind rows that came later."""
+        """Whether rows leave after rows that came later."""
         raise NotImplementedError
 
     def moved(self, indices: Indices) -> OverCalls:
-        """With columns of the input at other indices in what the class itself names."""
+        """The class's own column references at new indices."""
         raise NotImplementedError
 
     @property
@@ -169,17 +170,17 @@ class OverCalls(AddsColumns):
         return self.order is not None
 
     def check_order(self) -> None:
-        """What `check` finds in all of them."""
+        """The checks that `check` makes in all of them."""
         known = self.order is None or self.order in self.input.schema.times
         assert known, "ordered by a column that is no event time"
 
     def call_parameters(self, text: Text) -> tuple[object, ...]:
-        """Order, partition and calls, as `parameters` wants them."""
+        """Order, partition and calls, for `parameters`."""
         order = text((0,), self.order) if self.order is not None else ""
         return (order, *(text((0,), k) for k in self.partition), *(self._call(c, text) for c in self.calls))
 
     def call_meaning(self, column: int, text: Text) -> str:
-        """What the column of a call is, for `meaning`."""
+        """The meaning of a call's column, for `meaning`."""
         return self._call(self.calls[column - self.width], text)
 
     def _call(self, call: Lag | AggregateCall, text: Text) -> str:
@@ -193,7 +194,7 @@ class OverCalls(AddsColumns):
         return f"{', '.join(str(c) for c in self.calls)} over ({within})"
 
     def frame_text(self) -> str:
-        """Which rows the calls are about, for people; empty where it is those up to the row."""
+        """Which rows the calls cover, for people; empty if those up to the row."""
         raise NotImplementedError
 
 
@@ -226,7 +227,7 @@ class Over(OverCalls):
         return self.with_calls(change)
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        """`until` is a column of the partition."""
+        """Include `until`, which is a column of the partition."""
         return (self.call_columns(needed),)
 
     @property
@@ -256,7 +257,7 @@ class Over(OverCalls):
         assert self.until is None or self.until in self.closing_times, "forgotten at a time of which more rows may come"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        """Without `until`: whether a partition is forgotten when no row of it comes any more changes no result."""
+        """Leave out `until`: forgetting a partition that gets no more rows changes no result."""
         return self.call_parameters(text)
 
     def meaning(self, column: int, text: Text) -> str:

@@ -86,7 +86,7 @@ class Project(OneInput, Stateless):
         assert at is None or not isinstance(self.exprs[at], Column), "a bare column keeps its own time attribute"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        """None: its columns are what their expressions are."""
+        """None: its columns are identified by their expressions."""
         return ()
 
     def meaning(self, column: int, text: Text) -> str:

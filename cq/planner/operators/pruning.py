@@ -1,6 +1,6 @@
-"""Column pruning: columns nobody reads are not computed, and rows that wait are only as wide as they must be.
+"""Column pruning: columns nobody reads are not computed, and rows that wait are no wider than necessary.
 
-`prune` is a rule of rewriting, and narrows what crosses from stage to stage. Below it is what operators need for it.
+`prune` is a rewrite rule, and narrows the rows between stages. The rest of the file is for operators to use.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def needed_columns(plan: LogicalPlan) -> dict[int, set[int]]:
     for node in reversed(nodes):
         mine = needed[id(node)]
         if not mine:
-            mine.add(0)  # rows that are only counted still have a column
+            mine.add(0)  # rows that are only counted still need a column
         for below, columns in zip(node.inputs, node.columns_read(mine), strict=True):
             needed[id(below)].update(columns)
     return needed
 
 
 def columns_used(plan: LogicalPlan) -> dict[int, set[int]]:
-    """The columns of each source that decide about a row of a result, or about its event time, by its position.
+    """The columns of each source that affect a result row, or its event time, by the source's position.
 
     Rows that are only counted use none.
     """
@@ -72,14 +72,14 @@ def columns_used(plan: LogicalPlan) -> dict[int, set[int]]:
 
 
 def unless_same(old: NodeT, new: NodeT) -> NodeT:
-    """`new`, or `old` where the two are equal and over the very same inputs, so that nothing seems to have changed."""
+    """`new`, or `old` if the two are equal and have the very same inputs, so that nothing seems to have changed."""
     if any(a is not b for a, b in zip(new.inputs, old.inputs, strict=True)):
         return new
     return old if new == old else new
 
 
 def narrowed(below: Pruned, needed: set[int]) -> Pruned:
-    """`below` with only the needed columns, through a projection where it has more: for rows that are kept."""
+    """`below` with only the needed columns, through a projection if it has more: for rows that are kept."""
     kept = sorted(needed)
     if len(kept) == len(below.node.schema):
         return below
@@ -87,7 +87,7 @@ def narrowed(below: Pruned, needed: set[int]) -> Pruned:
 
 
 def only(node: LogicalNode, columns: Sequence[int]) -> LogicalNode:
-    """These columns of `node`, in this order: itself when they are all of its columns as they stand."""
+    """These columns of `node`, in this order: unchanged if they are all of its columns in order."""
     fields = node.schema.fields
     if list(columns) == list(range(len(fields))):
         return node

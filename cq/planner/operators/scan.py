@@ -45,15 +45,15 @@ class Scan(Leaf):
             yield self.source.event_time, ()
 
     def map_expressions(self, change: Change) -> LogicalNode:
-        """Itself: how a source gives a row its time is the source's, not the plan's."""
+        """Unchanged: how a source computes a row's time belongs to the source, not to the plan."""
         return self
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        """All its columns: sources deliver them, so that what cannot be read there is noticed."""
+        """All its columns: sources deliver them all, so that unreadable values are noticed."""
         return Pruned(self, {i: i for i in range(len(self.schema))})
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.source.name,)

@@ -33,7 +33,7 @@ class SessionAggregate(Windowed):
     emits_at_end = False
     uses_time = True
     merge_pays = False
-    waits_on = (None,)  # rows are counted as they come
+    waits_on = (None,)  # rows are counted as they arrive
     fan_out = 1
     may_drop = False
     closes_one_pane = False
@@ -49,7 +49,7 @@ class SessionAggregate(Windowed):
 
     @property
     def lag_us(self) -> int:
-        """A row at the very end would continue it: one microsecond more than the rows it reads."""
+        """One microsecond more than the rows it reads: a row exactly at the end would continue the session."""
         return self.time.lag_us + 1
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:

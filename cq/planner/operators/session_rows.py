@@ -39,7 +39,7 @@ class SessionRows(AddsColumns):
     gap_us: int
 
     op_class = OpClass.PARTITIONED
-    waits_on = (None,)  # rows are kept as they come
+    waits_on = (None,)  # rows are kept as they arrive
     fan_out = 1
     fails_itself = False
     may_drop = False
@@ -62,12 +62,12 @@ class SessionRows(AddsColumns):
 
     @property
     def window_kind(self) -> object:
-        """As of the aggregate over sessions."""
+        """As for the aggregate over sessions."""
         return "session", self.gap_us
 
     @property
     def lag_us(self) -> int:
-        """A row at the very end would continue it: one microsecond more than the rows it reads."""
+        """One microsecond more than the rows it reads: a row exactly at the end would continue the session."""
         return self.time.lag_us + 1
 
     @property

@@ -23,8 +23,8 @@ from cq.planner.plan.node import (
 )
 from cq.records import dataclass, replace
 
-# Rows of a partition that are kept by several workers apart. CPU ns a row of a window of 100,000, of two workers apart
-# and of one: 13 and 11 where 1,000 are kept, 76 and 54 where 10,000 are, 468 and 114 where all are.
+# Most rows of a partition that several workers keep separately. CPU ns a row of a window of 100,000, of two separate
+# workers and of one: 13 and 11 where 1,000 are kept, 76 and 54 where 10,000 are, 468 and 114 where all are.
 MOST_MERGED = 10_000
 
 
@@ -45,7 +45,7 @@ class OrderKey:
         return f"{text(self.expr)}{' desc' * self.descending}{' nulls first' if self.nulls_first else ' nulls last'}"
 
     def describe(self, names: Sequence[str]) -> str:
-        """The key for people; where NULLs stand only if it is not where they stand by default."""
+        """The key for people; with the position of NULLs only if it is not the default."""
         nulls = "" if self.nulls_first is not self.descending else f" nulls {'first' if self.nulls_first else 'last'}"
         return f"{format_expr(self.expr, names)}{' desc' * self.descending}{nulls}"
 
@@ -67,7 +67,7 @@ class Sort(OneInput):
     offset: int = 0
 
     op_class = OpClass.PARTITIONED
-    waits_on = (None,)  # rows are kept as they come
+    waits_on = (None,)  # rows are kept as they arrive
     fan_out = 1
     fails_itself = False
     late_alone = False
@@ -89,12 +89,12 @@ class Sort(OneInput):
 
     @property
     def on_grid(self) -> bool:
-        """Whether partitions leave at the ends of windows of its rows: at times known beforehand."""
+        """Whether partitions are emitted at the ends of windows of its rows: at times known beforehand."""
         return bool(self.times) and _is_end(self.input, self.times[0])
 
     @property
     def merge_pays(self) -> bool:
-        """Few rows of a partition are kept, and admission says when they leave."""
+        """Few rows of a partition are kept, and admission says when they are emitted."""
         return self.keep is not None and self.keep <= MOST_MERGED and (self.on_grid or not self.times)
 
     @property
@@ -180,7 +180,7 @@ class Sort(OneInput):
 
 
 def _is_end(node: LogicalNode, time: TimeAttribute) -> bool:
-    """Whether a time of the node's rows is the end of the window that they were put into."""
+    """Whether a time of the node's rows is the end of the window that they were assigned to."""
     if isinstance(node, AssignWindows) and any(
         (t.column, t.shift_us, t.lag_us) == (time.column, time.shift_us, time.lag_us) for t in node.ends
     ):

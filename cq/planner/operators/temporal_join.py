@@ -1,4 +1,4 @@
-"""TemporalJoin: for each left row, the right row of its key as of its time."""
+"""TemporalJoin: for each left row, the right row with its key at its time."""
 
 from __future__ import annotations
 

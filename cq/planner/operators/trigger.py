@@ -1,4 +1,4 @@
-"""Trigger: transactions on keyed tables, an event after the other."""
+"""Trigger: transactions on keyed tables, one event after the other."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Trigger(OneInput):
     contents: bool = False
 
     op_class = OpClass.STATEFUL
-    waits_on = (None,)  # events are taken as they come
+    waits_on = (None,)  # events are processed as they arrive
     fails_itself = False
     closes = False
     may_drop = True
@@ -99,7 +99,7 @@ class Trigger(OneInput):
         return len(self.input.schema)
 
     def access(self, number: int) -> Access:
-        """The access of this number, which is none of a local."""
+        """The access with this number, which must not be a local."""
         found = self.accesses[number]
         assert isinstance(found, Access), f"{number} is a local"
         return found
@@ -159,7 +159,7 @@ class Trigger(OneInput):
 
     @property
     def fan_out(self) -> int | None:
-        """The rows that one event causes: a rejection, or what the steps of a program emit."""
+        """The rows that one event causes: a rejection, or the rows emitted by the steps of a program."""
         if self.contents:
             return 0
         if any(emits_for_elements(p.steps) for p in self.programs):
@@ -175,16 +175,16 @@ class Trigger(OneInput):
 
     @property
     def work(self) -> Work:
-        """What the programs do for an event."""
+        """The work of the programs for one event."""
         return work_of(self.programs)
 
     @property
     def cost_ns(self) -> int:
-        """About how long an event takes, the functions of the bodies counted."""
+        """About how long an event takes, including the functions in the bodies."""
         return self.work.ns
 
     def may_reject(self, step: Step, known: Collection[int] = ()) -> bool:
-        """Whether a step, without those inside it, may reject an event; TRUE of a kind of which nothing is said here.
+        """Whether a step, without those inside it, may reject an event; TRUE for any kind not handled here.
 
         known: columns of the frame that are not NULL.
         """

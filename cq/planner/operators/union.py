@@ -74,7 +74,7 @@ class UnionAll(Stateless):
         return Pruned(unless_same(self, replace(self, branches=branches)), {old: n for n, old in enumerate(kept)})
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return ()

@@ -61,7 +61,7 @@ class Unnest(AddsColumns, Stateless):
         return Pruned(unless_same(self, new), self.indices_over(below))
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (text((0,), self.array), *(("outer",) if self.outer else ()))

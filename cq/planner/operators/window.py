@@ -21,15 +21,15 @@ class WindowKind(Enum):
     TUMBLE = "tumble"
     HOP = "hop"
     CUMULATE = "cumulate"
-    ATTACHED = "attached"  # the window the input row already belongs to: aggregates of aggregates
+    ATTACHED = "attached"  # the windows that input rows already belong to: aggregates of aggregates
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Windows [start, start + size) with start = offset + n * slide, over the event time that `time` gives.
+    """Windows [start, start + size) with start = offset + n * slide, over the event time `time`.
 
     Lengths are in *steps*, which `step_of` counts: microseconds since 1970 or, `by_calendar`, months since its January.
-    shift_us: how much later than its month a window of the calendar begins.
+    shift_us: how much later than its month a calendar window starts.
     CUMULATE windows grow: [start, start + n * slide) up to size, with start = offset + m * size.
     ATTACHED windows have no grid: column `time.column` is the window's end, `start_column` its start.
     """
@@ -52,12 +52,12 @@ class Window:
 
     @property
     def period(self) -> int:
-        """How far apart windows begin."""
+        """The distance between the starts of consecutive windows."""
         return self.size if self.kind is WindowKind.CUMULATE else self.slide
 
     @property
     def pane(self) -> int:
-        """The longest piece of time that no window of this kind cuts: panes are this long, on the offset's grid."""
+        """The longest piece of time that no window of this kind cuts: panes have this length, on the offset's grid."""
         return math.gcd(self.size, self.slide)
 
     @property
@@ -66,20 +66,20 @@ class Window:
         return most_days_of(self.size) * DAY_US if self.by_calendar else self.size
 
     def step_of(self, time_us: int) -> int:
-        """The step that a time is in."""
+        """The step that contains a time."""
         return months_of_time(time_us - self.shift_us) if self.by_calendar else time_us
 
     def time_of(self, step: int) -> int:
-        """When a step begins."""
+        """The start of a step."""
         return time_of_months(step) + self.shift_us if self.by_calendar else step
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        """Where on the time line its windows lie, for `parameters` of a node. text: over the rows they hold."""
+        """Where its windows lie on the time line, for `parameters` of a node. text: over the rows they contain."""
         calendar = ("months", self.shift_us) if self.by_calendar else ()
         return (self.kind.value, self.size, self.slide, self.offset, *calendar, text((0,), self.time))
 
     def length_text(self, steps: int) -> str:
-        """So many steps, for people; INTERVAL takes it too."""
+        """A number of steps, for people; INTERVAL accepts it too."""
         return write_months_duration(steps) if self.by_calendar else write_duration(steps)
 
     def __str__(self) -> str:
@@ -103,13 +103,13 @@ class Windowed(Grouped):
     first_key = FIRST_KEY
 
     def window_schema(self, time: TimeAttribute) -> Schema:
-        """The columns, and the two time attributes of one event time. time: that of the rows."""
+        """The columns, and the two time attributes of one event time. time: of the rows."""
         own = [Field(n, self.input.schema.type_of(time), False) for n in WINDOW_COLUMNS]
         times = (TimeAttribute(WINDOW_END, -1, self.lag_us), TimeAttribute(WINDOW_TIME, 0, self.lag_us))
         return Schema((*own, *self.columns()), times)
 
     def window_meaning(self, column: int, text: Text) -> str:
-        """What a column is that is no key, for `meaning`."""
+        """The meaning of a column that is not a key, for `meaning`."""
         return WINDOW_COLUMNS[column] if column < FIRST_KEY else self.call_meaning(column, text)
 
     @property
@@ -119,7 +119,7 @@ class Windowed(Grouped):
 
     @property
     def lag_us(self) -> int:
-        """How long after the end of its window a row leaves: its event time lags that far behind the watermark."""
+        """How long after the end of its window a row is emitted: its event time lags that far behind the watermark."""
         raise NotImplementedError
 
 
@@ -140,7 +140,7 @@ class WindowAggregate(Windowed):
     closes = True
     emits_at_end = False
     uses_time = True
-    waits_on = (None,)  # rows are counted as they come
+    waits_on = (None,)  # rows are counted as they arrive
     fan_out = 1
     may_drop = False
 
@@ -153,7 +153,7 @@ class WindowAggregate(Windowed):
 
     @property
     def lag_us(self) -> int:
-        """As far as the rows it reads: those of its last moment come that late."""
+        """The lag of the rows it reads: those of its last moment come that late."""
         return self.window.time.lag_us
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
@@ -171,7 +171,7 @@ class WindowAggregate(Windowed):
 
     @property
     def merge_pays(self) -> bool:
-        """Panes are handed over on a grid, and windows of the input have none."""
+        """Whether panes are handed over on a grid, which windows of windows do not have."""
         return not self.keeps_lists and self.window.kind is not WindowKind.ATTACHED
 
     @property
@@ -185,7 +185,7 @@ class WindowAggregate(Windowed):
     @property
     def state(self) -> StateBound:
         panes = -(-self.window.size // self.window.pane) if self.window.pane else 1
-        panes = min(panes, 2) if self.window.kind is WindowKind.CUMULATE else panes  # those that have ended are one
+        panes = min(panes, 2) if self.window.kind is WindowKind.CUMULATE else panes  # ended ones are merged into one
         kept = f"open windows x {self.groups_kept} ({panes} pane{'s' if panes > 1 else ''} each)"
         return StateBound(kept, bounded=True)
 

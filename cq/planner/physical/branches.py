@@ -1,8 +1,8 @@
-"""Branches: operators of one stage that have no key in common, each group in lanes of its own.
+"""Branches: operators of one stage that have no key in common, each group in its own lanes.
 
-A row goes to one lane of every branch that reads it. Lanes merge what all of them emit by position, so the outputs of
-a stage with branches are those of one loop. What reads several branches, or has a key that its branch has not, runs in
-the next stage: there the rows of the operators below come in one schema (`crossing_rows.py`).
+A row goes to one lane of every branch that reads it. The outputs of all lanes are merged by position, so a stage with
+branches has the same outputs as one loop. An operator that reads several branches, or has a key that its branch lacks,
+runs in the next stage: there the rows of the operators below come in one schema (`crossing_rows.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field
 
-# Where one branch alone gives a row of each event, there are as many places for rows as events times branches.
-# flow/merged_lanes.py scatters rows into order while that is at most WIDEST_SCATTER times the rows; of more branches it
-# would merge the lanes, which takes longer.
+# If only one branch emits a row for each event, there are events times branches places for rows. flow/merged_lanes.py
+# scatters rows into order while that is at most WIDEST_SCATTER times the rows; with more branches it would merge the
+# lanes, which takes longer.
 MOST_BRANCHES = 4
 
 
@@ -25,8 +25,8 @@ MOST_BRANCHES = 4
 class Branch:
     """Operators with state that share a key.
 
-    keys: the key over the rows of each leaf, by port; None where they read none of them.
-    parts: its operators with state, by identity, and which parts of their own key, by number, that key is.
+    keys: the key over the rows of each leaf, by port; None if they read none of them.
+    parts: its operators with state, by identity, and which parts of their own key, by number, form that key.
     """
 
     keys: tuple[tuple[Expr, ...] | None, ...]
@@ -40,7 +40,7 @@ class Branch:
 
 @dataclass(slots=True)
 class BranchCandidate:
-    """Operators with state that could be a branch, in plan order, and what their keys have in common."""
+    """Operators with state that could form a branch, in plan order, and what their keys have in common."""
 
     common: list[Component]
     nodes: list[LogicalNode] = field(default_factory=list)
@@ -48,9 +48,9 @@ class BranchCandidate:
 
 @dataclass(slots=True)
 class BranchPlan:
-    """The operators of a plan that can run in branches, and those above that cannot.
+    """The operators of a plan that can run in branches, and those above them that cannot.
 
-    of: id(node) -> the groups whose rows it sees, for what runs in the stage; a stateless operator may see several.
+    of: id(node) -> the groups whose rows it sees, for operators in the stage; a stateless one may see several.
     """
 
     groups: list[BranchCandidate]
@@ -65,7 +65,7 @@ class BranchPlan:
 
 
 def grouped(plan: LogicalPlan) -> BranchPlan | None:
-    """The operators with state by key, each with those below it; None where they cannot be branches of one stage."""
+    """The operators with state by key, each with those below it; None if they cannot be branches of one stage."""
     prefix = stateless_prefix(plan)
     tracer = Tracer(prefix)
     found = BranchPlan([], [], {})
@@ -77,19 +77,20 @@ def grouped(plan: LogicalPlan) -> BranchPlan | None:
             found.above.append(node)
         elif not node.keeps_state:
             if len(inside) < len(node.inputs):
-                return None  # a union of rows with and without state: whose lanes would the latter be in?
+                return None  # a union of rows with and without state: the latter would belong to no lane
             found.of[id(node)] = {n for i in inside for n in found.of[id(i)]}
         elif not _place(node, {n for i in inside for n in found.of[id(i)]}, node_components(node, tracer), found):
             found.above.append(node)
     if any(id(i) in prefix for n in found.above for i in n.inputs):
-        return None  # rows of a source that are read above as well
+        return None  # rows of a source that are also read above
     if any(id(o.node) in prefix for o in plan.outputs) or not _reach_every_row(found, prefix):
         return None
     return _numbered(found)
 
 
 def _place(node: LogicalNode, below: set[int], own: list[Component], found: BranchPlan) -> bool:
-    """Whether an operator with state has a part of its key in common with all it reads; then it is one of them."""
+    """Whether an operator with state shares a part of its key with everything it reads; if so, add it to that
+    branch."""
     if not below:
         sharing = [n for n, g in enumerate(found.groups) if g.nodes and joined(g.common, own)]
         below = set(sharing[:1])
@@ -114,7 +115,7 @@ def _place(node: LogicalNode, below: set[int], own: list[Component], found: Bran
 
 
 def _reach_every_row(found: BranchPlan, prefix: set[int]) -> bool:
-    """Whether the key of each group can be told of all rows its operators read."""
+    """Whether the key of each group can be computed for all rows its operators read."""
     for group in found.groups:
         read = {id(i) for n in group.nodes for i in n.inputs if id(i) in prefix}
         group.common = [c for c in group.common if read <= c.keys()]
@@ -124,7 +125,7 @@ def _reach_every_row(found: BranchPlan, prefix: set[int]) -> bool:
 
 
 def _numbered(found: BranchPlan) -> BranchPlan | None:
-    """The groups that are left, numbered from 0 in plan order; None when that is none."""
+    """The remaining groups, numbered from 0 in plan order; None when there are none."""
     kept = [n for n, g in enumerate(found.groups) if g.nodes]
     number = {old: new for new, old in enumerate(kept)}
     of = {key: {number[n] for n in at} for key, at in found.of.items()}
@@ -132,16 +133,17 @@ def _numbered(found: BranchPlan) -> BranchPlan | None:
 
 
 def takes_turns(plan: LogicalPlan) -> bool:
-    """Whether a row of a leaf comes to every operator with state, and to what reads it directly, at most once.
+    """Whether a row of a leaf reaches every operator with state, and its direct readers, at most once.
 
-    In one loop a row goes depth first; in the lanes of branches what it causes is put into the order of these turns.
+    In one loop a row travels depth first; in the lanes of branches its results are put into the order of these turns.
     """
     count = turns(plan)
     return all(count[id(n)] <= 1 or not n.inputs or n.fan_out == 1 for n in plan.nodes() if id(n) in count)
 
 
 def turns(plan: LogicalPlan) -> dict[int, int]:
-    """id(node) -> how often a row of it comes to operators behind the stateless prefix, for those of the prefix."""
+    """turns: id(node) -> how often a row of it reaches operators after the stateless prefix, for those of the
+    prefix."""
     prefix, readers = stateless_prefix(plan), readers_of(plan)
     found: dict[int, int] = {}
     for node in reversed(plan.nodes()):
@@ -151,7 +153,7 @@ def turns(plan: LogicalPlan) -> dict[int, int]:
 
 
 def readers_of(plan: LogicalPlan) -> dict[int, list[LogicalNode]]:
-    """id(node) -> who reads its rows, once for each input, in plan order."""
+    """readers_of: id(node) -> the nodes that read its rows, once for each input, in plan order."""
     found: dict[int, list[LogicalNode]] = {}
     for node in plan.nodes():
         for source in node.inputs:
@@ -160,7 +162,7 @@ def readers_of(plan: LogicalPlan) -> dict[int, list[LogicalNode]]:
 
 
 def sees(plan: LogicalPlan, branches: Iterable[Branch]) -> dict[int, frozenset[int]]:
-    """id(node) -> the numbers of the branches in whose lanes it sees rows."""
+    """sees: id(node) -> the numbers of the branches in whose lanes it sees rows."""
     mine = {identity: number for number, b in enumerate(branches) for identity in b.parts}
     prefix, found = stateless_prefix(plan), dict[int, frozenset[int]]()
     for node in plan.nodes():

@@ -1,7 +1,7 @@
-"""Chain: where a plan with state can be cut into stages that run one after the other, each by a key of its own.
+"""Chain: where a plan with state can be cut into stages that run one after the other, each with its own key.
 
-A cut is made above operators that everything above reads its rows through. Rows cross it in their order, numbered anew,
-and carry the watermark under which the operators above are to see them; so what is above runs as if in the same loop.
+A cut is made above operators through which everything above gets its rows. Rows cross it in order, renumbered, and
+carry the watermark under which the operators above must see them; so those operators run as if in the same loop.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode, topological
 from cq.records import dataclass, replace
 
-# Splitting a ticket into lanes and merging their rows takes about this long for a row (figures: choose.py, ROW_BY_ROW).
+# Splitting a ticket into lanes and merging their rows takes about this long per row (figures: choose.py, ROW_BY_ROW).
 ROUTING_NS = 30
-# A chain must be this much faster by its costs, which are known within a factor, than one loop.
+# By its costs, which are known within a factor, a chain must be this much faster than one loop.
 GAIN = 1.25
-# Rows of a window for each of its results: what the stages behind a window need not do for every row. A guess, in the
-# absence of statistics; with fewer rows a group, panes of several workers do not pay either (engine/ways/partial.py).
+# Rows of a window for each of its results: how much less often the stages after a window work. A guess, in the absence
+# of statistics; with fewer rows per group, panes of several workers do not pay either (engine/ways/partial.py).
 ROWS_A_RESULT = 8
 
 
@@ -47,7 +47,7 @@ def cuts(plan: LogicalPlan, waits: bool) -> list[Cut]:
 
 
 def cut_at(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool) -> Cut | None:
-    """The plan cut above these operators; None where that would change what it gives, or in which order."""
+    """The plan cut above these operators; None if that would change its results, or their order."""
     cut, stand_ins = crossing(plan, edges)
     hidden = any(_hides_groups(cut, edge, stand_in) for edge, stand_in in zip(edges, stand_ins, strict=True))
     if not _is_whole(cut) or _rows_meet_waiting(cut, waits) or hidden:
@@ -56,10 +56,10 @@ def cut_at(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool) -> Cut 
 
 
 def crossing(plan: LogicalPlan, edges: Sequence[LogicalNode]) -> tuple[Cut, tuple[LogicalNode, ...]]:
-    """The plan in two at these operators, and what stands for each of them above. Only columns read there cross."""
+    """The plan in two at these operators, and the stand-in for each of them above. Only columns read there cross."""
     inputs = {id(e): StageInput(e) for e in edges}
     above = prune(replaced(plan, inputs))
-    # a leaf's rows are those of an edge, or of a projection of one
+    # the rows of a leaf are those of an edge, or of a projection of one
     leaves = {
         id(n.node) if id(n.node) in inputs else id(n.node.inputs[0]): n
         for n in above.nodes()
@@ -71,10 +71,10 @@ def crossing(plan: LogicalPlan, edges: Sequence[LogicalNode]) -> tuple[Cut, tupl
 
 
 def _cross_in_turn(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool) -> bool:
-    """Whether what is above the edges takes its turns of an event in the order of the whole plan.
+    """Whether operators above the edges take their turns within an event in the order of the whole plan.
 
-    There every row that crosses comes before those that are made of it below, and all that cross at an instant come
-    before what is made above at that instant.
+    There every row that crosses comes before those derived from it below, and all that cross at an instant come before
+    those made above at that instant.
     """
     nodes = plan.nodes()
     place = {id(n): number for number, n in enumerate(nodes)}
@@ -104,28 +104,28 @@ def _keeps_state(node: LogicalNode) -> bool:
 
 
 def _is_whole(cut: Cut) -> bool:
-    """Whether nothing above reads a source, or anything below the cut, by another way."""
+    """Whether nothing above reads a source, or anything below the cut, by another path."""
     leaves = [n for n in cut.above.nodes() if not n.inputs]
     return len(leaves) == 1 and isinstance(leaves[0], StageInput)
 
 
 def _hides_groups(cut: Cut, node: LogicalNode, stand_in: LogicalNode) -> bool:
-    """Whether an error above the cut has to name the group that a row of `node` is a result of."""
+    """Whether an error above the cut has to name the group of which a row of `node` is a result."""
     above = [n for n in cut.above.nodes() if n.can_fail and not n.keeps_state]
     return node.groups is not None and any(_treats_alone(n, stand_in) for n in above)
 
 
 def _treats_alone(node: LogicalNode, stand_in: LogicalNode) -> bool:
-    """Whether a row of the operator is made of one row of `stand_in` alone, without state."""
+    """Whether a row of the operator is computed from one row of `stand_in` alone, without state."""
     while node is not stand_in and not node.keeps_state and len(node.inputs) == 1:
         (node,) = node.inputs
     return node is stand_in
 
 
 def _rows_meet_waiting(cut: Cut, waits: bool) -> bool:
-    """Whether rows that are made at an instant below come to operators above in which rows wait for theirs.
+    """Whether rows made at an instant below reach operators above in which rows wait for their own.
 
-    In one loop such a row is taken at that instant; as a row of a batch it would come before it, and wait.
+    In one loop such a row is processed at that instant; as a row of a batch it would come before it, and wait.
     """
     waiting = waits and any(t is not None for n in cut.above.nodes() for t in n.waits_on)
     return waiting and made_at_instants(cut.below, waits)
@@ -142,9 +142,9 @@ def _made_by_themselves(plan: LogicalPlan, waits: bool) -> bool:
 
 
 def pays(stages: Sequence[tuple[int, int, bool]], workers: int) -> bool:
-    """Whether so many workers are faster with these stages than one with a single loop.
+    """Whether this many workers are faster with these stages than one worker with a single loop.
 
-    stages: (cost of a row, how many times ROUTING_NS it takes, whether few rows leave: those of windows) of each.
+    stages: (cost per row, how many times ROUTING_NS it takes, whether few rows leave, as from windows) for each.
     """
     share, loop, work, slowest = 1.0, 0.0, 0.0, 0.0
     for cost_ns, routed, reduces in stages:
@@ -156,7 +156,7 @@ def pays(stages: Sequence[tuple[int, int, bool]], workers: int) -> bool:
 
 
 def replaced(plan: LogicalPlan, stand_ins: Mapping[int, LogicalNode]) -> LogicalPlan:
-    """The plan with other nodes in the places of some, by id; what is only below these is gone."""
+    """The plan with some nodes replaced, by id; nodes that only those read are gone."""
     made = dict(stand_ins)
     for node in plan.nodes():
         if id(node) not in made:
@@ -167,7 +167,7 @@ def replaced(plan: LogicalPlan, stand_ins: Mapping[int, LogicalNode]) -> Logical
 
 
 def few_rows(plan: LogicalPlan) -> bool:
-    """Whether the rows of its outputs are few against those of the leaves: results of windows."""
+    """Whether its outputs have few rows compared with the leaves: results of windows."""
     few: set[int] = set()
     for node in plan.nodes():
         if node.closes or (node.inputs and all(id(i) in few for i in node.inputs)):

@@ -1,11 +1,11 @@
-"""Choose: from a rewritten plan and a number of workers to the stages that run, every decision with its reason.
+"""Choose the stages that run from a rewritten plan and a number of workers, and give a reason for every decision.
 
-One worker, or nothing to gain: the whole plan is one loop, for queues between stages cost time and win none. With more:
-    any worker     where no operator keeps state
+With one worker, or nothing to gain, the whole plan is one loop: queues between stages cost time and save none. With
+    more: any worker     where no operator keeps state
     shared         joins of which one side is complete before the other begins: any worker looks rows up in it
     panes          groups that merge exactly, and the first rows of partitions: every worker fills panes of its own, a
                    second stage merges and closes them
-    rows apart     a stateless part that makes many rows of one (UNNEST) and is slow, or feeds what is slow
+    rows apart     a stateless part that makes many rows of one (UNNEST) and is slow, or feeds a slow part
     lanes          operators with state whose keys have a part in common, where a row costs more than routing it
     branches       of lanes, one for each key, where they have none in common
     a chain        of such stages, where an operator reads what others of another key make
@@ -48,19 +48,19 @@ Routable = Callable[[Schema, Expr], bool]
 # Splitting a ticket into lanes and merging their rows takes about 30 ns a row, which two workers must win back. At half
 # the threshold running SUMs lose a third on two workers, at double the tolls of Linear Road stay on one.
 ROUTED_FROM_NS = 45
-# So many times that where rows of several inputs come row by row, by their times, and each is a segment of its own.
-# Measured with 2 workers, CPU nanoseconds more a row than one loop, where every row is another input's: 13 to 20 for an
-# interval join, 24 for an ASOF join, 30 for a window join of ten bids an ask; of an interval join that shares none 55.
+# This many times that if rows of several inputs come row by row, by time, and each is its own segment. Measured with 2
+# workers, CPU nanoseconds more a row than one loop, with every row from another input: 13 to 20 for an interval join,
+# 24 for an ASOF join, 30 for a window join of ten bids an ask; for an interval join that shares none 55.
 ROW_BY_ROW = 2
 
-# Function calls before the state from which on handing rows to a second stage pays. Word count has one, SPLIT: apart,
-# its two stages took 83 ms of CPU where one loop takes 57, and no less time on two workers.
+# From this many function calls before the state, handing rows to a second stage pays. Word count has one, SPLIT: split
+# up, its two stages took 83 ms of CPU where one loop takes 57, and no less time on two workers.
 CALLS_APART = 4
 
-# Function calls for a row of which only a comparison says whether it is among the first of all, from which on several
-# workers share that. CPU ns a row of two workers, apart and in one loop: without calls 1.3 and 1.1, with two 3.5 and
-# 3.5 or 2.7 and 2.5, with five 22 and 21. At half of this `WHERE price > 5` would be shared, and be no faster; at
-# double filters by a text would stay with one worker, at 17 ns a row.
+# From this many function calls per row, several workers share finding the first rows of all, which only compares most
+# rows. CPU ns a row of two workers, separately and in one loop: without calls 1.3 and 1.1, with two 3.5 and 3.5 or 2.7
+# and 2.5, with five 22 and 21. At half of this `WHERE price > 5` would be shared, and be no faster; at double filters
+# by a text would stay with one worker, at 17 ns a row.
 CALLS_COMPARED_APART = 2
 
 NOTHING_IN_COMMON = "its operators have no common key that can be read from a row"
@@ -85,14 +85,14 @@ def unreasoned(ways: Iterable[Way]) -> Iterator[str]:
 
 refuse("reasons", unreasoned(WAY_OF_SCHEME.values()))
 
-MOST_PARTS = 255  # that keys are told apart into, one a worker: what is noted of a row is a byte
-LANES_A_WORKER = 4  # so that lanes of different weight even out
-MOST_LANES = 64  # of a stage, for sixteen workers; each ticket has a record for every one
+MOST_PARTS = 255  # of the key space, one per worker: the part of a row is noted in a byte
+LANES_A_WORKER = 4  # so that lanes with different loads even out
+MOST_LANES = 64  # per stage, for sixteen workers; each ticket has a record for every lane
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How a plan with state runs as one stage, and why. branches: the keys it is routed by; none where it is not."""
+    """How a plan with state runs as one stage, and why. branches: the keys it is routed by; none if it is not."""
 
     plan: LogicalPlan
     way: Way
@@ -108,10 +108,10 @@ def choose(
     scheme: str = "auto",
     sharing: Sharing = Sharing(),  # noqa: B008  # frozen
 ) -> tuple[PhysicalPlan, ...]:
-    """The physical plan of each connected part of the plan, for so many workers (0: inline, as one).
+    """The physical plan of each connected part of the plan, for this many workers (0: inline, as one).
 
-    scheme: how transactions are to run, where they can.  natively: for what decides whether they can.
-    sharing: how workers share those that are run together.
+    scheme: how transactions should run, if they can.  natively: decides whether they can.
+    sharing: how workers share those that run together.
     """
     asked = max(workers, 1)
     return tuple(_Choice(p, asked, routable, natively, scheme, sharing).made() for p in connected(plan))
@@ -137,7 +137,7 @@ class _Choice:
         self.scheme = scheme
         self.sharing = sharing
         self.waits = rows_may_wait(self.nodes)
-        self.no_lanes: set[tuple[str, ...]] = set()  # operators above a cut of which none can run in lanes
+        self.no_lanes: set[tuple[str, ...]] = set()  # operators above a cut, none of which can run in lanes
         self.prefix = stateless_prefix(plan)
 
     def made(self) -> PhysicalPlan:
@@ -160,7 +160,7 @@ class _Choice:
         return shared
 
     def _cheaper(self, serial: tuple[Stage, ...], natively: Natively) -> tuple[Stage, ...]:
-        """Transactions in chains where so many workers are faster than one that takes them one after the other."""
+        """Transactions in chains if this many workers are faster than one that processes them one after the other."""
         shared = self._stages_by_transaction(Way.CHAINS, natively)
         if isinstance(shared, str):
             return _one_by_one(serial, f"{_refused(Way.CHAINS, self.scheme)}: {shared}")
@@ -175,7 +175,7 @@ class _Choice:
         return tuple(replace(s, reason=told) if s.way is Way.CHAINS else s for s in shared)
 
     def _stages_by_transaction(self, way: Way, natively: Natively) -> tuple[Stage, ...] | str:
-        """Transactions by all workers, behind a stage that makes their events of rows; or why that cannot be."""
+        """Transactions by all workers, after a stage that turns rows into their events; or why that is impossible."""
         found = transactions_of(self.plan)
         (event, *others) = {id(n.input): n.input for n in found}.values()
         if others:
@@ -227,7 +227,7 @@ class _Choice:
         final: bool = True, collects: bool = False, instants: bool = False,
     ) -> Stage:  # fmt: skip
         lanes = lane_count(self.workers, len(branches)) if branches else 0
-        # a plan that has to gather is one stage; in a part of another rows come one by one, as they do in the whole
+        # a plan that has to gather is one stage; in a part of another, rows would come one by one, as in the whole
         gathers = gathered(plan, self.waits) if plan is self.plan else ()
         mixed = may_mix(sources_of(plan.nodes())) and not (way.traits.hands_over or way.traits.together)
         return Stage(
@@ -239,9 +239,9 @@ class _Choice:
     # -- groups filled by every worker --------------------------------------------------------------------------------
 
     def _mergeable(self) -> tuple[LogicalNode, ...]:
-        """The groups, of windows or of the whole input, that may run on partial panes: all state of the plan is in
-        them, they alone read stateless rows, and their aggregates merge exactly. None when one of them may not: rows
-        would be routed anyway."""
+        """The groups, of windows or of the whole input, that may run on partial panes: they hold all state of the plan,
+        they alone read stateless rows, and their aggregates merge exactly. None when one of them may not: rows would be
+        routed anyway."""
         if any(id(o.node) in self.prefix for o in self.plan.outputs):
             return ()
         found: list[LogicalNode] = []
@@ -258,7 +258,7 @@ class _Choice:
         return tuple(found)
 
     def _only_compared(self, windows: Sequence[LogicalNode]) -> bool:
-        """Whether handing a row over costs more than what is done with most: they have one partition that keeps its
+        """Whether handing a row over costs more than processing most of them: there is one partition that keeps its
         first rows, and little is computed before."""
         if not all(w.may_drop and not any(w.input_keys or ()) for w in windows):
             return False
@@ -287,8 +287,8 @@ class _Choice:
         )
 
     def _part_key(self, plan: LogicalPlan) -> Branch | None:
-        """The key by which a row's groups are in one part; None where a row does not show all of it: by the rest parts
-        could be of very different sizes. Nor where groups have two keys."""
+        """The key by which all groups of a row are in one part; None if a row does not show all of it, since parts by
+        the rest could have very different sizes, and None if groups have two keys."""
         branch = self._branch(plan, plan.nodes(), common_components(plan))
         if branch is None or None in branch.keys:
             return None
@@ -298,7 +298,7 @@ class _Choice:
     # -- rows made by any worker --------------------------------------------------------------------------------------
 
     def _rows_apart(self) -> tuple[Stage, ...]:
-        """Two stages where the stateless part makes many rows of one, has one way out, and one of the two is slow."""
+        """Two stages if the stateless part makes many rows of one, has a single exit, and one of the two is slow."""
         edges = boundaries(self.plan)
         below = [n for n in self.nodes if id(n) in self.prefix]
         shown = {id(o.node) for o in self.plan.outputs}
@@ -316,8 +316,8 @@ class _Choice:
     # -- lanes --------------------------------------------------------------------------------------------------------
 
     def _with_state(self, plan: LogicalPlan, name: str) -> tuple[Stage, ...]:
-        """A plan of which some operators have state: lanes by what their keys have in common; where they have nothing,
-        branches and a chain of stages, each by its own key, or one loop where that is about as fast."""
+        """A plan with some stateful operators: lanes by what their keys have in common; if that is nothing, branches
+        and a chain of stages, each with its own key, or one loop if that is about as fast."""
         whole = self._as_one_stage(plan)
         parts = self._parts(whole)
         if whole.way is Way.LANES or not any(p.branches for p in parts):
@@ -329,7 +329,7 @@ class _Choice:
         return self._in_a_row([replace(whole, reason=told) if whole.reason == NOTHING_IN_COMMON else whole], name)
 
     def _as_one_stage(self, plan: LogicalPlan) -> Decision:
-        """How a plan with state runs as one stage, why, and by which keys of its leaves it is routed, if it is."""
+        """How a plan with state runs as one stage, why, and by which keys of its leaves it is routed, if at all."""
         cost = row_cost_ns(plan)
         if cost < routed_from_ns(plan):
             return Decision(plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {routing_pays_from(plan)}")
@@ -344,7 +344,7 @@ class _Choice:
         return Decision(plan, Way.LANES, reason_of((branch,), plan), (branch,))
 
     def _in_a_row(self, parts: Sequence[Decision], name: str) -> tuple[Stage, ...]:
-        """Stages one after the other, as they run."""
+        """Stages one after the other, in running order."""
         instants, made = False, []
         for number, part in enumerate(parts, 1):
             mine = name if len(parts) == 1 else f"state{number}"
@@ -355,7 +355,7 @@ class _Choice:
         return tuple(made)
 
     def _parts(self, whole: Decision) -> list[Decision]:
-        """The plan cut so that, from the lowest on, as many operators as possible share a key and run in lanes.
+        """The plan cut so that, starting from the lowest, as many operators as possible share a key and run in lanes.
 
         whole: how it runs as one stage.
         """
@@ -379,8 +379,8 @@ class _Choice:
         return [whole]
 
     def _branched(self, plan: LogicalPlan) -> list[Decision]:
-        """The operators that share no key in branches of one stage, and the stages above it; none where that is not
-        possible."""
+        """The operators that share no key in branches of one stage, and the stages above it; none if that is
+        impossible."""
         groups = grouped(plan)
         if groups is None:
             return []
@@ -406,8 +406,8 @@ class _Choice:
     def _branch(
         self, plan: LogicalPlan, nodes: Sequence[LogicalNode], components: Sequence[Component]
     ) -> Branch | None:
-        """These operators of a plan in lanes of their own, by the parts of the key they have in common that a row
-        shows; None where it shows none."""
+        """These operators of a plan in their own lanes, by the parts of their common key that a row shows; None if it
+        shows none."""
         prefix = stateless_prefix(plan)
         read = {id(i) for n in nodes if id(n) not in prefix for i in n.inputs}
         edges = [e for e in boundaries(plan) if id(e) in read]
@@ -432,29 +432,29 @@ class _Choice:
 
 
 def _one_by_one(stages: Sequence[Stage], reason: str) -> tuple[Stage, ...]:
-    """The stages, the reason given for those that run transactions."""
+    """The stages, with the reason for those that run transactions."""
     return tuple(replace(s, reason=reason) if transactions_of(s.plan) else s for s in stages)
 
 
 def _refused(way: Way, scheme: str) -> str:
-    """What cannot be, for people."""
+    """What is impossible, for people."""
     return "no chains of transactions" if way is Way.CHAINS else f"no '{scheme}' of transactions"
 
 
 def routed_from_ns(plan: LogicalPlan) -> int:
-    """What a row of the leaves has to cost for routing to pay."""
+    """The cost of a row of the leaves from which routing pays."""
     return ROUTED_FROM_NS * routing_factor(plan)
 
 
 def routing_factor(plan: LogicalPlan) -> int:
-    """How many times as much as for rows of one input routing takes."""
+    """How many times more expensive routing is than for rows of one input."""
     sources = sources_of(plan.nodes())
     timed = sum(s.event_time is not None for s in sources)
     return ROW_BY_ROW if timed > 1 and not may_mix(sources) else 1
 
 
 def routing_pays_from(plan: LogicalPlan) -> str:
-    """From what cost of a row routing pays, for people: and why it takes more than for rows of one input."""
+    """The row cost from which routing pays, for people, and why it is more than for rows of one input."""
     told = f"{routed_from_ns(plan)}"
     return told if routing_factor(plan) == 1 else f"{told}, as rows of its inputs come one by one"
 
@@ -480,7 +480,7 @@ def lane_count(workers: int, branches: int) -> int:
 
 
 def _pass_by(plan: LogicalPlan) -> bool:
-    """Whether rows of a source come to an output, and to no operator with state, past one that has."""
+    """Whether rows of a source reach an output, but no stateful operator, through one."""
     read = {id(i) for n in plan.nodes() if n.keeps_state for i in n.inputs}
     return any(id(edge) not in read for edge in boundaries(plan))
 

@@ -1,6 +1,6 @@
 """Classify: how each operator may be spread over workers, and by which key, as far down as the key can be followed.
 
-Keys are given over the rows the operator reads, and, where they are only carried or computed without state below, over
+Keys are given over the rows the operator reads and, if they are only passed on or computed without state below, over
 the rows of the last stateless operators before any state (the boundary): that is where a stage can route by them.
 """
 
@@ -21,7 +21,7 @@ Component = dict[int, Expr]
 class Classified:
     """A node's class, and its key over each of its inputs (none for a class without keys).
 
-    mergeable: an aggregate whose partial results may be computed apart and merged, exactly.
+    mergeable: an aggregate whose partial results may be computed separately and merged, exactly.
     """
 
     op_class: OpClass
@@ -52,7 +52,7 @@ def boundaries(plan: LogicalPlan) -> tuple[LogicalNode, ...]:
 
 
 def stateless_prefix(plan: LogicalPlan) -> set[int]:
-    """The nodes, by id, that keep nothing and have nothing below that does."""
+    """The nodes, by id, that are stateless and have only stateless nodes below."""
     prefix: set[int] = set()
     for n in plan.nodes():
         if not n.keeps_state and all(id(i) in prefix for i in n.inputs):
@@ -60,18 +60,19 @@ def stateless_prefix(plan: LogicalPlan) -> set[int]:
     return prefix
 
 
-MAX_TRACED = 200  # nodes of an expression: a longer one is no key worth computing for every row
+MAX_TRACED = 200  # nodes of an expression: a longer one is not worth computing as a key for every row
 
 
 @dataclass(frozen=True, slots=True)
 class Tracer:
-    """Follows expressions down to the stateless prefix. known: answers so far, so that shared nodes are asked once."""
+    """Follows expressions down to the stateless prefix. known: answers so far, so that shared nodes are followed
+    once."""
 
     prefix: set[int]
     known: dict[tuple[int, Expr], Component | None] = field(default_factory=dict)
 
     def trace(self, node: LogicalNode, expr: Expr) -> Component | None:
-        """`expr`, over the rows of `node`, over the rows of the boundary nodes below; None when state computes it.
+        """`expr`, over the rows of `node`, rewritten over the boundary nodes below; None if state computes it.
 
         A union or a join leads to several boundary nodes: the same value has one expression in each.
         """
@@ -88,7 +89,7 @@ class Tracer:
 
 
 def _merged(parts: list[Component | None]) -> Component | None:
-    """One component that says what all parts say; None when two of them disagree."""
+    """The component that all parts agree on; None if two of them disagree."""
     out: Component = {}
     for part in parts:
         if part is None:
@@ -115,13 +116,13 @@ def node_components(node: LogicalNode, tracer: Tracer) -> list[Component]:
 
 
 def joined(some: list[Component], others: list[Component]) -> list[Component]:
-    """The parts of a key that are in both lists, each followed to where either was."""
+    """The parts of a key that are in both lists, each followed through either."""
     both = [_merged([a, b]) for a in some for b in others if a.keys() & b.keys()]
     return [c for c in both if c is not None]
 
 
 def lane_parts(node: LogicalNode, tracer: Tracer, lanes: Sequence[Component]) -> tuple[int, ...]:
-    """For each part of the lanes' key the part of the node's own key, by number, that has the same value."""
+    """For each part of the lanes' key, the number of the part of the node's own key that has the same value."""
     keys = node.input_keys
     assert keys is not None, "an operator without state has no key"
     found = []

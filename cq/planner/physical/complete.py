@@ -1,8 +1,8 @@
-"""Complete sides: sources whose rows all come before those of others, and joins that from then on only look rows up.
+"""Complete sides: sources whose rows all come before those of others, and joins that only look rows up after that.
 
-Sources are merged by event time, and rows without one come first, source by source. Where one side of a join is made of
-what comes first, the join keeps rows of that side while they come, and none afterwards: it treats all others as an
-operator without state does.
+Sources are merged by event time, and rows without one come first, source by source. If one side of a join comes
+entirely first, the join keeps rows of that side while they come, and none afterwards: it then treats all others like a
+stateless operator.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef, sources_of
 
-MOST_SOURCES = 63  # of a query, so that a batch says of each whether it has ended
+MOST_SOURCES = 63  # in a query, so that a batch can say for each whether it has ended
 
 
 def causes(node: LogicalNode) -> tuple[SourceDef, ...] | None:
-    """The sources whose rows cause all rows of the node, none of them later than its cause; None where there is none.
+    """The sources whose rows cause all rows of the node, without delay; None if there are none.
 
     When these have ended, no row of the node comes any more.
     """
@@ -32,7 +32,7 @@ def causes(node: LogicalNode) -> tuple[SourceDef, ...] | None:
 
 
 def complete_first(plan: LogicalPlan) -> tuple[SourceDef, ...]:
-    """As few sources as possible after whose last row no operator of the plan keeps any; none where there are no such.
+    """The fewest sources after whose last row no operator of the plan keeps any more rows; none if that is impossible.
 
     All their rows come before those of the other sources.
     """
@@ -46,7 +46,7 @@ def complete_first(plan: LogicalPlan) -> tuple[SourceDef, ...]:
 
 
 def _only_looks_up(node: LogicalNode, ended: Collection[SourceDef]) -> bool:
-    """Whether the operator keeps nothing, and changes nothing it has kept, when these sources have ended."""
+    """Whether the operator keeps nothing, and changes nothing it has kept, after these sources have ended."""
     if not isinstance(node, Join | SemiJoin) or node.emits_at_end:
         return False
     left, right = (_has_ended(i, ended) for i in node.inputs)

@@ -1,8 +1,8 @@
-"""Crossing rows: those of several operators cross to the next stage in one schema, in the order in which they come.
+"""Crossing rows: the rows of several operators reach the next stage in one schema, in the order in which they come.
 
 Below, the rows of each operator are put into the columns of that schema (`in_one_schema`): a BOOLEAN column for each
-operator says whose row it is, and columns of different operators are one column where their types are equal. Above,
-`RowsOf` gives back the rows of one of them.
+operator marks its rows, and columns of different operators share one column if their types are equal. Above, `RowsOf`
+extracts the rows of one of them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RowsOf(OneInput, Stateless):
 
     @property
     def condition(self) -> Expr:
-        """TRUE for its rows, over those of `input`."""
+        """TRUE for its rows; over the rows of `input`."""
         return Column(BOOLEAN, False, self.chosen)
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
@@ -64,11 +64,11 @@ class RowsOf(OneInput, Stateless):
         return ({self.indices[i] for i in needed} | {self.chosen},)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        """Itself: the physical plan reads from a leaf what it uses."""
+        """Unchanged: the physical plan reads from a leaf only what it uses."""
         return Pruned(self, {i: i for i in range(len(self.indices))})
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.node.identity,)
@@ -81,7 +81,7 @@ class RowsOf(OneInput, Stateless):
 
 
 def in_one_schema(nodes: Sequence[LogicalNode]) -> tuple[LogicalNode, tuple[LogicalNode, ...]]:
-    """One operator whose rows are those of all the nodes, as they come, and what stands for each node above it."""
+    """One operator with the rows of all the nodes, as they come, and the stand-in for each node above it."""
     if len(nodes) == 1:
         return nodes[0], (StageInput(nodes[0]),)
     indices, types = _layout(nodes)
@@ -91,7 +91,7 @@ def in_one_schema(nodes: Sequence[LogicalNode]) -> tuple[LogicalNode, tuple[Logi
 
 
 def _layout(nodes: Sequence[LogicalNode]) -> tuple[list[tuple[int, ...]], list[DataType]]:
-    """Indices of each node's columns, behind the columns that say whose row it is; the types of what is there."""
+    """Indices of each node's columns, after the columns that mark its rows; and the types of all columns."""
     types: list[DataType] = [BOOLEAN] * len(nodes)
     indices = []
     for node in nodes:
@@ -109,7 +109,7 @@ def _layout(nodes: Sequence[LogicalNode]) -> tuple[list[tuple[int, ...]], list[D
 def _spread(
     node: LogicalNode, number: int, count: int, indices: Sequence[int], types: Sequence[DataType]
 ) -> LogicalNode:
-    """The rows of one of `count` nodes in the columns of all; the others' are NULL."""
+    """The rows of one of `count` nodes in the columns of all, with NULL in those of the others."""
     exprs: list[Expr] = [Literal(BOOLEAN, False, n == number) for n in range(count)]
     exprs += [Literal(t, True, None) for t in types[count:]]
     for index, (at, field) in enumerate(zip(indices, node.schema.fields, strict=True)):
@@ -118,7 +118,7 @@ def _spread(
 
 
 def same_turns(plan: LogicalPlan, roots: Sequence[LogicalNode]) -> bool:
-    """Whether a plan of these roots alone visits its operators in the order the whole plan does."""
+    """Whether a plan of these roots alone visits its operators in the order of the whole plan."""
     position = {id(n): number for number, n in enumerate(plan.nodes())}
     mine = [position[id(n)] for n in topological(roots)]
     return mine == sorted(mine)

@@ -1,4 +1,4 @@
-"""A key of lanes over the rows of a leaf: what a row's lane is told by, when it comes to a stage."""
+"""A key of lanes over the rows of a leaf: it decides a row's lane when the row comes to a stage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LeafKey:
 
 
 def leaf_key(edge: LogicalNode, exprs: Sequence[Expr]) -> LeafKey | None:
-    """The key `exprs` of the rows of `edge`, over those of its leaf; None where a row of that does not show it."""
+    """The key `exprs` of the rows of `edge`, over those of its leaf; None if a row of the leaf does not show it."""
     down = at_leaf(edge, exprs)
     if down is None:
         return None
@@ -32,7 +32,7 @@ def leaf_key(edge: LogicalNode, exprs: Sequence[Expr]) -> LeafKey | None:
 
 
 def one_key(keys: Sequence[LeafKey]) -> tuple[Expr, ...]:
-    """The key of all rows of a leaf; none where rows would have two."""
+    """One key for all rows of a leaf; none if rows would have two."""
     first, *others = keys
     if all(k.key == first.key for k in others):
         return first.key
@@ -44,9 +44,9 @@ def one_key(keys: Sequence[LeafKey]) -> tuple[Expr, ...]:
 
 
 def _by_case(leaf: LogicalNode, conditions: Sequence[Expr], parts: Sequence[Expr]) -> Expr:
-    """The part of the key that belongs to the condition that is TRUE. One of them is.
+    """The part of the key for the condition that is TRUE. One of them is.
 
-    A column that is never NULL in the rows of one operator may be in those of others, which the leaf has too.
+    A column that is never NULL in the rows of one operator may be NULL in those of others, which the leaf also has.
     """
 
     def loose(e: Expr) -> Expr:

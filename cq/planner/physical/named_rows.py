@@ -1,4 +1,4 @@
-"""Named rows: which rows of tables a transaction names, in the order in which codegen writes what looks them up.
+"""Named rows: which rows of tables a transaction names, in the order in which codegen writes their look-ups.
 
 An access of a program names one row by a key over the event, or a row for each element of an array of the event.
 """
@@ -15,19 +15,19 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ListedRows:
-    """The rows that the elements of arrays name: `accesses` of each, in the order in which they are read."""
+    """The rows that the elements of arrays name: `accesses` for each, in reading order."""
 
     each: Each
     accesses: tuple[int, ...]
 
 
 def accesses_of(program: Program) -> tuple[int, ...]:
-    """The accesses of a program, in the order in which it reads them first."""
+    """The accesses of a program, in the order in which it first reads them."""
     return tuple(dict.fromkeys(s.access for s in every(program.steps) if isinstance(s, Read)))
 
 
 def lists_of(node: Trigger, program: Program) -> tuple[ListedRows, ...]:
-    """What the program takes for each element of arrays, in its order."""
+    """What the program reads for each element of arrays, in order."""
     found = []
     for step in every(program.steps):
         if isinstance(step, Each):
@@ -37,11 +37,11 @@ def lists_of(node: Trigger, program: Program) -> tuple[ListedRows, ...]:
 
 
 def homes_of(nodes: Sequence[Trigger]) -> dict[tuple[int, int], int]:
-    """By operator and program, both numbered: the access to whose row the transaction belongs.
+    """By operator and program, both numbered: the access whose row the transaction is assigned to.
 
-    It is the one with the key by which most rows are named in all programs, so that those of an event go together where
-    they can: then what one of them waits for is done by the same worker just before. A program has
-    none if arrays name all its rows.
+    It is the one whose key names the most rows in all programs, so that transactions of an event stay together if they
+    can: then what one of them waits for was done by the same worker just before. A program has none if arrays name all
+    its rows.
     """
     named: dict[tuple[int, int], list[tuple[int, tuple[Expr, ...]]]] = {}
     for at, node in enumerate(nodes):
@@ -53,7 +53,7 @@ def homes_of(nodes: Sequence[Trigger]) -> dict[tuple[int, int], int]:
 
 
 def decided(node: Trigger, condition: Expr) -> bool:
-    """Whether an event alone says which side of a condition is taken."""
+    """Whether the event alone decides which side of a condition is taken."""
     return known_from_event(node, condition) and not can_fail(condition)
 
 

@@ -15,7 +15,7 @@ from cq.ways import PLACEMENTS
 
 
 def graph_text(physical: PhysicalPlan) -> str:
-    """The stages, how each runs and where its rows go: line by line what a running engine says of itself."""
+    """The stages, how each runs and where its rows go: line by line, as a running engine describes itself."""
     lines = [f"{physical.workers} worker{'s' if physical.workers > 1 else ''}"]
     for number, stage in enumerate(physical.stages):
         sinks = ", ".join(o.name for o in stage.plan.outputs)
@@ -55,13 +55,13 @@ def reason_text(stage: Stage) -> str:
 
 
 def stage_number(physical: PhysicalPlan) -> dict[int, int]:
-    """id(node) -> its number among the operators of all stages, leaves that stand for another stage's rows left out."""
+    """id(node) -> its number among the operators of all stages, without leaves that stand for another stage's rows."""
     nodes = [n for s in physical.stages for n in s.plan.nodes() if not isinstance(n, StageInput)]
     return {id(n): i for i, n in enumerate(nodes)}
 
 
 def draw_stages(parts: Sequence[PhysicalPlan]) -> str:
-    """Every stage with its reason, key and operators, behind the graph of its part."""
+    """Every stage with its reason, key and operators, after the graph of its part."""
     return "\n\n".join(_draw_part(p) for p in parts)
 
 
@@ -82,7 +82,7 @@ def _draw_part(physical: PhysicalPlan) -> str:
 
 
 def _draw_branch(stage: Stage, branch: Branch, numbers: dict[int, int]) -> list[str]:
-    """The keys of a branch, and where there are several also its operators with state."""
+    """The keys of a branch and, if there are several, also its operators with state."""
     own = [f"#{numbers[id(n)]}" for n in stage.plan.nodes() if n.keeps_state and n.identity in branch.parts]
     told = f": {' '.join(own)}" if len(stage.branches) > 1 else ""
     return [
@@ -109,12 +109,12 @@ def show_key(expr: Expr, node: LogicalNode) -> str:
 
 
 def _key_facts(key: tuple[Expr, ...] | None, leaf: LogicalNode) -> list[str] | None:
-    """The key of a leaf's rows in one branch; None where that reads none of them."""
+    """The key of a leaf's rows in one branch; None if that reads none of them."""
     return None if key is None else [show_key(e, leaf) for e in key]
 
 
 def stage_facts(physical: PhysicalPlan, numbers: dict[int, int]) -> list[dict[str, object]]:
-    """What is known of every stage. numbers: of the operators, as `stage_number` gives them."""
+    """All facts about every stage. numbers: of the operators, from `stage_number`."""
     return [
         {
             "name": s.name,

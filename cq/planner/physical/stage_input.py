@@ -46,7 +46,7 @@ class StageInput(Leaf):
         return Pruned(replace(self, node=only(self.node, kept)), {c: n for n, c in enumerate(kept)})
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        """Nothing to add: it was checked when it was built."""
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.node.identity,)

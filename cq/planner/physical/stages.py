@@ -1,4 +1,4 @@
-"""The physical plan: the stages that run, how each is run, and why. Codegen writes what it says and decides nothing.
+"""The physical plan: the stages that run, how each is run, and why. Codegen follows it and decides nothing.
 
 A stage is a part of the rewritten plan fused into one kernel. Its leaves are scans, whose tickets come from admission,
 or `StageInput`s, whose rows come from an earlier stage; its outputs go to sinks or to the next stage.
@@ -24,18 +24,18 @@ class Stage:
     """Operators fused into one kernel.
 
     plan: its operators; its outputs are its ports.  branches: for LANES, its operators with state by key; each branch
-    has as many of the lanes.
-    by_key: for PARTIAL, the key by which a row is one part's; None where its groups have none in common, or are merged
+    has the same number of lanes.
+    by_key: for PARTIAL, the key that assigns a row to one part; None if its groups have none in common, or are merged
     anyway.
     complete: for SHARED, the sources after whose last row its operators keep none (`cq.planner.physical.complete`).
     gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
     waits: whether rows can come before the watermark reaches their time.
-    mixed: whether a segment of its tickets may have rows of two sources, where its kernel takes such.
+    mixed: whether a segment of its tickets may have rows of two sources, if its kernel accepts that.
     final: whether its ports are sinks.
-    collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
-    instants: whether rows come to it that an earlier stage has made at instants; before it takes one, all that is due
-    before that instant is served.
-    sharing: how workers share the transactions that it runs together; None where it does not.
+    collects: whether it takes over the panes filled by the PARTIAL stage before it, instead of rows.  instants: whether
+    it gets rows that an earlier stage made at instants; before it processes one, it serves everything due before that
+    instant.
+    sharing: how workers share the transactions that it runs together; None if it does not.
     cost_ns: how long a row of its inputs keeps a worker busy, by the costs its operators declare.
     reason: why it runs this way, for people.
     """
@@ -59,12 +59,12 @@ class Stage:
 
     @property
     def routing_keys(self) -> tuple[Branch, ...]:
-        """By what keys its rows can be told apart."""
+        """The keys by which its rows can be split."""
         return self.branches if self.by_key is None else (self.by_key,)
 
     @property
     def leaves(self) -> tuple[LogicalNode, ...]:
-        """The nodes whose rows come from outside, by port: one scan a source, or the rows of the stage before."""
+        """The nodes whose rows come from outside, by port: one scan per source, or the rows of the stage before."""
         return leaves_of(self.plan)
 
 
@@ -80,7 +80,7 @@ def leaves_of(plan: LogicalPlan) -> tuple[LogicalNode, ...]:
 class PhysicalPlan:
     """The stages of one connected part of a query, producers first.
 
-    workers: how many of those asked for can be busy.
+    workers: how many of the requested workers can be busy.
     """
 
     plan: LogicalPlan
@@ -89,7 +89,7 @@ class PhysicalPlan:
 
     @property
     def sources(self) -> tuple[SourceDef, ...]:
-        """What admission reads, by port."""
+        """The sources that admission reads, by port."""
         return sources_of(self.plan.nodes())
 
 

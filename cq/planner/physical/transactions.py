@@ -1,8 +1,8 @@
 """Transactions: whether all workers can run those of a plan together, and from how many workers on that pays.
 
-They can if every row that a transaction names is known from its event, and its outcome needs nothing but these rows and
-the event. Then a transaction depends on those before it that name one of its rows, and on nothing else. An
-array of the event names as many rows as it has elements.
+They can if every row that a transaction names is known from its event, and its outcome depends only on these rows and
+the event. Then a transaction depends on earlier ones that name one of its rows, and on nothing else. An array of the
+event names as many rows as it has elements.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.transactions import Each, Program, every, frame_starts
 from cq.records import dataclass
 
-# What a row takes of all workers more in chains: to be collected, linked, copied and settled, and to change cores. From
-# the wall clock of two workers on a machine of two cores: 73 ns in the streaming ledger, 78 in online bidding, 86 in
-# grep and sum, 110 in toll processing; one worker takes 14 to 27. Of more workers it is a guess. Where a body does
-# little, chains begin with 8 or 9 workers; at half of this with 5, at double with 15 or 16.
+# The extra time that a row takes from all workers in chains: to be collected, linked, copied and settled, and to change
+# cores. From the wall clock of two workers on a machine with two cores: 73 ns in the streaming ledger, 78 in online
+# bidding, 86 in grep and sum, 110 in toll processing; one worker takes 14 to 27. For more workers it is a guess. If a
+# body does little, chains begin with 8 or 9 workers; at half of this with 5, at double with 15 or 16.
 CHAINED_NS = 85
-MEASURED_WORKERS = 2  # at most; what is said of more is extrapolated from them
+MEASURED_WORKERS = 2  # at most; figures for more are extrapolated from these
 
-MOST_COLUMNS = 1000  # of a table: an access says in twelve bits how many words its row has, at most three a column
-MOST_TABLES = 511  # of a stage: an access says in nine bits which one its row is of
-MOST_KEY_COLUMNS = 20  # of a key: a word of an access has a bit for each word of the key where a text begins
+MOST_COLUMNS = 1000  # per table: an access has twelve bits for the number of words in its row, at most three per column
+MOST_TABLES = 511  # per stage: an access has nine bits for the table of its row
+MOST_KEY_COLUMNS = 20  # per key: a word of an access has a bit for each word of the key where a text starts
 
 
 @dataclass(frozen=True, slots=True)
 class Natively:
-    """What kernels can say of an expression over these columns.
+    """What kernels know about an expression over these columns.
 
-    at_once: it takes no memory but that of the row.  alone: Python need not be asked.
+    at_once: it needs no memory beyond the row.  alone: it does not call Python.
     """
 
     at_once: Callable[[Schema, Expr], bool]
@@ -43,20 +43,20 @@ class Natively:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """About what the transactions of an event take: of the one worker that runs them one after the other, and of all
-    that share them in chains together."""
+    """About how long the transactions of an event take: for one worker that runs them one after the other, and in total
+    for all that share them in chains."""
 
     serial_ns: int
     chained_ns: int
 
     @property
     def pays_from(self) -> int:
-        """From how many workers on chains are faster."""
+        """From how many workers chains are faster."""
         return self.chained_ns // self.serial_ns + 1
 
 
 def cost_of(nodes: Sequence[Trigger]) -> Cost:
-    """What the model says of the operators that take an event one after the other."""
+    """The model's cost for the operators that process one event after the other."""
     serial_ns = sum(n.cost_ns for n in nodes)
     return Cost(serial_ns, serial_ns + sum(n.work.rows for n in nodes) * CHAINED_NS)
 
@@ -67,7 +67,7 @@ def transactions_of(plan: LogicalPlan) -> tuple[Trigger, ...]:
 
 
 def why_serial(nodes: Sequence[Trigger], natively: Natively) -> str | None:
-    """Why the transactions of these operators have to run one after the other, in words; None: they need not."""
+    """Why the transactions of these operators have to run one after the other, in words; None if they need not."""
     if sum(len(n.tables) for n in nodes) > MOST_TABLES:
         return f"there are more than {MOST_TABLES} tables"
     return next((reason for n in nodes for reason in _obstacles(n, natively)), None)

@@ -1,8 +1,8 @@
-"""Turns: in which order rows of one event come to an operator, and where that is not the order that is wanted.
+"""Turns: in which order rows of one event reach an operator, and where that is not the required order.
 
-Rows travel depth first, so rows of one event can come to a union or a look-up by several ways, mixed up: a window's
-result that both branches read, windows that close together. Where the order of the ways is not the order of the inputs
-the operator's rows are gathered, and taken when everything before it in the plan has had its turn of the event.
+Rows travel depth first, so rows of one event can reach a union or a look-up by several paths, interleaved: a window's
+result that both branches read, windows that close together. If the order of the paths is not the order of the inputs,
+the operator's rows are gathered, and processed when everything before it in the plan has had its turn in the event.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ def gathered(plan: LogicalPlan, waits: bool) -> tuple[LogicalNode, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Hit:
-    """Rows of one event come to an input. several: perhaps more than one, each going all its ways before the next."""
+    """Rows of one event reach an input. several: perhaps more than one, each travelling all its paths before the
+    next."""
 
     port: int
     several: bool
 
 
 class _Ways:
-    """The ways of rows within one event, from where they start: a source row, a closing operator, the end."""
+    """The paths of rows within one event, from where they start: a source row, a closing operator, the end."""
 
     def __init__(self, plan: LogicalPlan, waits: bool) -> None:
         self.nodes = plan.nodes()
@@ -51,7 +52,7 @@ class _Ways:
         )
 
     def _events(self) -> Iterator[list[LogicalNode]]:
-        """For each kind of event, the operators that give rows by themselves, in the order of their turns."""
+        """For each kind of event, the operators that emit rows by themselves, in the order of their turns."""
         for node in self.nodes:
             if not node.inputs:
                 yield [node, *self.gathered]
@@ -59,7 +60,7 @@ class _Ways:
         yield [n for n in self.nodes if n.emits_at_end or n in self.gathered]
 
     def _hits(self, node: LogicalNode, several: bool, target: LogicalNode) -> Iterator[_Hit]:
-        """How rows that `node` gives in one event come to the inputs of `target`, one after the other."""
+        """How rows that `node` emits in one event reach the inputs of `target`, one after the other."""
         for reader, port in self._readers.get(id(node), ()):
             if reader is target:
                 yield _Hit(port, several)
@@ -68,7 +69,7 @@ class _Ways:
 
 
 def _ascending(turns: Sequence[Sequence[_Hit]]) -> bool:
-    """Whether the inputs come in order, and what may be several rows in one turn comes to one input only."""
+    """Whether the inputs come in order, and a turn with several rows reaches only one input."""
     last = -1
     for hits in turns:
         if len({h.port for h in hits}) > 1 and any(h.several for h in hits):
@@ -81,25 +82,25 @@ def _ascending(turns: Sequence[Sequence[_Hit]]) -> bool:
 
 
 def ties_show(plan: LogicalPlan, waiting: bool) -> bool:
-    """Whether lanes would lose an order that shows: of what rows of one closing time, or of the end, have begun, groups
-    or a wait.
+    """Whether lanes would lose a visible order: that of groups, or waits, started by rows of one closing time or of the
+    end.
 
-    Such groups are ordered by their first rows, which have one serial between them, and so are rows that leave at a
-    later closing time; in one state the order of arrival tells them apart, in several nothing does. It shows where the
-    rows come to an output.
+    Such groups are ordered by their first rows, which all share one serial, and so are rows that are emitted at a later
+    closing time; within one state the order of arrival tells them apart, across several nothing does. It is visible if
+    the rows reach an output.
     """
     nodes = plan.nodes()
     shows = {id(o.node) for o in plan.outputs}
     for node in reversed(nodes):
         if id(node) in shows:
             shows.update(id(i) for port, i in enumerate(node.inputs) if not node.holds_back(port))
-    due: set[int] = set()  # what can come of a closing time
+    due: set[int] = set()  # operators reached from a closing time
     for node in nodes:
         derived = any(id(i) in due for i in node.inputs)
         gathers = node.inputs and all(node.holds_back(port) for port in range(len(node.inputs)))
         if derived and id(node) in shows and (gathers or node.closes or node.emits_at_end):
             return True
-        # the partitions of a frame are in the order of their first rows, and some of those it has released itself
+        # the partitions of a frame are in the order of their first rows, some of which it has emitted itself
         if isinstance(node, Frames) and node.keeps_rows and node.order is not None and waiting and id(node) in shows:
             return True
         if derived or node.emits_when_due(waiting) or node.emits_at_end:

@@ -1,8 +1,8 @@
-"""Layered layout of a graph without cycles: each box below those it reads, few lines that cross, short lines.
+"""Layered layout of an acyclic graph: each box below those it reads, few crossings, short lines.
 
-Boxes get layers by the longest way from a source, then an order in their layer (each at the mean of its neighbours, as
-Sugiyama does it), then places: as near to the mean of their neighbours as those beside them allow. A line that passes
-layers has a bend in each, which takes part in all of that.
+Boxes get layers by the longest path from a source, then an order in their layer (each at the mean of its neighbours,
+after Sugiyama), then positions: as near to the mean of their neighbours as the boxes beside them allow. A line that
+passes through layers has a bend in each, which is placed in the same way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box to be placed. inputs: the boxes it reads, by their place in the list, all before it."""
+    """A box to be placed. inputs: the boxes it reads, by index in the list, all before it."""
 
     width: float
     height: float
@@ -48,7 +48,7 @@ class PlacedBoxes:
 
 @dataclass(slots=True)
 class LayeredGraph:
-    """Boxes and bends, by number, in layers. above, below: the neighbours of each in the layers beside its own.
+    """Boxes and bends, by number, in layers. above, below: the neighbours of each in the adjacent layers.
 
     layer_of: of the boxes.
     """
@@ -64,7 +64,7 @@ class LayeredGraph:
 
 
 def layout(boxes: Sequence[Box]) -> PlacedBoxes:
-    """Where the boxes and their lines are."""
+    """The positions of the boxes and their lines."""
     graph = _graph(boxes, _layers(boxes))
     _order(graph)
     centres = _places(graph)
@@ -80,7 +80,7 @@ def layout(boxes: Sequence[Box]) -> PlacedBoxes:
 
 
 def _layers(boxes: Sequence[Box]) -> list[int]:
-    """The layer of each box; a source stands just above the first box that reads it."""
+    """The layer of each box; a source is just above the first box that reads it."""
     found: list[int] = []
     first_reader: dict[int, int] = {}
     for number, box in enumerate(boxes):
@@ -118,7 +118,7 @@ def _join(graph: LayeredGraph, upper: int, lower: int) -> None:
 
 
 def _order(graph: LayeredGraph) -> None:
-    """The layers are in the order with the fewest crossings that was seen."""
+    """Put the layers into the order with the fewest crossings seen."""
     best, fewest = [list(at) for at in graph.layers], _crossings(graph)
     for turn in range(ORDERINGS):
         down = turn % 2 == 0
@@ -155,10 +155,10 @@ def _places(graph: LayeredGraph) -> list[float]:
 
 
 def _settle(graph: LayeredGraph, at: Sequence[int], centres: list[float], wanted: Sequence[float]) -> None:
-    """The boxes of a layer are as near to where they are wanted as they can without overlap: isotonic regression.
+    """Place the boxes of a layer as near to their wanted positions as possible without overlap: isotonic regression.
 
-    Without its distance from the first, a box must not be left of the one before; where it would be, both are one
-    block, at the mean of what its members want.
+    With its distance from the first subtracted, a box must not be left of the one before; if it would be, both form one
+    block, at the mean of its members' wanted positions.
     """
     offsets, offset = [], 0.0
     for place, i in enumerate(at):

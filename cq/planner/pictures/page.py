@@ -1,4 +1,4 @@
-"""A plan as one page: its picture, and a table with everything that is known of each operator. Nothing is fetched."""
+"""A plan as one page: its picture, and a table with all facts about each operator. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ table { border-collapse: collapse; margin-top: 1rem; } td, th { padding: .3rem .
 td { border-top: 1px solid #d1d9e0; vertical-align: top; } code { overflow-wrap: anywhere; }
 @media (prefers-color-scheme: dark) { body { background: #0d1117; color: #e6edf3; } td { border-color: #3d444d; } }
 """
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is fetched or run, whatever a text says
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is fetched or run, whatever a text contains
 
 
 def draw_page(facts: Facts) -> str:
-    """The plan as an HTML file of its own."""
+    """The plan as a self-contained HTML file."""
     title = escape("plan of " + printable(", ".join(o["name"] for o in facts["outputs"])))
     rows = "\n".join(map(_row, facts["nodes"]))
     return f"""<!DOCTYPE html>

@@ -1,4 +1,6 @@
-"""A plan as one SVG file that needs nothing else: sources above, results below, colours for a light or a dark page.
+"""A plan as one self-contained SVG file: sources above, results below, colours for a light or a dark page.
+
+All text comes from the query or describes it, and is escaped; nothing in the file is fetched, run or linked to.
 
 All text is of the query or about it, and is escaped; nothing in the file is fetched, run or linked to.
 """
@@ -16,10 +18,10 @@ from cq.planner.pictures.layout import Box, Line, PlacedBoxes, layout
 from cq.planner.plan_facts import Facts, notable
 from cq.records import dataclass
 
-CHARACTER, LINE, PADDING, LEAST_WIDTH = 7.25, 17.0, 11.0, 110.0  # pixels; a character of 12 pixel monospace is as wide
+CHARACTER, LINE, PADDING, LEAST_WIDTH = 7.25, 17.0, 11.0, 110.0  # pixels; a 12 pixel monospace character is this wide
 COLUMNS = 42  # characters of a line in a box
-WHAT_LINES, FACT_LINES = 4, 2  # of what an operator does, and of each fact; the tool tip has all
-HUES = (210, 28, 140, 275, 335, 180)  # of the stages, over and over
+WHAT_LINES, FACT_LINES = 4, 2  # of an operator's description, and of each fact; the tool tip has all
+HUES = (210, 28, 140, 275, 335, 180)  # of the stages, repeating
 
 STYLE = """
 text { font: 12px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1f2328; }
@@ -37,7 +39,7 @@ text { fill: #e6edf3; } .page { fill: #0d1117; } .box { fill: #161b22; stroke: #
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What stands in a box. lines: (class, text); the first is the title.  hue: of its stage.  whole: the tool tip."""
+    """The content of a box. lines: (class, text); the first is the title.  hue: of its stage.  whole: the tool tip."""
 
     lines: tuple[tuple[str, str], ...]
     inputs: tuple[int, ...]
@@ -56,7 +58,7 @@ class Card:
 
 
 def draw_svg(facts: Facts) -> str:
-    """The plan, or its stages, as a file of its own."""
+    """The plan, or its stages, as a file."""
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + svg_element(facts)
 
 
@@ -84,7 +86,7 @@ def svg_element(facts: Facts) -> str:
 
 
 def cards(facts: Facts) -> list[Card]:
-    """A card for every operator, by its number, and for every output behind them."""
+    """A card for every operator, by its number, and for every output after them."""
     nodes = facts["nodes"]
     hues = {n: HUES[place % len(HUES)] for place, s in enumerate(facts.get("stages", ())) for n in s["nodes"]}
     found = []
@@ -113,7 +115,7 @@ def cards(facts: Facts) -> list[Card]:
 
 
 def _wrapped(text: str, lines: int) -> list[str]:
-    """At most so many lines; an ellipsis ends the last where there is more. Wide characters take two columns."""
+    """At most this many lines; an ellipsis ends the last if there is more. Wide characters take two columns."""
     wide = COLUMNS if _wide(text) == len(text) else COLUMNS // 2
     found = textwrap.wrap(text, wide, break_on_hyphens=False)
     return found if len(found) <= lines else [*found[: lines - 1], _cut(found[lines - 1], wide - 1) + "…"]
@@ -129,7 +131,7 @@ def _wide(text: str) -> int:
 
 
 def _legend(facts: Facts) -> Iterator[str]:
-    """What the colours stand for, and of a run how long it took: a line each."""
+    """What the colours mean and, for a run, how long it took: a line each."""
     texts: list[tuple[int | None, str]] = []
     if (run := facts.get("run")) is not None:
         end = "" if run["over"] else ", stopped before its end"

@@ -20,8 +20,8 @@ Change = Callable[[Expr], Expr]
 class AggregateCall:
     """An aggregate over a group: its rows where `filter` is TRUE, each distinct argument once if `distinct`.
 
-    options: the constants that the aggregate takes behind its arguments.  said: for people, the call of the query that
-    it computes, where that is another.
+    options: the constants after the arguments of the aggregate.  said: for people, the call in the query that it
+    computes, if that is another.
     """
 
     function: AggregateFunction
@@ -46,7 +46,7 @@ class AggregateCall:
 
     @property
     def fails_itself(self) -> bool:
-        """Whether its result may not fit."""
+        """Whether its own result may not fit its type."""
         return self.function.can_fail(self.signature)
 
     @property
@@ -61,7 +61,7 @@ class AggregateCall:
 
     @property
     def keeps_values(self) -> bool:
-        """Whether a group keeps all values of its rows, and not a few numbers."""
+        """Whether a group keeps all values of its rows, rather than a few numbers."""
         return self.function.keeps_values
 
     @property

@@ -1,11 +1,12 @@
 """Costs of operators: nanoseconds a row keeps a worker busy, each measured alone with 10,000 keys.
 
-`python -m benchmarks.costs` measures them: CPU time of the bare kernel beside one that hands the same columns on, here
-medians of seven turns on two shared, busy cores of an AMD EPYC. The names in brackets are those it prints.
+`python -m benchmarks.costs` measures them: the CPU time of the bare kernel, compared with one that passes the same
+columns on, here medians of seven turns on two shared, busy cores of an AMD EPYC. The names in brackets are those it
+prints.
 
-They decide whether routing rows to lanes pays (`cq.planner.physical.choose`), whether a chain of stages does
-(`chain`), and by LOOK_UP_NS which scheme runs transactions (`cq.planner.plan.work`); `cq explain` shows them. Twice or
-half of one changes a decision only for queries whose cost is near the border.
+They decide whether routing rows to lanes pays (`cq.planner.physical.choose`), whether a chain of stages does (`chain`),
+and by LOOK_UP_NS which scheme runs transactions (`cq.planner.plan.work`); `cq explain` shows them. Doubling or halving
+one changes a decision only for queries whose cost is near the threshold.
 """
 
 from __future__ import annotations
@@ -34,5 +35,5 @@ TEXT_KEY_NS = 15  # [text key: 10 where all is in the cache] more where a part o
 
 
 def key_ns(keys: Sequence[Expr]) -> int:
-    """What the key's type adds."""
+    """The extra cost of the key's type."""
     return TEXT_KEY_NS * any(k.type.kind is Kind.VARCHAR for k in keys)

@@ -1,4 +1,4 @@
-"""Constant expressions computed: the registry's own bodies give the value, so a constant is what a row would see."""
+"""Constant folding: the registry's own bodies give the value, so a constant is what a row would see."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from cq.lang.functions import Failure, Signature
 
 
 def fold(expr: Expr) -> Expr:
-    """One node over constants as its value; the node itself when it has other inputs, or when computing it fails.
+    """The value of a node over constants; the node unchanged if it has other inputs, or if computing it fails.
 
-    A failure stays where it is: whether it happens depends on whether a row ever gets there.
+    A failure stays in place: whether it happens depends on whether a row ever gets there.
     """
     match expr:
         case Call(args=args) if all(isinstance(a, Literal) for a in args):
@@ -56,7 +56,7 @@ def _cast(expr: Cast, value: Value) -> Expr:
 
 
 def _logical(expr: And | Or, args: tuple[Expr, ...], decides: bool) -> Expr:
-    """AND and OR: what decides cuts off the rest, the other truth value drops out; NULL stays."""
+    """AND and OR: the deciding value cuts off the rest, the other truth value drops out; NULL stays."""
     kept: list[Expr] = []
     for a in args:
         if isinstance(a, Literal) and a.value is decides:
@@ -108,7 +108,7 @@ def folded(expr: Expr) -> Expr:
 
 
 def constant(expr: Expr) -> Literal:
-    """The value of an expression without columns. Raises the Failure that computing it ends in, placed."""
+    """The value of an expression without columns. Raises the Failure of computing it, with its place."""
     at = found = folded(expr)
     if isinstance(found, Literal):
         return found

@@ -1,13 +1,13 @@
 """Identity: what an operator is, as a hash that names and the layout of columns do not change.
 
-State outlives a run, so it is matched by what computes it and not by where that stands. The identity of an operator is
-a hash of its class, of its parameters and of its inputs' identities; a column counts as what it is (a column of a
-source by its name there, a computed one by its expression), never by its position or alias. A projection is nothing of
-its own: its columns are their expressions. So `AS n` or `AS m`, one more column elsewhere, or a view around a query
-change no identity.
+State outlives a run, so it is matched by what computes it and not by position. The identity of an operator is a hash of
+its class, of its parameters and of its inputs' identities; a column counts as what it is (a column of a source by its
+name there, a computed one by its expression), never by its position or alias. A projection has no identity: its columns
+are their expressions. So `AS n` or `AS m`, one more column elsewhere, or a view around a query change no identity.
 
-Identities are those of the bound plan and are carried through every rewrite (`LogicalNode.identity`), so that a better
-rule loses no state. Of operators with the same meaning in one plan the second has `#2` behind its hash, and so on.
+Identities are computed on the bound plan and carried through every rewrite (`LogicalNode.identity`), so that a better
+rule loses no state. If several operators in one plan have the same meaning, the second has `#2` after its hash, and so
+on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LABEL, Inputs, LogicalNode, OpClass, Text
 from cq.records import dataclass, fields, is_dataclass, replace
 
-DIGITS = 24  # of a hash, in hexadecimal: two of a billion operators are alike with probability 1e-11
+DIGITS = 24  # hexadecimal digits of a hash: two of a billion operators collide with probability 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class _Known:
 
 
 def identified(plan: LogicalPlan, called: Sequence[tuple[LogicalNode, str]] = ()) -> LogicalPlan:
-    """The plan with the identity of every node in it, and with what the text calls its rows: the first of the names."""
+    """The plan with the identity of every node in it, and with the names that the text gives its rows: the first of
+    several."""
     known: dict[int, _Known] = {}
     seen: Counter[str] = Counter()
     names: dict[int, str] = {}
@@ -55,7 +56,7 @@ def identified(plan: LogicalPlan, called: Sequence[tuple[LogicalNode, str]] = ()
 def contents(plan: LogicalPlan) -> dict[str, str]:
     """For each operator with state, by identity, a hash of what it keeps: what it computes, and of which columns.
 
-    Identity is the same where more or fewer columns are read behind an operator; what it keeps of its rows is not.
+    Identity does not depend on how many columns are read after an operator; what it keeps of its rows does.
     """
     known: dict[int, _Known] = {}
     found = {}
@@ -75,7 +76,7 @@ def _known(node: LogicalNode, inputs: list[_Known]) -> _Known:
         return columns[e.index] if isinstance(e, Column) else _expression(e, columns)
 
     parameters = [canonical(p) for p in node.parameters(text)]
-    # what is computed for each row alone is seen in the columns, and where there are several inputs in their order
+    # row-by-row computation shows in the columns; with several inputs, their order counts as well
     every = node.fan_out == 1 and not node.may_drop
     passes = node.op_class is OpClass.STATELESS and len(inputs) == 1 and every and not parameters
     own = inputs[0].node if passes else _hash(node.operator, *parameters, *(i.node for i in inputs))
@@ -92,7 +93,7 @@ def _column(node: LogicalNode, own: str, column: int, text: Text) -> str:
 
 
 def _expression(e: Expr, columns: list[str]) -> str:
-    """An expression as a hash, its columns by what they are. Long ones, of columns made of columns, stay short."""
+    """An expression as a hash, with columns by identity. Long ones, with columns made of columns, stay short."""
     parts = []
     for x in walk(e):
         own = columns[x.index] if isinstance(x, Column) else _own(x)
@@ -101,7 +102,7 @@ def _expression(e: Expr, columns: list[str]) -> str:
 
 
 def _own(e: Expr) -> str:
-    """The fields of an expression that are no expressions themselves."""
+    """The fields of an expression that are not expressions themselves."""
     held = (getattr(e, f.name) for f in fields(e) if f.compare)
     return ",".join(canonical(v) for v in held if not _holds_expressions(v))
 
@@ -111,7 +112,7 @@ def _holds_expressions(value: object) -> bool:
 
 
 def canonical(value: object) -> str:
-    """A text that is equal for equal plan values and unaffected by spans, labels, addresses or process."""
+    """A text that is equal for equal plan values and does not depend on spans, labels, addresses or process."""
     if isinstance(value, str):
         return repr(value)
     if isinstance(value, tuple):

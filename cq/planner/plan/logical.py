@@ -1,8 +1,8 @@
 """The logical plan: what a query means, as a graph of frozen, typed nodes.
 
-Sub-plans may be shared (a view used twice is one node), so whoever walks a plan walks a graph, each node once:
-`nodes()` gives them inputs first. There are no names below this point, only positions; names in nodes are for people
-and for the columns of results.
+Sub-plans may be shared (a view used twice is one node), so a plan is walked as a graph, each node once: `nodes()`
+returns them inputs first. There are no names below this point, only positions; names in nodes are for people and for
+the columns of results.
 
 All order is by position (serial of the source row, instant, ordinal): one event, a row or an instant, goes through the
 whole graph, inputs first, before the next one.
@@ -40,18 +40,18 @@ class SinkDef:
 
 @dataclass(frozen=True, slots=True)
 class LogicalPlan:
-    """All outputs of a file; their nodes may be shared."""
+    """All outputs of a file; they may share nodes."""
 
     outputs: tuple[Output, ...]
 
     def nodes(self) -> tuple[LogicalNode, ...]:
-        """Every node once, inputs before the nodes that read them, in the order one event visits them."""
+        """Every node once, inputs before their readers, in the order in which one event visits them."""
         return topological(o.node for o in self.outputs)
 
     def equals(self, other: LogicalPlan) -> bool:
-        """What `==` says, in time linear in the nodes: that one compares a shared node once for each way to it."""
+        """The same as `==`, in time linear in the nodes: `==` compares a shared node once per path to it."""
         pairs = tuple(zip(self.nodes(), other.nodes(), strict=False))
-        ours: dict[int, LogicalNode] = {}  # by the nodes of the other plan
+        ours: dict[int, LogicalNode] = {}  # by nodes of the other plan
         for own, node in pairs:
             if any(id(i) not in ours for i in node.inputs) or own != node.with_inputs(
                 [ours[id(i)] for i in node.inputs]
@@ -72,7 +72,7 @@ class LogicalPlan:
 
 
 def parts(plan: LogicalPlan) -> tuple[tuple[LogicalNode, ...], ...]:
-    """The nodes of the plan in visiting order, apart where no node reads two sources together, directly or not."""
+    """The nodes of the plan in visiting order, split into parts that read no source in common, directly or not."""
     part_of: dict[object, object] = {}
 
     def root(item: object) -> object:
@@ -92,7 +92,7 @@ def parts(plan: LogicalPlan) -> tuple[tuple[LogicalNode, ...], ...]:
 
 
 def connected(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
-    """The parts as plans, by their first output: queries of their own, each with its own serials and watermark."""
+    """The parts as plans, by their first output: independent queries, each with its own serials and watermark."""
     part_of = {id(n): number for number, part in enumerate(parts(plan)) for n in part}
     found: dict[int, list[Output]] = {}
     for output in plan.outputs:
@@ -101,17 +101,17 @@ def connected(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
 
 
 def _source_key(node: LogicalNode) -> tuple[str, int]:
-    """What nodes that read the same source have in common."""
+    """The key that nodes reading the same source share."""
     return ("source", node.source.position) if node.source is not None else ("node", id(node))
 
 
 def at_leaf(
     node: LogicalNode, exprs: Sequence[Expr], leaf: LogicalNode | None = None
 ) -> tuple[LogicalNode, tuple[Expr, ...]] | None:
-    """The leaf below a chain of stateless operators that give at most a row for a row, and `exprs` over its columns.
+    """The leaf below a chain of stateless operators that emit at most one row per row, and `exprs` over its columns.
 
-    None where another operator is in the way, or computes what is asked for in a way that is no expression.
-    leaf: the one that the rows come from; where operators have several inputs, that of them which alone leads to it.
+    None if another operator is in the way, or computes a value in a way that is not an expression.
+    leaf: the one that the rows come from; with several inputs, only the path to it is followed.
     """
     below = tuple(exprs)
     while node.inputs:

@@ -1,8 +1,8 @@
-"""An operator of the logical plan: a frozen node that answers every question others ask about it.
+"""An operator of the logical plan: a frozen node that answers every question about itself.
 
-A node is a value: its class and its fields say everything. Code that treats all operators alike asks the node; only
+A node is a value, fully described by its class and fields. Code that treats all operators alike asks the node; only
 code for one shape of a query (docs/architecture.md lists it) tests its class. No answer has a default, unless it
-follows from others: `operator` refuses a class that leaves one out, or that answers again what a base answers, so an
+follows from others: `operator` refuses a class that leaves one out, or that overrides an answer of a base, so an
 operator cannot be taken for harmless by mistake. What a node does to rows is defined in
 `cq/reference/operators/<name>.py`.
 """
@@ -46,7 +46,7 @@ Pulled = tuple[tuple[int, Expr], ...]
 
 
 def label(**options: Any) -> Any:
-    """A field for people: it takes no part in what the node means, and equal nodes may differ in it."""
+    """A field for people: it does not affect what the node means, and equal nodes may differ in it."""
     return field(metadata={LABEL: True}, **options)
 
 
@@ -54,7 +54,7 @@ LABEL = "label"
 
 
 class Pruned(NamedTuple):
-    """A node without the columns nobody reads, and the indices that the others have now."""
+    """A node without the columns nobody reads, and the new indices of the others."""
 
     node: LogicalNode
     indices: Indices
@@ -64,8 +64,8 @@ class Pruned(NamedTuple):
 class StateBound:
     """What an operator keeps, in words.
 
-    bounded: whether it stays within a bound however long the inputs are that do not end.  way: where it does not, what
-    the user can do about it.
+    bounded: whether it stays within a bound however long endless inputs run.  way: if it does not, what the user can
+    do.
     """
 
     text: str
@@ -131,7 +131,7 @@ class LogicalNode:
     """Base of all operators. Subclasses set `schema` in `__post_init__` and validate themselves there.
 
     copies: how many operators of the query the node stands for.  identity: see `cq.planner.plan.identity`.
-    called: what the text calls its rows (a view, a name of WITH).
+    called: the name of its rows in the text (a view, a name of WITH).
     """
 
     span: Span = field(default=NOWHERE, compare=False, kw_only=True)
@@ -156,7 +156,7 @@ class LogicalNode:
 
     @property
     def source(self) -> SourceDef | None:
-        """The declared stream whose rows these are; None for everything but a scan."""
+        """The declared stream whose rows these are; None except for a scan."""
         raise NotImplementedError
 
     # -- expressions and columns --------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class LogicalNode:
         raise NotImplementedError
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
-        """Every scalar expression of the node, in order of evaluation, and over which inputs' columns it is."""
+        """Every scalar expression of the node, in order of evaluation, and the inputs whose columns it uses."""
         raise NotImplementedError
 
     def map_expressions(self, change: Change) -> LogicalNode:
@@ -180,17 +180,18 @@ class LogicalNode:
         raise NotImplementedError
 
     def pull(self, expr: Expr) -> Pulled | None:
-        """What gives `expr`, over this node's columns, for every row that it causes; None when state computes it."""
+        """The expression over an input that equals `expr`, over this node's columns, in every row caused by it; None if
+        state computes it."""
         raise NotImplementedError
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        """The columns of each input it reads when `needed` of its own are read, those included that it must compute
+        """The columns of each input it reads when `needed` of its own are read, including those that it must compute
         because computing them can fail."""
         raise NotImplementedError
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         """The node over pruned inputs, with the columns that are needed or can fail. read: of each old input, by
-        anybody. A node that is unchanged is given back itself."""
+        anybody. Returns the node itself if nothing changes."""
         raise NotImplementedError
 
     # -- time and rows ------------------------------------------------------------------------------------------------
@@ -201,12 +202,12 @@ class LogicalNode:
 
     @property
     def waits_on(self) -> tuple[TimeAttribute | None, ...]:
-        """For each input, the event time the watermark must have reached before a row is taken; None: at once."""
+        """For each input, the event time that the watermark must reach before a row is processed; None: at once."""
         raise NotImplementedError
 
     @property
     def closes(self) -> bool:
-        """Whether it has closing times of its own: instants at which it emits rows no row of that event caused."""
+        """Whether it has its own closing times: instants at which it emits rows that no row of that event caused."""
         raise NotImplementedError
 
     @property
@@ -216,9 +217,9 @@ class LogicalNode:
 
     @property
     def fan_out(self) -> int | None:
-        """The most rows one row causes within its event; None where that is not known beforehand.
+        """The most rows that one row causes within its event; None if not known beforehand.
 
-        For a leaf: the most rows that come to it in one event.
+        For a leaf: the most rows that it gets in one event.
         """
         raise NotImplementedError
 
@@ -234,12 +235,12 @@ class LogicalNode:
 
     @property
     def late_alone(self) -> bool:
-        """Whether it passes the rows that are late, and no others."""
+        """Whether it passes late rows, and no others."""
         raise NotImplementedError
 
     @property
     def groups(self) -> LogicalNode | None:
-        """The operator of whose groups its rows are results, each of one: errors of such rows name the group."""
+        """The operator whose groups its rows are results of, one group each: errors in such rows name the group."""
         raise NotImplementedError
 
     # -- state and cost -----------------------------------------------------------------------------------------------
@@ -256,7 +257,7 @@ class LogicalNode:
 
     @property
     def closes_one_pane(self) -> bool:
-        """Whether the groups it emits together are those of one pane: then states over parts of the keys need no
+        """Whether the groups it emits together belong to one pane: then states over parts of the keys need no
         merging."""
         raise NotImplementedError
 
@@ -267,7 +268,7 @@ class LogicalNode:
 
     @property
     def cost_ns(self) -> int:
-        """About how long it keeps a worker busy for each row it takes, expressions not counted."""
+        """About how long it keeps a worker busy per row, without its expressions."""
         raise NotImplementedError
 
     # -- for checks and people ----------------------------------------------------------------------------------------
@@ -287,7 +288,7 @@ class LogicalNode:
         raise NotImplementedError
 
     def meaning(self, column: int, text: Text) -> str:
-        """What an output column is that `pull` finds in no single input."""
+        """The meaning of an output column that `pull` finds in no single input."""
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -295,7 +296,8 @@ class LogicalNode:
         raise NotImplementedError
 
     def in_detail(self) -> tuple[str, ...]:
-        """Lines that say more of it, for people who ask for all; most operators are told in the one of `describe`."""
+        """Further lines about it, for people who ask for everything; for most operators the line of `describe` is
+        enough."""
         return ()
 
     def over(self, inputs: Inputs) -> Fields:
@@ -322,13 +324,13 @@ class LogicalNode:
         return self.fails_itself or any(can_fail(e) for e, _ in self.expressions())
 
     def emits_when_due(self, waiting: bool) -> bool:
-        """Whether it gives rows at instants, not only for a row of its input. waiting: rows can come before the
+        """Whether it emits rows at instants, not only for a row of its input. waiting: rows can come before the
         watermark reaches their time."""
         return self.closes or (waiting and any(t is not None for t in self.waits_on))
 
     @property
     def depends_on_time(self) -> bool:
-        """Whether what it gives depends on the event times of rows: when they come, or which of them are late."""
+        """Whether its output depends on the event times of rows: when they come, or which of them are late."""
         return self.uses_time or self.late_alone or any(t is not None for t in self.waits_on)
 
     def _set_schema(self, schema: Schema) -> None:
@@ -337,7 +339,7 @@ class LogicalNode:
 
 @dataclass(frozen=True, slots=True)
 class Stateless(LogicalNode):
-    """An operator that keeps nothing and treats every row alone, when it comes."""
+    """An operator that keeps nothing and processes every row alone, when it comes."""
 
     op_class: ClassVar[OpClass] = OpClass.STATELESS
     input_keys = None
@@ -383,7 +385,7 @@ class Leaf(Stateless):
 
 
 def topological(roots: Iterable[LogicalNode]) -> tuple[LogicalNode, ...]:
-    """The nodes reachable from `roots`, each once, inputs first, first root and first input first. No recursion."""
+    """The nodes reachable from `roots`, each once, inputs first, first root and first input first. Not recursive."""
     order: list[LogicalNode] = []
     seen: set[int] = set()
     for root in roots:
@@ -402,8 +404,8 @@ def topological(roots: Iterable[LogicalNode]) -> tuple[LogicalNode, ...]:
 def rows_may_wait(nodes: Iterable[LogicalNode]) -> bool:
     """Whether in a plan of these nodes a row that is not late can come before the time for which it waits.
 
-    Some time comes before the watermark reaches it (`may_wait`), or an operator waits for one that lags behind that, or
-    that is ahead of it.
+    Either some time comes before the watermark reaches it (`may_wait`), or an operator waits for a time that lags
+    behind it or is ahead of it.
     """
     plan = tuple(nodes)
     return may_wait(sources_of(plan)) or any(t.waited_for for n in plan for t in n.waits_on if t is not None)
@@ -416,7 +418,7 @@ OPERATORS: dict[str, type[LogicalNode]] = {}
 def operator(name: str) -> Callable[[NodeT], NodeT]:
     """Register a node class under the name its reference, codegen and Spark files share.
 
-    Raises BadEntry, with the names, for declarations that are missing or contradict its class.
+    Raises BadEntry, with their names, for declarations that are missing or contradict its class.
     """
 
     def register(cls: NodeT) -> NodeT:
@@ -458,14 +460,14 @@ def _is_open(answer: object) -> bool:
 
 
 def _without_value(cls: type[LogicalNode]) -> Iterator[str]:
-    """Constants of the class that a base only names."""
+    """Constants of the class that a base only annotates."""
     for base in (c for c in cls.__mro__ if issubclass(c, LogicalNode)):
         named = (n for n, kind in vars(base).get("__annotations__", {}).items() if "ClassVar" in str(kind))
         yield from (n for n in named if not hasattr(cls, n))
 
 
 def _left_to_bases(cls: type[LogicalNode]) -> Iterator[tuple[str, str, type]]:
-    """(field, declaration, base): what a class adds, and an answer of its base that knows nothing of it."""
+    """(field, declaration, base): what a class adds, and an answer of its base that does not know about it."""
     for above in (c for c in cls.__mro__ if issubclass(c, LogicalNode)):
         added: dict[str, str] = {}  # by declaration, the first field that it depends on
         for name, kind in vars(above).get("__annotations__", {}).items():
@@ -479,10 +481,11 @@ def _left_to_bases(cls: type[LogicalNode]) -> Iterator[tuple[str, str, type]]:
 
 
 def _asks(base: type, name: str, above: type, cls: type) -> bool:
-    """Whether this answer of a base asks for something else that it leaves open, and `above` or a class below it says.
+    """Whether this answer of a base asks for something else that it leaves open, and that `above` or a class below it
+    provides.
 
-    So the answer is complete for what `above` adds: `Joined.columns_read` asks for `times_read`. What nobody says is
-    told as missing.
+    So the answer is complete for what `above` adds: `Joined.columns_read` asks for `times_read`. What nobody provides
+    is reported as missing.
     """
     asked = set(_names_in(vars(base)[name])) - set(DECLARATIONS)
     hooks = (n for n in asked if hasattr(base, n) and _is_open(getattr(base, n)))
@@ -491,27 +494,27 @@ def _asks(base: type, name: str, above: type, cls: type) -> bool:
 
 
 def _names_in(answer: object) -> tuple[str, ...]:
-    """What the code of an answer names; nothing for a constant."""
+    """The names used in the code of an answer; none for a constant."""
     method = answer.fget if isinstance(answer, property) else answer
     return getattr(getattr(method, "__code__", None), "co_names", ())
 
 
 def _answered_again(cls: type[LogicalNode]) -> Iterator[tuple[str, type]]:
-    """What it, or a base, declares again that a base of that declares: there the answer was a default.
+    """What it, or a base, declares again although one of its bases declares it: that answer was a default.
 
-    A base answers what is true of all that derive from it, and leaves open what some of them would add to: they ask it
-    for its part by another name. So nothing that an operator says can be left out without its being missed.
+    A base answers what is true of all derived classes, and leaves open what some of them would add to: they use its
+    part under another name. So no answer of an operator can be left out unnoticed.
     """
     said = {n for base in cls.__mro__ if issubclass(base, LogicalNode) for n in vars(base) if not n.startswith("__")}
     for name in sorted(said - {*OVERRIDDEN}):
         if name in STATEFUL_ONLY and issubclass(cls, Stateless):
-            continue  # told as "is stateless and declares"
+            continue  # reported as "is stateless and declares"
         bases = [b for b in cls.__mro__ if name in vars(b) and not _is_open(vars(b)[name])]
         yield from ((name, base) for base in bases[1:] if issubclass(base, LogicalNode))
 
 
 def complete(room: str, known: Collection[str]) -> None:
-    """Raise BadEntry, with the names, unless the operators of queries are those that a room knows."""
+    """Raise BadEntry, with the names, unless exactly the operators of queries are registered there."""
     ours = [n for n, c in OPERATORS.items() if c.__module__.startswith("cq.planner.operators.")]
     missing = [n for n in ours if n not in known]
     if missing:
@@ -522,7 +525,7 @@ def complete(room: str, known: Collection[str]) -> None:
 
 
 def _sets_schema(cls: type[LogicalNode]) -> bool:
-    """Whether its `__post_init__`, or that of a base, says what columns its rows have."""
+    """Whether its `__post_init__`, or that of a base, sets the schema of its rows."""
     made = (vars(base).get("__post_init__") for base in cls.__mro__)
     return any(LogicalNode._set_schema.__name__ in m.__code__.co_names for m in made if m is not None)
 
@@ -533,7 +536,7 @@ def _computed(answer: object) -> bool:
 
 
 def check_answers(node: LogicalNode) -> None:
-    """Fail with an AssertionError, with the declaration's name, for an answer of a kind nobody expects."""
+    """Fail with an AssertionError, with the declaration's name, for an answer of an unexpected type."""
     for name, fits in ANSWERS.items():
         answer = getattr(node, name)
         assert fits(answer), f"{name} is {answer!r}"

@@ -17,14 +17,14 @@ from cq.records import dataclass, field
 class SourceDef:
     """A declared stream.
 
-    fields: the columns its connector delivers.  event_time: what gives a row its event time, over `fields`; None when
-    it has no WATERMARK.  delay_us: the watermark is the running maximum of the event time minus this.
-    idle_us: after so long without rows no other source waits for it; None: they always do.
+    fields: the columns its connector delivers.  event_time: the expression for a row's event time, over `fields`; None
+    without a WATERMARK.  delay_us: the watermark is the running maximum of the event time minus this.
+    idle_us: after this long without rows no other source waits for it; None: they always wait.
     inferred: whether nobody declared the fields, so that they may be a guess.  unheld: columns of no SQL type.
-    proposed: what would make an event time of the column that the query takes for one, where its rows were looked at.
-    position: its place among the sources of the file. No other source of a plan has it: sources are told apart by it,
-    never by name, and it breaks ties when they are merged.
-    rows: all its rows, as physical values, where the query says them itself; else None.
+    proposed: the expression that would make an event time of the column that the query uses as one, if its rows were
+    looked at.  position: its place among the sources of the file, unique in a plan: it identifies a source, never the
+    name, and breaks ties when sources are merged.
+    rows: all its rows, as physical values, if they are written in the query; else None.
     """
 
     name: str
@@ -71,16 +71,16 @@ def sources_of(nodes: Iterable[Reads]) -> tuple[SourceDef, ...]:
 def may_wait(sources: Iterable[SourceDef]) -> bool:
     """Whether a row that is not late can arrive before the watermark reaches its time.
 
-    With one timed source and no delay the row itself moves the watermark there; with several the slowest one counts.
+    With one timed source and no delay, the row itself moves the watermark there; with several, the slowest one counts.
     """
     timed = [s for s in sources if s.event_time is not None]
     return len(timed) > 1 or any(s.delay_us > 0 for s in timed)
 
 
 def may_mix(sources: Iterable[SourceDef]) -> bool:
-    """Whether admission can put rows of these sources into one segment where they take turns.
+    """Whether admission can put alternating rows of these sources into one segment.
 
-    It merges two sources row by row, and reads their times where they stand.
+    It merges two sources row by row, and reads their times in place.
     """
     plain = [is_plain(s.event_time) for s in sources]
     return len(plain) == 2 and all(plain)

@@ -1,4 +1,7 @@
-"""What holds for the steps of every transaction, and which step breaks it: asked of each plan when it is verified.
+"""Laws that the steps of every transaction obey, and which step breaks one: checked whenever a plan is verified.
+
+Kernels, the reference and chains are written from the steps, so a step that does not fit its table would otherwise show
+up as a wrong row.
 
 Kernels, the reference and chains are written from the steps, so a step that does not fit its table would otherwise be
 found as a wrong row.
@@ -43,7 +46,7 @@ class StepLaws:
     accesses: tuple[Access | Local, ...]
 
     def broken(self, programs: Sequence[Program]) -> Iterator[str]:
-        """What the accesses and programs break, in words."""
+        """The laws that the accesses and programs break, in words."""
         for access in self.accesses:
             if isinstance(access, Access):
                 yield from self._broken_by_key(access)
@@ -63,7 +66,7 @@ class StepLaws:
         yield from _typed(access.key, [table.fields[c] for c in table.key], f"a key of {table.name}")
 
     def _broken_by(self, steps: Sequence[Step], read: set[int], outputs: Sequence[Field]) -> Iterator[str]:
-        """What steps break. read: the accesses that are read on every way to them; it is kept up."""
+        """The laws that steps break. read: the accesses read on every path to them; updated in place."""
         for step in steps:
             yield from self._unread(step, read)
             yield from self._misfit(step, outputs)
@@ -85,7 +88,7 @@ class StepLaws:
                     assert_never(step)
 
     def _unread(self, step: Step, read: set[int]) -> Iterator[str]:
-        """Rows that the step uses and that are not read on every way to it."""
+        """Rows that the step uses although they are not read on every path to it."""
         match step:
             case Read(access=number):
                 used = self._behind(self._key(number))
@@ -98,7 +101,7 @@ class StepLaws:
                 yield f"{_named(step)} uses {self._row(number)}, which is not read on every way"
 
     def _misfit(self, step: Step, outputs: Sequence[Field]) -> Iterator[str]:
-        """Numbers and types of values that the step's table, locals or outputs do not take, and what is missing."""
+        """Numbers and types of values that do not fit the step's table, locals or outputs, and missing ones."""
         match step:
             case Read(access=number) | Delete(access=number):
                 yield from self._no_row(number, step)
@@ -156,13 +159,13 @@ class StepLaws:
         return f"row {number} of {self.tables[access.table].name}" if isinstance(access, Access) else f"row {number}"
 
     def _behind(self, exprs: Sequence[Expr]) -> set[int]:
-        """The accesses and locals whose columns these expressions name."""
+        """The accesses and locals whose columns these expressions use."""
         starts = frame_starts(self.width, self.tables, self.accesses)
         return {bisect_right(starts, c) - 1 for c in columns_of(*exprs) if c >= self.width}
 
 
 def _typed(values: Sequence[Expr], fields: Sequence[Field], what: str) -> Iterator[str]:
-    """As many values as columns, each of its column's type."""
+    """Check for as many values as columns, each with its column's type."""
     if len(values) != len(fields):
         yield f"{what} has {len(values)} values for {len(fields)} columns"
         return

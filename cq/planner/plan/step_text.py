@@ -1,6 +1,6 @@
-"""Transactions in words: what each step of a trigger does, a line for each, near to the SQL it comes from.
+"""Transactions in words: what each step of a trigger does, one line each, close to the SQL it comes from.
 
-A row is called by its table, and numbered where a table has several of them; `new` is the event.
+A row is named after its table, and numbered if a table has several of them; `new` is the event.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class StepText:
-    """Writes programs over one frame. called: each access and local, by its number.  names: columns of the frame."""
+    """Writes programs over one frame. called: the name of each access and local, by number.  names: columns of the
+    frame."""
 
     tables: tuple[KeyedTable, ...]
     accesses: tuple[Access | Local, ...]
@@ -55,7 +56,7 @@ class StepText:
         return cls(tables, accesses, called, tuple(names))
 
     def program(self, program: Program) -> tuple[str, ...]:
-        """A line for the program, and below it one for each of its steps."""
+        """A line for the program, followed by one for each of its steps."""
         when = "" if program.when is None else f" when {self._text(program.when)}"
         strict = " (a rejection ends the run)" if program.strict else ""
         lines = (f"{program.name}{when}{strict}", *self._below(program.steps, program.outputs))
@@ -124,7 +125,7 @@ class StepText:
 
 
 def _called(accesses: Sequence[Access | Local], tables: Sequence[KeyedTable]) -> Iterator[str]:
-    """What each access and local is called."""
+    """The name of each access and local."""
     kinds = ["local" if isinstance(a, Local) else tables[a.table].name for a in accesses]
     for n, (access, kind) in enumerate(zip(accesses, kinds, strict=True)):
         alone = isinstance(access, Access) and kinds.count(kind) == 1

@@ -1,9 +1,9 @@
 """Transactions: what a trigger does to keyed tables for one event, as steps over typed expressions.
 
 The expressions of a transaction are over its *frame*: the columns of the event, then for each access whether its row
-exists and the columns of the row, NULL where it does not; a local is a column of its own among them. `Read` brings a
-row into the frame as earlier steps of the transaction left it. An event is accepted, and all that its steps wrote is
-in the tables, or it is rejected with a reason, and nothing is.
+exists and the columns of the row, NULL if it does not; each local is one column among them. `Read` brings a row into
+the frame as earlier steps of the transaction left it. An event is either accepted, and everything that its steps wrote
+is in the tables, or rejected with a reason, and nothing is.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What holds for every row of a table unless it is NULL. expr: over the columns of the table.
+    """A condition on every row of a table, which also passes if it is NULL. expr: over the columns of the table.
 
-    text: what reasons call it: the name of its constraint, or the condition in parentheses.
+    text: its name in reasons: that of the constraint, or the condition in parentheses.
     """
 
     expr: Expr
@@ -41,7 +41,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class KeyedTable:
-    """A table whose rows have a primary key. key: its columns, none of them NULL.  rows: what it begins with."""
+    """A table whose rows have a primary key. key: its columns, none of them NULL.  rows: its initial rows."""
 
     name: str
     fields: tuple[Field, ...]
@@ -52,24 +52,24 @@ class KeyedTable:
 
     @property
     def others(self) -> tuple[int, ...]:
-        """The columns that are no part of the key."""
+        """The columns that are not part of the key."""
         return tuple(c for c in range(len(self.fields)) if c not in self.key)
 
     def conditions_on(self, columns: Iterable[int]) -> tuple[Condition, ...]:
-        """The conditions that a row may cease to meet when these columns change."""
+        """The conditions that a row may violate when these columns change."""
         changed = set(columns)
         return tuple(c for c in self.conditions if columns_of(c.expr) & changed)
 
     def duplicate(self) -> str:
-        """The reason of an INSERT whose key is there."""
+        """The reason for an INSERT whose key exists."""
         return f"{self.name} has a row with this key"
 
     def missing(self, column: int) -> str:
-        """The reason where a column that cannot be NULL would be."""
+        """The reason if a NOT NULL column would be NULL."""
         return f"{self.name}.{self.fields[column].name} cannot be NULL"
 
     def broken(self, condition: Condition) -> str:
-        """The reason where a row would not meet a condition."""
+        """The reason if a row would violate a condition."""
         return f"CHECK {condition.text} of {self.name}"
 
 
@@ -83,14 +83,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A value that steps set: an element of an array, or what is gathered from several rows. NULL at first."""
+    """A value that steps set: an element of an array, or an aggregate over several rows. NULL at first."""
 
     type: DataType
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The row of the access, as the transaction left it, is in the frame."""
+    """Bring the row of the access into the frame, as the transaction left it."""
 
     access: int
     line: int = field(default=0, compare=False)
@@ -98,7 +98,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """If the row exists and the condition, if any, is TRUE, its columns have these values, all computed before."""
+    """If the row exists and the condition, if any, is TRUE, set its columns to these values, all computed before."""
 
     access: int
     columns: tuple[int, ...]
@@ -109,7 +109,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """If there is no row, it is this one; else the event is rejected, or with `conflict` those steps are taken."""
+    """If there is no row, insert this one; else reject the event or, with `conflict`, take those steps."""
 
     access: int
     values: tuple[Expr, ...]
@@ -119,7 +119,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """If the row exists and the condition, if any, is TRUE, there is none."""
+    """If the row exists and the condition, if any, is TRUE, delete it."""
 
     access: int
     condition: Expr | None = None
@@ -128,7 +128,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """The steps of one side."""
+    """Take the steps of one side."""
 
     condition: Expr
     then: tuple[Step, ...]
@@ -138,7 +138,7 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """The local has this value. local: its number among accesses and locals."""
+    """Set the local to this value. local: its number among accesses and locals."""
 
     local: int
     value: Expr
@@ -147,10 +147,10 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """The steps once for each index of the arrays, in order: the locals from `local` on are the elements there.
+    """Take the steps once for each index of the arrays, in order: the locals from `local` on are the elements there.
 
-    Where an array is shorter than another one its elements are NULL; a NULL array is empty.  numbered: the local behind
-    them counts the elements, from 1.
+    If an array is shorter than another, its missing elements are NULL; a NULL array is empty.  numbered: the local
+    after them counts the elements, from 1.
     """
 
     local: int
@@ -167,7 +167,7 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The event is rejected with this reason, a VARCHAR."""
+    """Reject the event with this reason, a VARCHAR."""
 
     reason: Expr
     line: int = field(default=0, compare=False)
@@ -175,9 +175,9 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """If the condition, if any, is TRUE, an accepted event causes a row of these values.
+    """If the condition, if any, is TRUE, emit a row of these values for an accepted event.
 
-    into: before triggers are joined, the relation whose row it is, "" for the trigger's own.
+    into: before triggers are joined, the relation that gets the row, "" for the trigger's own.
     """
 
     values: tuple[Expr, ...]
@@ -186,16 +186,16 @@ class Emit:
     line: int = field(default=0, compare=False)
 
 
-# line: that of the statement that a step is a part of; 0 where there is none.
+# line: of the statement that a step is part of; 0 if there is none.
 Step: TypeAlias = Read | Update | Insert | Delete | Choose | Set | Each | Reject | Emit
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A trigger: what happens for an event for which `when`, if any, is TRUE.
+    """A trigger: its steps for an event for which `when`, if any, is TRUE.
 
-    outputs: the columns of the rows it emits.  strict: whether an event that it rejects ends the run instead, with an
-    error at `span`.
+    outputs: the columns of the rows it emits.  strict: whether a rejected event ends the run instead, with an error at
+    `span`.
     """
 
     name: str
@@ -231,7 +231,7 @@ def width_of(access: Access | Local, tables: Sequence[KeyedTable]) -> int:
 
 
 def frame_starts(event: int, tables: Sequence[KeyedTable], accesses: Sequence[Access | Local]) -> tuple[int, ...]:
-    """Where each access and local begins in the frame of an event of so many columns."""
+    """The start of each access and local in the frame of an event with this many columns."""
     starts = []
     for access in accesses:
         starts.append(event)
@@ -240,7 +240,7 @@ def frame_starts(event: int, tables: Sequence[KeyedTable], accesses: Sequence[Ac
 
 
 def inner(step: Step) -> tuple[tuple[Step, ...], ...]:
-    """The steps inside a step: of a choice those of its two sides."""
+    """The steps inside a step: for a choice those of both sides."""
     match step:
         case Choose(then=then, otherwise=otherwise):
             return then, otherwise
@@ -253,7 +253,7 @@ def inner(step: Step) -> tuple[tuple[Step, ...], ...]:
 
 
 def every(steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps and those inside them, in the order in which they stand."""
+    """The steps and those inside them, in order."""
     for step in steps:
         yield step
         for inside in inner(step):
@@ -261,8 +261,8 @@ def every(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def written_unread(steps: Sequence[Step], table_of: Callable[[int], int]) -> list[Step]:
-    """The steps that write a row of a table of which another access has been read since theirs was: where both name one
-    row, it is the other one that holds it, and what is written to this one is lost.
+    """The steps that write a row of a table of which another access has been read since theirs was: if both name one
+    row, the other access holds it, and what is written to this one is lost.
     """
     found: list[Step] = []
     _note_unread(steps, table_of, {}, found)
@@ -272,7 +272,7 @@ def written_unread(steps: Sequence[Step], table_of: Callable[[int], int]) -> lis
 def _note_unread(
     steps: Sequence[Step], table_of: Callable[[int], int], last: dict[int, int], found: list[Step]
 ) -> None:
-    """last: of each table the access that was read last; -1 where that is not known. It is kept up."""
+    """last: for each table the access read last; -1 if unknown. Updated in place."""
     for step in steps:
         match step:
             case Read(access=access):
@@ -291,7 +291,7 @@ def _note_unread(
 
 def turns_of_emits(steps: Sequence[Step], first: int = 0) -> tuple[list[int], int]:
     """For each step that emits, in the order of `every`, the number of its row among those of an event, counted from
-    `first`, and how many rows there are at most. Of the two sides of a choice one is taken: they share numbers.
+    `first`; and the most rows there can be. Only one side of a choice is taken: both share numbers.
     """
     found: list[int] = []
     for step in steps:
@@ -318,7 +318,7 @@ def turns_of_emits(steps: Sequence[Step], first: int = 0) -> tuple[list[int], in
 
 
 def emits_for_elements(steps: Sequence[Step]) -> bool:
-    """Whether a row is emitted for elements of arrays: then an event may cause any number of rows."""
+    """Whether rows are emitted for elements of arrays: then an event may cause any number of rows."""
     return any(isinstance(i, Emit) for s in every(steps) if isinstance(s, Each) for i in every(s.steps))
 
 
@@ -344,7 +344,7 @@ def own_expressions(step: Step) -> tuple[Expr, ...]:
 
 
 def shape(value: object, text: Callable[[Expr], str]) -> object:
-    """A step, or what stands in one, with texts in the places of its expressions: equal for steps that do the same."""
+    """A step, or something in one, with texts in place of its expressions: equal for steps that do the same."""
     if isinstance(value, Expr):
         return text(value)
     if isinstance(value, tuple):
@@ -372,7 +372,7 @@ def rebuilt(steps: Sequence[Step], change: Callable[[Step], Step]) -> tuple[Step
 
 
 def of_line(steps: Sequence[Step], line: int) -> tuple[Step, ...]:
-    """The steps as parts of the statement in this line, but for those that are parts of one inside it."""
+    """The steps as parts of the statement on this line, except those that already belong to one inside it."""
     return rebuilt(steps, lambda step: step if step.line else replace(step, line=line))
 
 
@@ -405,13 +405,13 @@ def mapped(steps: Sequence[Step], change: Change) -> tuple[Step, ...]:
 
 
 def moved(expr: Expr, width: int, positions: Mapping[int, int], by: int) -> Expr:
-    """An expression over a frame whose event has other columns: `width` before, and `by` more or fewer now."""
+    """An expression over a frame whose event has other columns: it had `width`, and now has `by` more or fewer."""
     beyond = {c: c + by for c in columns_of(expr) if c >= width}
     return remap(expr, {**positions, **beyond})
 
 
 def placeless(expr: Expr, width: int) -> Expr:
-    """The expression with what comes from accesses as constants that say which: a text that positions do not change."""
+    """The expression with columns of accesses replaced by constants that name them: a text independent of positions."""
 
     def change(e: Expr) -> Expr:
         if isinstance(e, Column) and e.index >= width:

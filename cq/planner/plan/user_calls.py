@@ -1,4 +1,4 @@
-"""The calls of the user's functions and aggregates in a plan."""
+"""The calls of user-defined functions and aggregates in a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cq.records import fields
 
 
 def user_calls(plan: LogicalPlan) -> Iterator[tuple[UserFunction, Span]]:
-    """Every function of the user that the plan calls, as often as it does, and where; event times included."""
+    """Every call of a user-defined function in the plan, repeated ones too, and where; including event times."""
     nodes = plan.nodes()
     times = [s.event_time for s in sources_of(nodes) if s.event_time is not None]
     for expr in [*(e for node in nodes for e, _ in node.expressions()), *times]:
@@ -32,7 +32,7 @@ def aggregate_calls(node: LogicalNode) -> Iterator[AggregateCall]:
 
 
 def user_folds(node: LogicalNode) -> Iterator[tuple[UserFold, Span]]:
-    """Every aggregate of the user that the operator computes, and where it is called."""
+    """Every user-defined aggregate that the operator computes, and where it is called."""
     for call in aggregate_calls(node):
         if isinstance(call.function, UserAggregate):
             yield call.function.made_of, call.span

@@ -1,4 +1,4 @@
-"""Verify: a plan that breaks an invariant is a mistake of ours, found here and not in a kernel.
+"""Verify: a plan that breaks an invariant is a bug of ours, found here and not in a kernel.
 
 Run after every pass under test, and by `cq` itself once per compilation: it costs microseconds a node.
 """
@@ -40,7 +40,7 @@ def verify_node(node: LogicalNode) -> None:
 
 
 def verify_expr(expr: Expr, over: Fields, vouched: bool = False) -> None:
-    """An expression over these columns: positions exist, types fit, what may be NULL says so or is vouched for."""
+    """An expression over these columns: positions exist, types fit, and what may be NULL is nullable or vouched for."""
     for e in walk(expr):
         assert e.type != NULL, f"an expression without a type: {type(e).__name__}"
         match e:
@@ -68,9 +68,10 @@ def verify_expr(expr: Expr, over: Fields, vouched: bool = False) -> None:
 
 
 def _verify_call(call: Call) -> None:
-    """The registry takes the arguments as they are, and gives this type.
+    """The registry accepts the arguments as they are, and returns this type.
 
-    Not asked of DECIMAL arguments: sums widen each time they are resolved, and here they are already as wide as asked.
+    Not checked for DECIMAL arguments: sums widen each time they are resolved, and here they already have their final
+    width.
     """
     types = tuple(a.type for a in call.args)
     if any(t.kind is Kind.DECIMAL for t in types):
@@ -83,7 +84,7 @@ def _verify_call(call: Call) -> None:
 
 
 def verify_same_results(before: LogicalPlan, after: LogicalPlan) -> None:
-    """A rewritten plan has the outputs it had: names, sinks, limits, and columns by name and type."""
+    """A rewritten plan has the same outputs: names, sinks, limits, and columns by name and type."""
     assert len(before.outputs) == len(after.outputs), "an output was lost"
     for a, b in zip(before.outputs, after.outputs, strict=True):
         assert (a.name, a.sink, a.limit) == (b.name, b.sink, b.limit), f"output {a.name} changed"

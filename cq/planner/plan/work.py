@@ -1,6 +1,7 @@
-"""What transactions take: how many rows their steps name and functions they call, and about how long that is.
+"""The cost of transactions: how many rows their steps name, how many functions they call, and about how long that
+takes.
 
-`cq explain` shows it for each operator, and `transactions = 'auto'` chooses by it.
+`cq explain` shows it for each operator, and `transactions = 'auto'` uses it to choose.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from cq.planner.plan.transactions import (
 from cq.records import dataclass
 
 CALL_NS = 1  # of a function in a body
-# How many an array is thought to have. Both estimates grow with it: at 1 and at 100, Grep and Sum pays from 7 and 6
-# workers on, Online Bidding from 8. It only weighs a loop against the rest of its body.
+# The assumed number of elements of an array. Both estimates grow with it: at 1 and at 100, Grep and Sum pays from 7 and
+# 6 workers on, Online Bidding from 8. It only weighs a loop against the rest of its body.
 ELEMENTS = 10
 
 
@@ -46,17 +47,17 @@ class Work:
         return max(1, self.rows) * LOOK_UP_NS + self.calls * CALL_NS
 
     def plus(self, other: Work) -> Work:
-        """That of both."""
+        """The sum of both."""
         return Work(self.rows + other.rows, self.calls + other.calls)
 
     def either(self, other: Work) -> Work:
-        """That of one of the two, at most."""
+        """The larger of the two, in rows and in calls."""
         return Work(max(self.rows, other.rows), max(self.calls, other.calls))
 
 
 def work_of(programs: Sequence[Program]) -> Work:
-    """What an event takes of all programs; where they ask for different constants in a column, as those on several
-    streams do, of the one that takes most."""
+    """The work of an event in all programs; if they require different constants in a column, as those on several
+    streams do, in the one that takes most."""
     total = Work()
     apart: dict[int, dict[object, Work]] = {}
     for program in programs:
@@ -77,7 +78,8 @@ def work_of(programs: Sequence[Program]) -> Work:
 
 
 def _asked(program: Program) -> tuple[int, object] | None:
-    """The column that has to be a constant for an event to fire the program, and that, by its first condition."""
+    """The column that must equal a constant for an event to fire the program, and that constant, by its first
+    condition."""
     match conjuncts(program.when)[0] if program.when is not None else None:
         case Call(function=f, args=(Column(index=column), Literal(value=value))) if f.compares is Compares.EQUAL:
             return column, value
@@ -85,7 +87,7 @@ def _asked(program: Program) -> tuple[int, object] | None:
 
 
 def _weighed(steps: Sequence[Step], read: set[int], times: int) -> Work:
-    """The work of these steps, taken so often. read: accesses known before; it is kept up."""
+    """The work of these steps, taken this often. read: accesses known before; updated in place."""
     total = Work()
     for step in steps:
         calls = sum(isinstance(x, Call | Cast) for e in own_expressions(step) for x in walk(e))

@@ -10,13 +10,13 @@ from cq.planner.plan.verify import verify, verify_same_results
 from cq.planner.rewriting.rules import RULES, Phase, Rule, Uses, uses_of
 from cq.records import replace
 
-# Rounds of one phase before we give up on reaching its end. Every rule makes a plan smaller or moves a filter down, so
-# the depth of the plan bounds the rounds; the limit only guards against a rule that breaks that.
+# Rounds of one phase before we give up. Every rule makes a plan smaller or moves a filter down, so the depth of the
+# plan bounds the rounds; the limit only guards against a rule that violates that.
 MAX_ROUNDS = 1_000
 
 
 def rewrite(plan: LogicalPlan, rules: Mapping[str, Rule] | None = None) -> LogicalPlan:
-    """An equal plan that does less. rules: which laws may be used (default: all)."""
+    """An equivalent plan that does less work. rules: which laws may be used (default: all)."""
     chosen = RULES if rules is None else rules
     current = plan
     for phase in Phase:
@@ -52,13 +52,13 @@ def _apply_to_nodes(plan: LogicalPlan, rule: Rule) -> LogicalPlan:
     assert rule.node is not None
     counts = dict(uses_of(plan).counts)
     done: dict[int, LogicalNode] = {}
-    alive: list[LogicalNode] = []  # ids are of living nodes only
+    alive: list[LogicalNode] = []  # ids of live nodes only
     for node in plan.nodes():
         inputs = [done[id(i)] for i in node.inputs]
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         current = node if same else node.with_inputs(inputs)
         better = rule.node(current, Uses(counts)) or current
-        # what stands for a node is read as often as the node was
+        # the replacement of a node is read as often as the node was
         counts[id(better)] = max(counts.get(id(better), 0), counts[id(node)])
         alive += [current, better]
         done[id(node)] = better
@@ -70,6 +70,6 @@ def _same_nodes(a: LogicalPlan, b: LogicalPlan) -> bool:
 
 
 def without(*names: str) -> dict[str, Rule]:
-    """All rules but these: a switch for tests and for finding which law is wrong."""
+    """All rules except these: a switch for tests and for finding a wrong law."""
     assert set(names) <= set(RULES), f"no rules named {set(names) - set(RULES)}"
     return {n: r for n, r in RULES.items() if n not in names}

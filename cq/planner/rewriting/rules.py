@@ -1,6 +1,6 @@
-"""Rewrite rules: each is a law, its docstring, that says when two plans give the same rows in the same order.
+"""Rewrite rules: each is a law, stated in its docstring, that says when two plans give the same rows in the same order.
 
-Of every law we ask: NULL, NaN, overflow, empty input, late rows, errors. Two of them decide most conditions:
+For every law we consider NULL, NaN, overflow, empty input, late rows and errors. Two of them decide most conditions:
     errors have positions   an expression that can fail may not vanish, nor be spared a row, nor meet a row it did not
     late rows are counted   by the first operator on each path that needs event time: no row may be dropped below it
 
@@ -211,7 +211,7 @@ def residual_below_join(node: LogicalNode, _: Uses) -> LogicalNode | None:
 def _by_side(p: Expr, join: Join, left: bool, right: bool) -> tuple[list[Expr], list[Expr], list[Expr]]:
     """The conditions that read the left input only, those that read the right one only, and the others.
 
-    left, right: whether such conditions are looked for.
+    left, right: whether to look for such conditions.
     """
     width = len(join.left.schema)
     sides: tuple[list[Expr], list[Expr], list[Expr]] = ([], [], [])
@@ -270,7 +270,7 @@ def filter_below_window(node: LogicalNode, uses: Uses) -> LogicalNode | None:
                 return None
             if can_fail(p) or window.can_fail or not never_late(below):
                 return None
-            window_columns = [p] * FIRST_KEY  # which p does not read
+            window_columns = [p] * FIRST_KEY  # p reads none of these
             return replace(window, input=Filter(below, substitute(p, [*window_columns, *keys]), span=node.span))
     return None
 
@@ -361,7 +361,7 @@ def _counts_distinct(call: AggregateCall, args: tuple[Expr, ...]) -> bool:
 
 
 def _number_bound(condition: Expr, over: Over) -> tuple[int, int] | None:
-    """The least and the greatest row number for which a condition is TRUE; None where it is no bound of one."""
+    """The least and the greatest row number for which a condition is TRUE; None if it does not bound one."""
     match condition:
         case Call(function=f, args=(Column(index=index), Literal(value=int(bound)))):
             comparison = f.compares
@@ -393,13 +393,13 @@ MAX_GROWTH = 200  # nodes of an expression after substitution: beyond, evaluatin
 
 
 def _grows(expr: Expr, exprs: tuple[Expr, ...]) -> bool:
-    """Whether `expr` with `exprs` in place of its columns would be large."""
+    """Whether substituting `exprs` for the columns of `expr` makes it large."""
     sizes = [sum(1 for _ in walk(e)) for e in exprs]
     return sum(sizes[e.index] if isinstance(e, Column) else 1 for e in walk(expr)) > MAX_GROWTH
 
 
 def never_late(node: LogicalNode) -> bool:
-    """Whether no row of `node` is late: on every path from a source an operator has dropped late rows already."""
+    """Whether no row of `node` is late: on every path from a source an operator has already dropped late rows."""
     todo, seen = [node], set()
     while todo:
         n = todo.pop()

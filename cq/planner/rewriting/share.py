@@ -35,20 +35,20 @@ def share(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _made(node: LogicalNode, inputs: list[LogicalNode], copies: int) -> LogicalNode:
-    """`node` over these inputs, standing for so many; itself where nothing changes."""
+    """`node` over these inputs, standing for this many; unchanged if nothing changes."""
     if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
         node = node.with_inputs(inputs)
     return node if node.copies == copies else replace(node, copies=copies)
 
 
 def _likeness(node: LogicalNode, numbers: dict[int, int]) -> str:
-    """A text equal for nodes that compute the same. numbers: of each node so far, by id; alike nodes have the same."""
+    """A text equal for nodes that compute the same. numbers: of each node so far, by id; equal nodes have the same."""
     own = [
         f"{f.name}={canonical(value)}"
         for f, value in ((f, getattr(node, f.name)) for f in fields(node) if f.compare and LABEL not in f.metadata)
         if not _holds_nodes(value)
     ]
-    width = str(len(node.schema))  # a name left out may be of a column the other does not have: WITH ORDINALITY
+    width = str(len(node.schema))  # the omitted name may belong to a column the other node lacks: WITH ORDINALITY
     return "|".join([node.operator, width, *own, *(str(numbers[id(i)]) for i in node.inputs)])
 
 
@@ -57,7 +57,7 @@ def _holds_nodes(value: object) -> bool:
 
 
 def _named(node: LogicalNode, names: tuple[str, ...]) -> LogicalNode:
-    """`node` with the column names an output had."""
+    """`node` with the column names of an output."""
     if node.schema.names == names:
         return node
     columns = tuple(Column(f.type, f.nullable, i, f.name) for i, f in enumerate(node.schema.fields))

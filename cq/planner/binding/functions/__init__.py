@@ -1,4 +1,4 @@
-"""What names of functions mean: scalar functions, their short forms, and those of other systems.
+"""What function names mean: scalar functions, their short forms, and those of other systems.
 
 The files of short forms are imported here for what they register.
 """

@@ -17,7 +17,7 @@ def resolve_function(name: str, args: Sequence[Expr]) -> tuple[Scalar, Signature
 
 
 def apply(found: tuple[Scalar, Signature], args: Sequence[Expr], span: Span) -> Call:
-    """The call, its arguments converted to the parameter types; whether it can be NULL is derived."""
+    """The call, with its arguments converted to the parameter types; whether it can be NULL is derived."""
     entry, signature = found
     converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
     return Call(signature.returns, entry.nullable([a.nullable for a in converted]), entry, converted, span=span)

@@ -1,4 +1,4 @@
-"""Short forms that make arrays of arrays, or one value of all elements."""
+"""Short forms that make arrays from arrays, or one value from all elements."""
 
 from __future__ import annotations
 

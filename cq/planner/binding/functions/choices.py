@@ -1,4 +1,4 @@
-"""Short forms that choose one value of several, and operators under the names that functions have elsewhere."""
+"""Short forms that choose one of several values, and operators under the function names of other systems."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _tried(binder: ShorthandBinder, node: ast.Call) -> Expr:
         way = "write x + y: of DECIMALs there are 38 digits, and CAST(x AS DOUBLE) has no limit"
         cause = f"{node.name.upper()} is of integers and DOUBLEs, not of {made.type}"
         raise compile_error("CQ0302", cause, node.span, help=way)
-    digits = decimal(19, 0)  # so of two integers there is a product, too
+    digits = decimal(19, 0)  # so that two integers also have a product
     wide = call(binder, node, TRIED[node.name], [binder.bind_cast(x, digits, x.span) for x in args])
     return binder.bind_cast(wide, made.type, node.span, safe=True)
 

@@ -126,9 +126,10 @@ def seconds_of(binder: ShorthandBinder, value: Expr, node: ast.Node) -> Expr:
 
 
 def as_one(binder: ShorthandBinder, values: Sequence[Expr], node: ast.Call) -> Expr:
-    """What COUNT(DISTINCT a, b) counts: a text that is another one for each row of values, NULL where one of them is.
+    """The value that COUNT(DISTINCT a, b) counts: a distinct text for each distinct row of values, NULL if one of them
+    is.
 
-    Each is written behind its length. A zero has no sign, as in comparisons.
+    Each value is preceded by its length. A zero has no sign, as in comparisons.
     """
     parts: list[Expr] = []
     for value in values:

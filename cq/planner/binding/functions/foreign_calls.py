@@ -1,4 +1,4 @@
-"""Calls of other systems as the calls here that mean the same: what needs no types is changed in the tree."""
+"""Calls of other systems rewritten to equivalent calls here: those that need no types are changed in the tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESTATED: dict[str, Restate] = {}
 
 
 def restated(node: ast.Call) -> ast.Expr | None:
-    """What a call stands for; None for one that stands for itself."""
+    """The equivalent call; None if the call needs no rewriting."""
     restate = RESTATED.get(node.name)
     return restate(node) if restate is not None else None
 
@@ -29,7 +29,7 @@ def _named(*names: str) -> Callable[[Restate], Restate]:
 
 
 def _count(node: ast.Call) -> int:
-    """How many plain arguments there are; -1 with a named one."""
+    """The number of plain arguments; -1 if one is named."""
     return -1 if any(isinstance(a, ast.NamedArgument) for a in node.args) else len(node.args)
 
 

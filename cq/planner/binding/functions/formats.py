@@ -1,4 +1,4 @@
-"""FORMAT, PRINTF and FORMAT_STRING: texts with fields, as the concatenation of their pieces.
+"""FORMAT, PRINTF and FORMAT_STRING: texts with fields, bound as the concatenation of their pieces.
 
 The format is a constant, so each field is checked and typed as the query is bound. NULL anywhere makes NULL.
 """
@@ -24,16 +24,16 @@ BRACES = re.compile(
     r"(?:\.(?P<digits>\d+))?(?P<kind>[sdxXf])?)?\}"
 )
 KINDS = "%s a value, %d an integer, %x and %X in hexadecimal, %f and %.2f a number, %c a character, %% a %"
-MOST_WIDTH = 1000  # of a field; more is a mistake, and would be a long text for every row
-MOST_DIGITS = 18  # behind the point
-FRACTION = 6  # digits of %f, as in C
+MOST_WIDTH = 1000  # characters of a field; more is a mistake, and would make a long text for every row
+MOST_DIGITS = 18  # digits after the point
+FRACTION = 6  # default digits of %f, as in C
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
     """One field: which argument it shows, counted from 0, and how.
 
-    kind: a letter of printf; "" as the value is.  left: None, by the value: numbers stand on the right.
+    kind: a letter of printf; "" for the value's own form.  left: None by default: numbers are right-aligned.
     """
 
     place: int
@@ -92,7 +92,7 @@ def _constant(node: ast.Call, form: Expr) -> str:
 
 
 def _pieces_of_percent(text: str, node: ast.Call, span: Span) -> Iterator[str | Placeholder]:
-    """Literal texts and fields, in order. CQ0302 for what is no field."""
+    """Literal texts and fields, in order. CQ0302 for an invalid field."""
     at, place = 0, 0
     while (found := text.find("%", at)) >= 0:
         yield text[at:found]
@@ -121,7 +121,7 @@ def _pieces_of_percent(text: str, node: ast.Call, span: Span) -> Iterator[str | 
 
 
 def _pieces_of_braces(text: str, node: ast.Call, span: Span) -> Iterator[str | Placeholder]:
-    """Literal texts and fields, in order. CQ0302 for what is no field."""
+    """Literal texts and fields, in order. CQ0302 for an invalid field."""
     at, place = 0, 0
     while (brace := re.compile(r"[{}]").search(text, at)) is not None:
         yield text[at : brace.start()]
@@ -153,7 +153,7 @@ def _no_field(node: ast.Call, span: Span, shown: str, way: str) -> CompileError:
 
 
 class _Writer:
-    """Makes the text of a call's fields."""
+    """Builds the text of a call's fields."""
 
     def __init__(self, binder: ShorthandBinder, node: ast.Call, values: Sequence[Expr]) -> None:
         self.binder = binder
@@ -161,7 +161,7 @@ class _Writer:
         self.values = values
 
     def text(self, pieces: Iterator[str | Placeholder] | list[Placeholder]) -> Expr:
-        """The pieces, one after the other. CQ0302 where values and fields do not fit each other."""
+        """The pieces concatenated. CQ0302 if the values do not match the fields."""
         made, shown = [], set()
         for piece in pieces:
             if isinstance(piece, str):
@@ -203,7 +203,7 @@ class _Writer:
         return self._padded(field, None, text)
 
     def _number(self, field: Placeholder, value: Expr) -> tuple[Expr, Expr]:
-        """The sign, and the digits behind it; a number that is rounded to 0 has none."""
+        """The sign, and the digits after it; a number that rounds to 0 has none."""
         if field.kind == "f":
             self._demand(field, value.type.is_numeric, value, "a number")
             digits = FRACTION if field.digits is None else field.digits
@@ -220,7 +220,7 @@ class _Writer:
         return sign, self._grouped(digits_only) if field.grouped else digits_only
 
     def _grouped(self, digits: Expr) -> Expr:
-        """With commas between thousands, made from the end: the digits are turned round, and back."""
+        """Add commas between thousands, from the end: the digits are reversed, and reversed back."""
         point = self._literal(".")
         turned = self._call("reverse", self._call("split_part", digits, point, self._whole(1)))
         parted = self._call("regexp_replace", turned, self._literal(r"(\d{3})"), self._literal(r"\1,"))

@@ -1,7 +1,7 @@
 """Instants, TIMESTAMP_LTZ: AT TIME ZONE, and the functions of dates and times over them.
 
-A function of DATE or TIMESTAMP takes the local time of an instant, in the zone of its type. What it makes of that is an
-instant again where a clock is only moved or truncated. Counts since 1970 are those of UTC, whatever the zone.
+A function of DATE or TIMESTAMP takes the local time of an instant, in the zone of its type. Its result is an instant
+again if it only moves or truncates a clock. Counts since 1970 are in UTC, whatever the zone.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ BETWEEN_ZONES = {"from_utc_timestamp", "to_utc_timestamp"}
 
 
 class InstantBinder(Protocol):
-    """What this module asks of `ExprBinder`."""
+    """What this module needs of `ExprBinder`."""
 
     def bind(self, node: ast.Expr) -> Expr: ...
 
 
 def session_instant() -> DataType:
-    """TIMESTAMP_LTZ in the query that is bound."""
+    """TIMESTAMP_LTZ in the query being bound."""
     return instant(zone_of_session())
 
 
@@ -43,14 +43,14 @@ def as_instant(time: Expr, zone: str = "UTC") -> Expr:
 
 
 def local_time(time: Expr, zone: str = "") -> Expr:
-    """The TIMESTAMP of an instant in a zone, else in that of its type."""
+    """The TIMESTAMP of an instant in a zone, by default that of its type."""
     if zone and zone != time.type.zone:
         time = Cast(instant(zone), time.nullable, time, span=time.span)
     return Cast(TIMESTAMP, time.nullable, time, span=time.span)
 
 
 def bind_at_time_zone(binder: InstantBinder, node: ast.AtTimeZone) -> Expr:
-    """The instant of a TIMESTAMP in the zone, or the TIMESTAMP there at an instant. CQ0302 for anything else."""
+    """For a TIMESTAMP, its instant in the zone; for an instant, the local TIMESTAMP there. CQ0302 for anything else."""
     time, zone = binder.bind(node.operand), _zone(binder.bind(node.zone))
     if time.type.kind is Kind.TIMESTAMP_LTZ:
         return local_time(time, zone)
@@ -75,7 +75,7 @@ def _zone(zone: Expr) -> str:
 
 
 def applied(name: str, args: Sequence[Expr], span: Span) -> Expr | Refusal:
-    """The call of the function, or why there is none; of one of dates and times over instants by their local times."""
+    """The call of the function, or why there is none; date and time functions use the local times of instants."""
     found = resolve_function(name, args)
     if not isinstance(found, Refusal):
         return apply(found, args, span)
@@ -83,7 +83,7 @@ def applied(name: str, args: Sequence[Expr], span: Span) -> Expr | Refusal:
 
 
 def _by_local_time(name: str, args: Sequence[Expr], span: Span) -> Expr | None:
-    """None where it takes no instants so."""
+    """The call over local times; None if it does not take instants that way."""
     instants = [a for a in args if a.type.kind is Kind.TIMESTAMP_LTZ]
     if not instants:
         return None
@@ -99,7 +99,7 @@ def _by_local_time(name: str, args: Sequence[Expr], span: Span) -> Expr | None:
     if call.function.name in MOVED and call.type == TIMESTAMP:
         return Cast(instants[0].type, call.nullable, call, span=span)
     if call.function.name in WITHIN_THE_HOUR:
-        # of an hour that is there twice each is truncated to its own beginning
+        # in an hour that occurs twice, each time is truncated to the start of its own occurrence
         return check_size(_less(instants[0], _less(local[0], call, span), span), span)
     return call
 

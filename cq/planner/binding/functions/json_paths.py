@@ -14,7 +14,7 @@ ARROWS = frozenset(["->", "->>"])
 
 
 def bind_steps(binder: ShorthandBinder, node: ast.Binary, bind: Callable[[ast.Expr], Expr]) -> Expr:
-    """The text that a chain of arrows leads to."""
+    """The text that a chain of arrows reaches."""
     if node.op == "->":
         raise compile_error(
             "CQ0501",

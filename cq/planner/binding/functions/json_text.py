@@ -1,4 +1,4 @@
-"""Short forms that write JSON: texts are quoted, all else is as it is written."""
+"""Short forms that write JSON: texts are quoted, everything else is as written."""
 
 from __future__ import annotations
 

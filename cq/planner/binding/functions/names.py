@@ -1,4 +1,4 @@
-"""The names that calls have, those they cannot have, and what is said of the others."""
+"""The names of calls, invalid ones, and the messages about unknown ones."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ OF_THE_GRAMMAR = {
 
 
 def known_functions() -> list[str]:
-    """All names a call can have, for `did you mean`; a function of the user has another."""
+    """All names a call can have, for `did you mean`; functions of the user are not included."""
     names = {n for n in all_names() if n.isidentifier()} | set(all_aggregates()) | set(AGGREGATE_ALIASES)
     return sorted(names | COALESCE_NAMES | TRUNC_NAMES | set(SHORTHANDS) | OVER_ONLY | OF_THE_GRAMMAR)
 
 
 def unnamed(node: ast.Call) -> tuple[ast.Expr, ...]:
-    """The arguments of a call. CQ0302 where one has a name."""
+    """The arguments of a call. CQ0302 if one has a name."""
     plain = list[ast.Expr]()
     for argument in node.args:
         if isinstance(argument, ast.NamedArgument):
@@ -46,7 +46,7 @@ def unnamed(node: ast.Call) -> tuple[ast.Expr, ...]:
 
 
 def unknown_function(node: ast.Call) -> CompileError:
-    """What is wrong with a call of a name that nothing has."""
+    """The error for a call of an unknown name."""
     span = node.name_span
     if node.name in NOT_REPEATABLE:
         return compile_error(

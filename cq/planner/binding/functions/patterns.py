@@ -10,15 +10,15 @@ from cq.lang.expressions import Expr, Literal
 from cq.lang.types import VARCHAR
 
 _OF_REGEX = set(r"\.^$|()[]{}*+?")
-_SHARED = set("|*+?(){}")  # signs that mean the same in SIMILAR TO and in regular expressions
+_SHARED = set("|*+?(){}")  # characters that mean the same in SIMILAR TO and in regular expressions
 
 
 class _BadPattern(Exception):
-    """Why a text is no such pattern."""
+    """Why a text is not a valid pattern."""
 
 
 def whole_regex(node: ast.Like, pattern: Expr, escape: Expr | None) -> Literal:
-    """The regular expression that a pattern of GLOB or SIMILAR TO stands for. CQ0302 where it is none."""
+    """The equivalent regular expression of a GLOB or SIMILAR TO pattern. CQ0302 for an invalid one."""
     text = _constant(node, pattern)
     sign = "\\" if escape is None else _constant(node, escape)
     if escape is not None and (node.op == "GLOB" or len(sign) > 1):
@@ -55,7 +55,7 @@ def _of_similar(text: str, escape: str) -> str:
 
 
 def _translated(text: str, escape: str, sign: Callable[[str], str]) -> str:
-    """The text with sets as they are, what follows an escape quoted, and other signs as `sign` says."""
+    """The text with sets unchanged, escaped characters quoted, and other characters translated by `sign`."""
     out, at = list[str](), 0
     while at < len(text):
         if escape and text[at] == escape:

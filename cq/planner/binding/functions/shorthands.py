@@ -1,6 +1,6 @@
 """Functions that are short for other expressions: choices about NULL and NaN, casts, sums and differences of times.
 
-What they stand for has its meaning, its kernel form and its Spark text already.
+The expressions they stand for already have a meaning, a kernel form and a Spark text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cq.planner.binding.scope import Relation, of_relation
 
 
 class ShorthandBinder(Protocol):
-    """What short forms ask of the binder of expressions."""
+    """What short forms need of the binder of expressions."""
 
     @property
     def relation(self) -> Relation: ...
@@ -64,7 +64,7 @@ CASTS = {
 
 
 def shorthand(*names: str) -> Callable[[Shorthand], Shorthand]:
-    """Register what binds the calls of these names."""
+    """Register the function that binds the calls of these names."""
 
     def register(function: Shorthand) -> Shorthand:
         for name in names:
@@ -75,7 +75,7 @@ def shorthand(*names: str) -> Callable[[Shorthand], Shorthand]:
 
 
 def short_form(name: str) -> Shorthand | None:
-    """What binds the calls of a name; None when it is no short form."""
+    """The function that binds the calls of a name; None when it is not a short form."""
     return SHORTHANDS.get(name)
 
 
@@ -168,7 +168,8 @@ def _to_char(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 
 def _in_java(node: ast.Call, args: list[Expr]) -> list[Expr]:
-    """The arguments, of which the second may be a template as `TO_CHAR` has it. CQ0302 where minutes are no minutes."""
+    """The arguments, of which the second may be a template as in `TO_CHAR`. CQ0302 where its minutes are not
+    minutes."""
     if len(args) != 2 or not isinstance(args[1], Literal) or not isinstance(args[1].value, str):
         return args
     pattern = args[1]
@@ -219,7 +220,7 @@ def _read(binder: ShorthandBinder, node: ast.Call, name: str, args: Sequence[Exp
 
 
 def _translated(binder: ShorthandBinder, node: ast.Call) -> list[Expr]:
-    """A value and a pattern with %, now in Java's letters."""
+    """A value and a % pattern, translated to Java's letters."""
     value, pattern = binder.exactly(node, 2)
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         raise compile_error(
@@ -272,7 +273,7 @@ def _regexp_substr(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 
 def _flagged(node: ast.Call, args: list[Expr], place: int, letters: str) -> list[Expr]:
-    """The arguments with the flags that stand at `place`, of these letters, at the head of the pattern."""
+    """The arguments with the flags at `place`, which must be among these letters, put at the start of the pattern."""
     if len(args) <= place:
         return args
     flags = args[place]
@@ -289,7 +290,7 @@ def _flagged(node: ast.Call, args: list[Expr], place: int, letters: str) -> list
 
 
 def _changed(pattern: Expr, form: str) -> Expr:
-    """The pattern, if it is a literal, in this form."""
+    """The pattern, if it is a literal, with this change."""
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         return pattern
     return Literal(VARCHAR, False, form.replace("{}", pattern.value), span=pattern.span)
@@ -329,7 +330,7 @@ def _timestampdiff(binder: ShorthandBinder, node: ast.Call) -> Expr:
     unit = _unit(node)
     exact = (
         UNIT_US.get(unit, UNIT_US["DAY"]) < UNIT_US["DAY"]
-    )  # days and more are counted by the local times of instants
+    )  # days and longer units are counted by the local times of instants
     start, end = (
         t if exact and t.type.is_timestamp else binder.bind_cast(t, TIMESTAMP, t.span) for t in _rest(binder, node)
     )
@@ -342,7 +343,7 @@ def _timestampdiff(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 
 def _unit(node: ast.Call) -> str:
-    """The unit that a call begins with, as a word or a string."""
+    """The unit that a call starts with, as a word or a string."""
     if len(node.args) != 3:
         raise _needs_unit(node)
     match node.args[0]:
@@ -360,7 +361,7 @@ def _needs_unit(node: ast.Call) -> CompileError:
 
 
 def _rest(binder: ShorthandBinder, node: ast.Call) -> list[Expr]:
-    """The two arguments behind the unit. The name of a relation stands for its event time, as in Azure's joins."""
+    """The two arguments after the unit. The name of a relation stands for its event time, as in Azure's joins."""
     rest = tuple(of_relation(a, binder.relation) for a in node.args[1:])
     values = ast.Call(node.name, rest, span=node.span, name_span=node.name_span)
     return binder.exactly(values, 2)

@@ -1,4 +1,4 @@
-"""Short forms of times in other systems' words, and of the parts of a URL."""
+"""Short forms for times, in other systems' words, and for the parts of a URL."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _time_bucket(binder: ShorthandBinder, node: ast.Call) -> Expr:
 
 
 def _micros(binder: ShorthandBinder, node: ast.Call, time: Expr) -> Expr:
-    """A time as a number."""
+    """A time as a number of microseconds."""
     whole = time if time.type.is_timestamp else binder.bind_cast(time, TIMESTAMP, time.span)
     return binder.call("unix_micros", [whole], node.span, node.args)
 

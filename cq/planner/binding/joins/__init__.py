@@ -1,1 +1,1 @@
-"""Relations side by side in FROM: joins by keys, by time, of the latest row, and what is wrong with others."""
+"""Joins in FROM: by keys, by time, with the latest row, and the errors for others."""

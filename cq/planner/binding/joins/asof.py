@@ -1,9 +1,9 @@
-"""`a ASOF [LEFT] JOIN b ON a.k = b.k AND a.ts >= b.ts`: for each left row the latest right row of its key; with <= the
-next one.
+"""`a ASOF [LEFT] JOIN b ON a.k = b.k AND a.ts >= b.ts`: for each left row the latest right row with its key; with <=
+the next one.
 
-Beside equalities of the sides the condition has one comparison of their event times, which may also stand in
-MATCH_CONDITION or be about the last column of USING, and perhaps a limit to how far apart they are. A condition about
-one side alone says which rows of it can match.
+Besides equalities of the sides the condition has one comparison of their event times, which may also be in
+MATCH_CONDITION or be implied by the last column of USING, and perhaps a limit on how far apart they are. A condition on
+one side alone says which of its rows can match.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MATCH = Clause("MATCH_CONDITION", advice="aggregate in a view first")
 
 
 def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
-    """The join of each left row with the latest right row, or with the next."""
+    """Join each left row with the latest right row, or with the next."""
     sides = Sides(left, right, at_end=left.node.bounded and right.node.bounded)
     match, others = _conditions(node, sides, parameters)
     meant, bounds, rest = _bounded(node, match, others, sides)
@@ -62,7 +62,7 @@ def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mappi
 def _conditions(
     node: ast.Join, sides: Sides, parameters: Mapping[str, ParameterValue]
 ) -> tuple[Expr | None, list[Expr]]:
-    """The comparison of the event times, where it has a place of its own; and the other conditions."""
+    """The comparison of the event times, if written separately; and the other conditions."""
     both = side_by_side(sides.left, sides.right, sides.width)
     binder = ExprBinder(both, parameters, MATCH, SelectCalls({}))
     if node.match is None and node.using:
@@ -78,7 +78,7 @@ def _conditions(
 def _bounded(
     node: ast.Join, match: Expr | None, others: Sequence[Expr], sides: Sides
 ) -> tuple[TimeBounds, TimeBounds, list[Expr]]:
-    """The comparison that the join goes by, all that is said of its two event times, and the other conditions."""
+    """The comparison that drives the join, all bounds on its two event times, and the other conditions."""
     parts = [*others] if match is None else [match, *others]
     found = [(part, bounds_of(part, sides)) for part in parts]
     open_ended = [(part, b) for part, b in found if b is not None and _looks_back(b) != _looks_ahead(b)]
@@ -99,7 +99,7 @@ def _bounded(
 
 
 def _known_times(sides: Sides, bounds: TimeBounds) -> Iterator[Expr]:
-    """Conditions that the columns that the join goes by are not NULL, as event times never are."""
+    """Conditions that the columns driving the join are not NULL, as event times never are."""
     assert bounds.times is not None, "bounds of no times"
     for side, time, first in zip((sides.left, sides.right), bounds.times, (0, sides.width), strict=True):
         f = side.node.schema.fields[time.column]
@@ -109,7 +109,7 @@ def _known_times(sides: Sides, bounds: TimeBounds) -> Iterator[Expr]:
 
 
 def _without_nulls(side: Relation, time: TimeAttribute) -> tuple[Relation, TimeAttribute]:
-    """The side with one more column that has the times, where they may be NULL: such rows come first."""
+    """The side with one more column for the times, if they may be NULL: such rows come first."""
     fields = side.node.schema.fields
     of = fields[time.column]
     if time.lag_us != FARTHEST_US or not of.nullable:
@@ -121,30 +121,30 @@ def _without_nulls(side: Relation, time: TimeAttribute) -> tuple[Relation, TimeA
 
 
 def _indirectness(comparison: Expr) -> int:
-    """How a comparison of two times is written: of the columns alone, of times moved by a constant, or of their
-    difference. One written more directly than the others is what the join goes by."""
+    """How indirectly a comparison of two times is written: with the columns alone, with times moved by a constant, or
+    with their difference. The most direct one drives the join."""
     assert isinstance(comparison, Call), "a comparison"
     of_columns = all(isinstance(a, Column) for a in comparison.args)
     return 0 if of_columns else 1 + any(a.type.is_interval for a in comparison.args)
 
 
 def _in_reach(distance_us: int) -> int:
-    """The distance, or one in its direction that no two times have either."""
+    """The distance, or one in its direction that exceeds any two times."""
     return max(-FARTHEST_US, min(distance_us, FARTHEST_US))
 
 
 def _looks_back(bounds: TimeBounds) -> bool:
-    """Whether a comparison says how late the right row may be at most."""
+    """Whether a comparison bounds how late the right row may be."""
     return bounds.upper_us < UNBOUNDED_US
 
 
 def _looks_ahead(bounds: TimeBounds) -> bool:
-    """Whether a comparison says how early the right row may be at least."""
+    """Whether a comparison bounds how early the right row may be."""
     return bounds.lower_us > -UNBOUNDED_US
 
 
 def _of_one_side(part: Expr, sides: Sides) -> tuple[Expr, Expr]:
-    """A condition about one side as an equality of keys: TRUE, or NULL, which matches nothing, with TRUE."""
+    """A condition on one side as an equality of keys: TRUE, or NULL, which matches nothing, with TRUE."""
     if sides.meet_in(part):
         raise _of_both_sides(part, sides)
     true = Literal(BOOLEAN, False, True)
@@ -187,7 +187,7 @@ def _times_in(part: Expr) -> list[Column]:
 
 
 def _types_apart(node: ast.Join, sides: Sides, part: Expr, times: Sequence[Column]) -> CompileError:
-    """CQ0408 for times of which one is an instant and the other has no zone: no watermark would be enough."""
+    """CQ0408 if one time is an instant and the other has no zone: no watermark would suffice."""
     local, instant = (next(e for e in times if (e.type.kind is Kind.TIMESTAMP_LTZ) is held) for held in (False, True))
     relation, index = sides.of(instant.index)
     name, table = relation.node.schema.names[index], node.right if relation is sides.right else node.left
@@ -206,7 +206,7 @@ def _types_apart(node: ast.Join, sides: Sides, part: Expr, times: Sequence[Colum
 
 
 def _both_ways(sides: Sides, meant: Sequence[TimeBounds]) -> CompileError:
-    """CQ0408 where several comparisons could be the one that the join goes by."""
+    """CQ0408 if several comparisons could drive the join."""
     first, last = (b.span for b in (meant[0], meant[-1]))
     return compile_error(
         "CQ0408",
@@ -217,7 +217,7 @@ def _both_ways(sides: Sides, meant: Sequence[TimeBounds]) -> CompileError:
 
 
 def _endless(sides: Sides, meant: TimeBounds) -> CompileError:
-    """CQ0406 for left rows that may wait for ever for the next right row."""
+    """CQ0406 for left rows that may wait forever for the next right row."""
     endless = sides.right if sides.left.node.bounded else sides.left
     left, right = time_name(sides.left), time_name(sides.right)
     return compile_error(
@@ -229,7 +229,7 @@ def _endless(sides: Sides, meant: TimeBounds) -> CompileError:
 
 
 def _of_both_sides(part: Expr, sides: Sides) -> CompileError:
-    """CQ0408 for a further condition that a pair of rows must fulfil."""
+    """CQ0408 for a further condition on a pair of rows."""
     left, right = time_name(sides.left), time_name(sides.right)
     return compile_error(
         "CQ0408",

@@ -1,4 +1,4 @@
-"""What is wrong with a join, at the shortest text that is at fault, and the nearest form that works."""
+"""Errors about joins, placed at the shortest text at fault, with the nearest form that works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import sources_of
 from cq.records import replace
 
-LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line writes out
+LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line repeats
 SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
 _MONTHS = {"add_months", "subtract_months"}
 _JOIN = "a join of endless inputs without an equality of its sides"
@@ -30,14 +30,14 @@ _JOIN = "a join of endless inputs without an equality of its sides"
 
 
 def condition_span(node: ast.Join) -> Span:
-    """Where the condition of a join stands."""
+    """The place of a join's condition."""
     if node.on is not None:
         return node.on.span
     return node.using_span if node.using else node.right.span
 
 
 def keyword_span(node: ast.Join) -> Span:
-    """Where a join says of which kind it is: `RIGHT`, `ASOF LEFT`; the right side where no word says it."""
+    """The keywords that give the kind of a join: `RIGHT`, `ASOF LEFT`; the right side if there are none."""
     return node.kind_span if node.kind_span.column < node.kind_span.end_column else node.right.span
 
 
@@ -45,7 +45,7 @@ def keyword_span(node: ast.Join) -> Span:
 
 
 def time_name(relation: Relation, time: TimeAttribute | None = None) -> str:
-    """The event time of a relation as its query writes it; one of them where it has several."""
+    """The event time of a relation as its query writes it; one of them if it has several."""
     times = [t.column for t in (relation.node.schema.times if time is None else (time,))]
     shown = [c for c in relation.columns if isinstance(c.expr, Column) and c.expr.index in times]
     for c in sorted(shown, key=lambda c: c.hidden):
@@ -54,7 +54,7 @@ def time_name(relation: Relation, time: TimeAttribute | None = None) -> str:
 
 
 def within(sides: Sides) -> str:
-    """A condition on the event times of both sides that a join can be run with."""
+    """A condition on the event times of both sides with which the join can run."""
     left, right = time_name(sides.left), time_name(sides.right)
     return f"{right} BETWEEN {left} AND {left} + {SOME}"
 
@@ -73,7 +73,7 @@ def missing_within(sides: Sides, on: Sequence[Expr]) -> str:
 
 
 def _look_up_way(node: ast.Join, sides: Sides) -> str:
-    """How to look up the latest row of a key, where the right side has such rows; else empty."""
+    """How to look up the latest row of a key, if the right side has such rows; else empty."""
     found, times = key_columns(sides.right.node), sides.right.node.schema.times
     right = node.right
     if not isinstance(right, ast.TableRef) or found is None or not found[0].keys or not times or times[0].lag_us:
@@ -146,7 +146,7 @@ def _name_of(node: ast.Relation) -> str:
 
 
 def endless_cross(node: ast.Join, sides: Sides) -> CompileError:
-    """CQ0408 for all pairs of two inputs without an end."""
+    """CQ0408 for all pairs of two endless inputs."""
     left, right = _shown(node.left), _shown(node.right)
     return compile_error(
         "CQ0408",
@@ -160,7 +160,7 @@ def endless_cross(node: ast.Join, sides: Sides) -> CompileError:
 
 
 def _equality(sides: Sides) -> str:
-    """An equality of the sides: of columns that have one name, where there are some."""
+    """An equality of the sides: of columns with the same name, if there are any."""
     left, right = ([c for c in s.columns if not (c.hidden or c.needs_qualifier)] for s in (sides.left, sides.right))
     for a in left:
         for b in right:
@@ -180,13 +180,13 @@ def _timed(sides: Sides) -> bool:
 
 
 def _shown(node: ast.Relation) -> str:
-    """A relation in a help line: as it is written, unless that is long."""
+    """A relation in a help line: as written, unless that is long."""
     text = f"({inline.relation(node)})" if isinstance(node, ast.Join) else inline.relation(node)
     return text if len(text) <= LONGEST_SIDE else "…"
 
 
 def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
-    """CQ0406 for an outer join that would keep rows without a match for ever."""
+    """CQ0406 for an outer join that would keep rows without a match forever."""
     endless = sides.right if sides.left.node.bounded else sides.left
     by_time = (
         _read_first(sides)
@@ -215,7 +215,7 @@ def _read_first(sides: Sides) -> tuple[str, ...]:
 
 
 def rows_that_never_leave(join: UntimedJoin) -> CompileError:
-    """CQ0406 for left rows without a match that would wait for right rows behind an input without an end."""
+    """CQ0406 for left rows without a match that would wait for right rows from an endless input."""
     left, right = (sources_of(topological((side,))) for side in (join.left, join.right))
     endless, later = next(s for s in left if not s.bounded), right[-1]
     before = next(s for s in left if s.event_time is None and s.position < later.position)
@@ -247,7 +247,7 @@ def side_that_never_comes(side: LogicalNode, other: LogicalNode, span: Span) -> 
 def missing_bound(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
     """Why a join of two streams has no lower or no upper bound.
 
-    others: the conditions that are neither such a bound nor about a key; one of them may have been meant as one.
+    others: the conditions that are neither such a bound nor on a key; one of them may have been meant as a bound.
     """
     for side in (sides.left, sides.right):
         if not side.node.schema.times:
@@ -284,7 +284,8 @@ def _unbounded(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequenc
 
 
 def _widest(others: Sequence[Expr], sides: Sides) -> str:
-    """Time bounds around all that conditions say below OR or NOT of the first pair of times they name; else empty."""
+    """Time bounds that contain all that conditions below OR or NOT say of the first pair of times they name; else
+    empty."""
     said = [b for part in others for e in walk(part) if (b := bounds_of(e, sides)) is not None]
     said = [b for b in said if b.times == said[0].times]
     lowest = min((b.lower_us for b in said if b.lower_us > -UNBOUNDED_US), default=None)
@@ -300,7 +301,7 @@ def _widest(others: Sequence[Expr], sides: Sides) -> str:
 def bounds_apart(sides: Sides, bounds: TimeBounds, other: TimeBounds) -> CompileError:
     """CQ0408 for two bounds about different event times of one side. other: the one that is not like `bounds`.
 
-    The wider bound adds what the times of one row may be apart.
+    The wider bound adds how far apart the times of one row may be.
     """
     assert bounds.times is not None and other.times is not None
     apart = [
@@ -327,7 +328,7 @@ def bounds_apart(sides: Sides, bounds: TimeBounds, other: TimeBounds) -> Compile
 
 
 def lacks_bounds(node: ast.Join, error: CompileError) -> bool:
-    """Whether the error is one about bounds, of this join of two streams and not of one below it."""
+    """Whether the error is about missing bounds, in this join of two streams and not one below it."""
     look_up = isinstance(node.right, ast.TableRef) and node.right.as_of is not None
     if node.kind not in {"INNER", "LEFT"} or node.asof or look_up or isinstance(node.right, ast.Unnest):
         return False
@@ -335,7 +336,7 @@ def lacks_bounds(node: ast.Join, error: CompileError) -> bool:
 
 
 def bounds_in_where(node: ast.Join, error: CompileError, parts: Sequence[ast.Expr]) -> CompileError:
-    """The error of a join without bounds, where the conditions `parts` of WHERE are those that it misses."""
+    """The error of a join without bounds, if the conditions `parts` of WHERE are the bounds it lacks."""
     text = " AND ".join(inline.expr(p, inline.AND) for p in parts)
     text = text if len(text) <= LONGEST_SHOWN else "…"
     if node.on is None:
@@ -349,7 +350,7 @@ def bounds_in_where(node: ast.Join, error: CompileError, parts: Sequence[ast.Exp
 
 
 def _moved(time: str, by_us: int) -> str:
-    """A time plus or minus a constant, as a query writes it."""
+    """A time plus or minus a constant, as written in a query."""
     if not by_us:
         return time
     return f"{time} {'+' if by_us > 0 else '-'} INTERVAL '{write_duration(abs(by_us))}'"
@@ -368,7 +369,7 @@ def excluding_bounds(sides: Sides, bounds: TimeBounds) -> CompileError:
 
 
 def _without_time(node: ast.Join, side: Relation, sides: Sides, others: Sequence[Expr]) -> CompileError:
-    """A side has no event time at all: told at the column of it that the condition takes for one."""
+    """A side has no event time at all: reported at the column of it that the condition uses as one."""
     columns = (e for part in others for e in walk(part) if isinstance(e, Column) and sides.of(e.index)[0] is side)
     meant = next((e for e in columns if e.type.is_timestamp), None)
     if meant is not None:
@@ -378,13 +379,13 @@ def _without_time(node: ast.Join, side: Relation, sides: Sides, others: Sequence
 
 
 def _is_upper(part: Call, sides: Sides) -> bool:
-    """Whether a comparison says how late the right row may be, not how early."""
+    """Whether a comparison bounds how late the right row may be, not how early."""
     sign, columns = part.function.name, columns_of(part.args[0])
     return (sign if max(columns, default=0) >= sides.width else FLIPPED[sign]) in {"<", "<="}
 
 
 def _unfit(part: Call, sides: Sides) -> CompileError | None:
-    """What keeps a comparison of the two sides from being a bound; None where it compares no times."""
+    """Why a comparison of the two sides is not a bound; None if it does not compare times."""
     if any(a.type.is_interval for a in part.args):
         return _difference(part, sides)
     if any(not a.type.is_timestamp for a in part.args):

@@ -1,8 +1,8 @@
 """Joins of two relations: by equal keys, `a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k`, by any other condition or none,
 `a CROSS JOIN b`, and by keys and time, `a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + …`.
 
-Where a condition limits how far apart the event times of two rows may be, rows are kept as long as that; else all are
-kept. RIGHT JOIN is LEFT JOIN with its sides exchanged; only the columns stand as they are written.
+Where a condition limits how far apart the event times of two rows may be, rows are kept that long; otherwise all are
+kept. RIGHT JOIN is LEFT JOIN with its sides swapped; only the columns stay in the order written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Parts = Sequence[tuple[Expr, TimeBounds | None]]
 
 
 def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
-    """The join by keys, by an interval of times, or by both; where an input ends, also by any other condition."""
+    """The join by keys, by an interval of times, or by both; if an input ends, also by any other condition."""
     sides = Sides(right, left) if node.kind == "RIGHT" else Sides(left, right)
     both = side_by_side(sides.left, sides.right, sides.width)
     on = [] if node.kind == "CROSS" else demands(condition(node, both, sides.left, sides.right, parameters))
@@ -61,7 +61,7 @@ def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBound
 
 
 def _join(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds) -> LogicalNode:
-    """The join of rows with equal keys, or of all rows, of which all are kept."""
+    """The join of rows with equal keys, or of all rows; all are kept."""
     left_keys, right_keys, rest = keyed([p for p, _ in parts], sides.width)
     ends = (sides.left.node.bounded, sides.right.node.bounded)
     if not left_keys and not any(ends):
@@ -76,7 +76,7 @@ def _join(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds) -> Log
 
 
 def _neither(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds, rest: Sequence[Expr]) -> CompileError:
-    """What is wrong with a condition that neither equates the sides nor limits how far apart their times are."""
+    """The error for a condition that neither equates the sides nor limits how far apart their times are."""
     for _, found in parts:
         if found is not None and found.times != bounds.times and bounds.and_(found).complete:
             return bounds_apart(sides, bounds, found)
@@ -90,7 +90,7 @@ def _always(condition: Expr) -> bool:
 
 
 def _chosen(found: Sequence[TimeBounds]) -> TimeBounds:
-    """What is said of the first pair of event times that has both bounds; else of the first pair."""
+    """The bounds on the first pair of event times that has both; else on the first pair."""
     of_times: dict[object, TimeBounds] = {}
     for bounds in found:
         known = of_times.get(bounds.times)

@@ -1,4 +1,4 @@
-"""Two relations side by side: temporal look-up of a keyed window result, and one row for each element of an array."""
+"""Two relations side by side: temporal look-up in a keyed window result, and one row per element of an array."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ON = Clause("ON", advice="aggregate in a view first")
 def temporal_join(
     node: ast.Join, left: Relation, right: Relation, as_of: ast.Expr, parameters: Mapping[str, ParameterValue]
 ) -> Relation:
-    """`left [LEFT] JOIN right FOR SYSTEM_TIME AS OF left.ts ON …`: the right row of the key as of then."""
+    """`left [LEFT] JOIN right FOR SYSTEM_TIME AS OF left.ts ON …`: the right row with the key at that time."""
     if node.kind not in {"INNER", "LEFT"} or node.asof:
         raise refused_look_up(node)
     attribute = time_as_of(left, as_of, parameters)
@@ -71,7 +71,7 @@ def temporal_join(
 
 
 def time_as_of(left: Relation, as_of: ast.Expr, parameters: Mapping[str, ParameterValue]) -> TimeAttribute:
-    """The event time that AS OF names. CQ0402 for anything else, CQ0502 for one that lags behind the watermark."""
+    """The event time named by AS OF. CQ0402 for anything else, CQ0502 for one that lags behind the watermark."""
     binder = ExprBinder(left, parameters, Clause("FOR SYSTEM_TIME AS OF"), SelectCalls({}))
     time = binder.bind(as_of)
     attribute = left.node.schema.time_of(time.index) if isinstance(time, Column) else None
@@ -83,11 +83,11 @@ def time_as_of(left: Relation, as_of: ast.Expr, parameters: Mapping[str, Paramet
 
 
 def joined_relation(joined: LogicalNode, node: ast.Join, left: Relation, right: Relation) -> Relation:
-    """What a join shows: the columns of both sides, as they are written. left, right: the inputs of the operator, which
-    RIGHT JOIN exchanges.
+    """The relation of a join: the columns of both sides, as written. left, right: the inputs of the operator, which
+    RIGHT JOIN swaps.
 
-    USING makes one column of two that are equal: that of the side whose rows are all there, or of FULL JOIN the one
-    that is not missing. Each of the two can still be named with its qualifier.
+    USING makes one column of two equal ones: that of the side whose rows are all kept or, in a FULL JOIN, the one that
+    is not missing. Each of the two can still be named with its qualifier.
     """
     mine = shifted(left.columns, 0, node.kind == "FULL")
     others = shifted(right.columns, len(left.node.schema), node.kind not in {"INNER", "CROSS"})
@@ -101,7 +101,7 @@ def joined_relation(joined: LogicalNode, node: ast.Join, left: Relation, right: 
 
 
 def _merged(columns: Sequence[Visible], pair: tuple[Visible, Visible], node: ast.Join) -> tuple[Visible, ...]:
-    """The columns with one more before the first of a pair that are equal; both of these now need their qualifiers."""
+    """The columns with one more before the first of an equal pair; both of these now need their qualifiers."""
     value = pair[0].expr
     if node.kind == "FULL":
         binder = ExprBinder(NOTHING, {}, ON, SelectCalls({}))
@@ -119,7 +119,7 @@ def _merged(columns: Sequence[Visible], pair: tuple[Visible, Visible], node: ast
 
 
 def by_common_names(node: ast.Join, left: Relation, right: Relation) -> ast.Join:
-    """A NATURAL JOIN with USING and the names that columns of both sides have. CQ0203 where there are none."""
+    """A NATURAL JOIN as one with USING and the common column names. CQ0203 if there are none."""
     mine, theirs = ([c.name for c in r.columns if not (c.hidden or c.needs_qualifier)] for r in (left, right))
     names = tuple(dict.fromkeys(name for name in mine if name in theirs))
     if not names:
@@ -133,7 +133,7 @@ def by_common_names(node: ast.Join, left: Relation, right: Relation) -> ast.Join
 
 
 def side_by_side(left: Relation, right: Relation, width: int) -> Relation:
-    """Both relations' columns, the right ones behind the left: what ON sees."""
+    """The columns of both relations, the right ones after the left: the scope of ON."""
     columns, title = left.columns + shifted(right.columns, width), f"{left.title} or {right.title}"
     return Relation(left.node, columns, title, beside=right.node)
 
@@ -151,7 +151,7 @@ def condition(
 
 
 def named_by_using(node: ast.Join, both: Relation, left: Relation, right: Relation) -> list[tuple[Expr, Expr]]:
-    """The columns of the left and of the right side that USING names. CQ0203 for one that a side does not have."""
+    """The columns of the left and of the right side named by USING. CQ0203 for one that a side lacks."""
     found = []
     for name in node.using:
         a = one_named(left.columns, name, node.using_span)
@@ -179,13 +179,13 @@ def equated(part: Expr, width: int) -> tuple[Expr, Expr] | None:
 
 
 def demands(expr: Expr) -> tuple[Expr, ...]:
-    """The conditions that must all be TRUE, among them those that each branch of an OR has: (a AND b) OR (a AND c) is
+    """The conditions that must all be TRUE, including those common to all branches of an OR: (a AND b) OR (a AND c) is
     a AND (b OR c), as long as nothing can fail."""
     return tuple(d for part in conjuncts(expr) for d in _shared(part))
 
 
 def _shared(expr: Expr) -> tuple[Expr, ...]:
-    """What every branch of an OR demands, and the OR of the rest."""
+    """The conditions common to all branches of an OR, and the OR of the rest."""
     if not isinstance(expr, Or) or can_fail(folded(expr)):
         return (expr,)
     branches = [conjuncts(b) for b in expr.args]
@@ -197,9 +197,9 @@ def _shared(expr: Expr) -> tuple[Expr, ...]:
 
 
 def keyed(parts: Sequence[Expr], width: int, constants: bool = False) -> tuple[list[Expr], list[Expr], list[Expr]]:
-    """The values of the left and of the right side that conditions equate, and the other conditions.
+    """The left and right values that conditions equate, and the other conditions.
 
-    constants: a constant counts as a value of the left side.
+    constants: whether a constant counts as a value of the left side.
     """
     left_keys, right_keys, rest = [], [], []
     for part in parts:
@@ -213,7 +213,7 @@ def keyed(parts: Sequence[Expr], width: int, constants: bool = False) -> tuple[l
 
 
 def _equality(condition: Expr, left: Expr, right: Expr) -> Expr:
-    """The equality of `condition` between these two, which turned out not to be about a key."""
+    """The equality of `condition` between these two, which turned out not to be on a key."""
     for part in conjuncts(condition):
         if isinstance(part, Call) and set(part.args) == {left, right}:
             return part
@@ -221,7 +221,7 @@ def _equality(condition: Expr, left: Expr, right: Expr) -> Expr:
 
 
 def _keyed(left: Relation, right: Relation, span: Span) -> tuple[Windowed, dict[int, int]]:
-    """The window aggregate on the right, and which of its keys each column is. CQ0408 where there is none."""
+    """The window aggregate on the right, and which key each column is. CQ0408 if there is none."""
     found = key_columns(right.node)
     by_time = f"join the rows by time: JOIN … ON … AND {within(Sides(left, right))}"
     if found is None or not found[0].keys:
@@ -249,7 +249,7 @@ def _keyed(left: Relation, right: Relation, span: Span) -> tuple[Windowed, dict[
 def _choose_keys(
     aggregate: Windowed, keys: dict[int, int], right_keys: list[Expr], right: Relation, span: Span
 ) -> list[int]:
-    """Which equalities are about the group keys, one for each key, in key order. CQ0408 when a key has none."""
+    """Which equalities are on the group keys, one for each key, in key order. CQ0408 when a key has none."""
     chosen = []
     for key, name in enumerate(aggregate.key_names):
         match = next((i for i, e in enumerate(right_keys) if keys.get(_bare_column(e)) == key), None)
@@ -265,7 +265,7 @@ def _choose_keys(
 
 
 def _bare_column(expr: Expr) -> int:
-    """The column an equality is about, through a widening cast; -1 when it is computed."""
+    """The column that an equality is on, through a widening cast; -1 when it is computed."""
     while isinstance(expr, Cast):
         expr = expr.arg
     return expr.index if isinstance(expr, Column) else -1
@@ -309,7 +309,7 @@ def _array_ways(value: Expr) -> tuple[str, ...]:
 
 
 def _demand_prompt(time: TimeAttribute, span: Span, ways: Sequence[str]) -> None:
-    """CQ0502 for a time that lags behind the watermark: what it would look up has been replaced by then."""
+    """CQ0502 for a time that lags behind the watermark: by then, the row to look up has been replaced."""
     if time.lag_us:
         raise compile_error(
             "CQ0502",
@@ -321,7 +321,7 @@ def _demand_prompt(time: TimeAttribute, span: Span, ways: Sequence[str]) -> None
 
 
 def _as_a_stream(left: Relation, time: TimeAttribute) -> str:
-    """How rows whose time lags behind the watermark can look something up."""
+    """How rows whose time lags behind the watermark can use a look-up."""
     below = left.node
     while isinstance(below, Project | Filter):
         below = below.input

@@ -18,14 +18,14 @@ FLIPPED = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "=": "="}
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The two relations of a join, whose columns stand side by side under its condition."""
+    """The two relations of a join, whose columns are side by side in its condition."""
 
     left: Relation
     right: Relation
-    at_end: bool = False  # rows of sides that end are compared at the end, where they have no event time
+    at_end: bool = False  # rows of bounded sides are matched at the end, if they have no event time
 
     def time_of(self, column: int) -> TimeAttribute | None:
-        """The time that a column of the condition is."""
+        """The event time that a column of the condition is."""
         relation, index = self.of(column)
         schema = relation.node.schema
         if schema.times or not schema.fields[index].type.is_timestamp or not self.at_end:
@@ -59,7 +59,7 @@ class Instant:
 
 @dataclass(frozen=True, slots=True)
 class TimeBounds:
-    """What comparisons say of right time - left time: the two times, and the least and the greatest distance.
+    """The bounds that comparisons set on right time - left time: the two times, and the least and greatest distance.
 
     span: of the last of them.
     """
@@ -71,11 +71,11 @@ class TimeBounds:
 
     @property
     def complete(self) -> bool:
-        """Whether there are both a least and a greatest distance."""
+        """Whether it has both a least and a greatest distance."""
         return self.lower_us > -UNBOUNDED_US and self.upper_us < UNBOUNDED_US
 
     def and_(self, other: TimeBounds) -> TimeBounds:
-        """What both say of the same times."""
+        """Both bounds combined, on the same times."""
         lower, upper = max(self.lower_us, other.lower_us), min(self.upper_us, other.upper_us)
         return TimeBounds(other.times, lower, upper, other.span)
 
@@ -93,7 +93,7 @@ def bounds_of(part: Expr, sides: Sides) -> TimeBounds | None:
             sign, mine, other = (f.name, x, y) if x.right else (FLIPPED[f.name], y, x)
         case _:
             return None
-    # right + mine.offset SIGN left + other.offset, over columns; event times are columns moved by their shift
+    # right + mine.offset SIGN left + other.offset, over columns; event times are columns shifted by a constant
     distance = other.offset_us - mine.offset_us + mine.time.shift_us - other.time.shift_us
     least = distance + (sign == ">") if sign in {">", ">=", "="} else -UNBOUNDED_US
     greatest = distance - (sign == "<") if sign in {"<", "<=", "="} else UNBOUNDED_US
@@ -101,7 +101,7 @@ def bounds_of(part: Expr, sides: Sides) -> TimeBounds | None:
 
 
 def _whole_units(sign: str, a: Expr, b: Expr, sides: Sides, span: Span) -> TimeBounds | None:
-    """What `TIMESTAMPDIFF(SECOND, x, y) <= 60` says of two event times: the whole units between them, towards zero."""
+    """The bounds of `TIMESTAMPDIFF(SECOND, x, y) <= 60` on two event times: whole units between them, towards zero."""
     for difference, constant in ((a, b), (b, a)):
         found = _difference(difference, sides)
         value = folded(constant)
@@ -125,7 +125,7 @@ def _whole_units(sign: str, a: Expr, b: Expr, sides: Sides, span: Span) -> TimeB
 
 
 def _difference(e: Expr, sides: Sides) -> tuple[Instant, Instant, int] | None:
-    """The two event times of both sides whose distance is divided by a number of microseconds."""
+    """The event times of the two sides whose difference is divided by a number of microseconds."""
     match e:
         case Call(
             function=over,
@@ -143,13 +143,13 @@ def _difference(e: Expr, sides: Sides) -> tuple[Instant, Instant, int] | None:
 
 
 def _instants(a: Expr, b: Expr, sides: Sides) -> tuple[Instant, Instant] | None:
-    """Two event times; None where one of the expressions is none."""
+    """Two event times; None if one of the expressions is not one."""
     x, y = instant_of(a, sides), instant_of(b, sides)
     return (x, y) if x is not None and y is not None else None
 
 
 def _moved_over(a: Expr, b: Expr, sides: Sides) -> tuple[Instant, Instant] | None:
-    """What is compared where one side is the difference of two event times, and the other a constant.
+    """The two sides to compare if one side is the difference of two event times, and the other a constant.
 
     x - y < c is x < y + c, and c < x - y is y + c < x.
     """
@@ -180,7 +180,7 @@ def instant_of(e: Expr, sides: Sides) -> Instant | None:
 
 
 def moves(sign: str, args: tuple[Expr, ...]) -> tuple[tuple[Expr, Expr], ...]:
-    """The ways to read a sum or a difference as (what is moved, by what)."""
+    """The ways to read a sum or a difference as (a time, the amount it is moved by)."""
     a, b = args
     return ((a, b), (b, a)) if sign == "+" else ((a, b),)
 

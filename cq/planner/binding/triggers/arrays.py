@@ -1,4 +1,5 @@
-"""Arrays in triggers: a statement for each element of UNNEST, and what a SELECT gathers from the rows they name."""
+"""Arrays in triggers: a statement for each element of UNNEST, and the values that a SELECT aggregates over the rows
+that the elements name."""
 
 from __future__ import annotations
 
@@ -28,14 +29,14 @@ EXACT = decimal(30, 0)  # holds the sum of 2^31 BIGINTs
 
 @dataclass(frozen=True, slots=True)
 class PlacedAccess:
-    """An access and where it begins in the frame. bound: where it began while expressions over it were bound."""
+    """An access and its start in the frame. bound: its start when expressions over it were bound."""
 
     access: int
     start: int
     bound: int
 
     def over(self, expr: Expr) -> Expr:
-        """An expression that was bound over it."""
+        """An expression that was bound over it, adjusted to its place."""
         if self.start == self.bound:
             return expr
         return remap(expr, {c: c - self.bound + self.start if c >= self.bound else c for c in columns_of(expr)})
@@ -43,8 +44,8 @@ class PlacedAccess:
 
 @dataclass(frozen=True, slots=True)
 class NamedRow:
-    """A row that a statement names: its access, where that begins in the frame, values of the statement, and what its
-    WHERE demands beyond the key."""
+    """A row that a statement names: its access, the start of that in the frame, values of the statement, and the
+    conditions of its WHERE beyond the key."""
 
     access: int
     start: int
@@ -53,13 +54,13 @@ class NamedRow:
 
     @property
     def there(self) -> Expr:
-        """Whether there is a row that meets it."""
+        """Whether there is a row that meets the condition."""
         found = Column(BOOLEAN, False, self.start, "found")
         return found if self.condition is None else conjunction((found, self.condition))
 
     @property
     def exists(self) -> Expr:
-        """The same as a value: FALSE, not NULL, where the condition is NULL for the row."""
+        """The same as a value: FALSE, not NULL, if the condition is NULL for the row."""
         there = self.there
         if not there.nullable:
             return there
@@ -67,7 +68,7 @@ class NamedRow:
 
 
 class TriggerBody(Protocol):
-    """What binds a trigger's body: its frame so far, and the steps that what is being bound needs before it."""
+    """Binds a trigger's body: its frame so far, and the steps that the current statement needs before it."""
 
     accesses: list[Access | Local]
     pending: list[Step]
@@ -101,9 +102,9 @@ class TriggerBody(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """What an UNNEST gives. local: its first local, `start` its place in the frame.
+    """The elements of an UNNEST. local: its first local, `start` its place in the frame.
 
-    relation: the elements beside what is known outside.
+    relation: the elements beside the columns known outside.
     """
 
     local: int
@@ -114,7 +115,7 @@ class Elements:
 
 
 def elements(body: TriggerBody, node: ast.Unnest, outer: Relation) -> Elements:
-    """A local for the elements of each array. CQ0307 for arrays without a name each."""
+    """Make a local for the elements of each array. CQ0307 unless each array has a name."""
     binder = body.binder(outer)
     arrays = tuple(_array(binder, a) for a in node.arrays)
     names = [*node.columns]
@@ -145,7 +146,8 @@ def _array(binder: ExprBinder, node: ast.Expr) -> Expr:
 
 
 def each(body: TriggerBody, found: Elements, bind: Callable[[], Sequence[Step]]) -> tuple[Step, ...]:
-    """The steps that are bound, for each element. Rows that the event names are read before, too: there may be none."""
+    """Repeat the bound steps for each element. Rows that the event names are read before them: there may be no
+    elements."""
     before, body.pending = body.pending, []
     own = bind()
     inside = (*body.taken(), *own)
@@ -155,8 +157,8 @@ def each(body: TriggerBody, found: Elements, bind: Callable[[], Sequence[Step]])
 
 
 def compared(body: TriggerBody, among: Among, relation: Relation) -> tuple[Relation, ast.Expr]:
-    """What a SELECT gives of the elements of this relation, as columns that no name means, and a WHERE that compares
-    the columns that are among it with these.
+    """The values that a SELECT gives for each element of this relation, as unnamed columns, and a WHERE that compares
+    the columns on its left with these.
     """
     select = among.query
     binder = body.binder(relation)
@@ -189,9 +191,9 @@ def gather(
     span: Span,
     instead: Sequence[str] = (),
 ) -> tuple[Expr, ...]:
-    """The values of a SELECT that aggregates the rows that elements name; the steps that gather them are pending.
+    """The values of a SELECT that aggregates the rows named by elements; the steps that compute them become pending.
 
-    instead: ways out where it does not aggregate.
+    instead: what to write if it does not aggregate.
     """
     found = elements(body, of.arrays, outer)
     table = body.table(of.table.name, of.table.name_span)
@@ -225,7 +227,7 @@ def gather(
 def _gathered(
     body: TriggerBody, placed: PlacedAccess, call: AggregateCall, resets: list[Step], finals: list[Expr]
 ) -> Step:
-    """The step that adds a row to what an aggregate has gathered in a local, which begins as its reset says."""
+    """The step that adds a row to an aggregate's local, which starts with its reset value."""
     grows, span = call.function.grows, call.span
     value = placed.over(call.args[0]) if call.args else None
     ordered = value is None or not value.type.is_float
@@ -264,14 +266,14 @@ def _gathered(
 
 
 def _local_type(call: AggregateCall) -> DataType:
-    """What an aggregate is gathered in: exact, as its result is."""
+    """The type in which an aggregate is accumulated: exact, like its result."""
     if call.function.grows is Grows.SUM and call.args[0].type.is_integer:
         return EXACT
     return call.type
 
 
 def _above(body: TriggerBody, found: Elements, finals: Sequence[Expr], expr: Expr, span: Span) -> Expr:
-    """A value with what its aggregates have gathered. CQ0404 for a column of one of several rows."""
+    """A value with the results of its aggregates. CQ0404 for a column of one of several rows."""
     if isinstance(expr, Hole):
         return finals[expr.index]
     if isinstance(expr, Column) and not expr.name and expr.index >= found.start and not body.is_once(expr.index):

@@ -1,7 +1,7 @@
 """CREATE TRIGGER: its body as the steps of a transaction.
 
-Every trigger is bound over a frame of its own (cq/planner/plan/transactions.py): the columns of its stream, then those
-of the rows that its statements name. `transactions.py` joins the triggers that share tables.
+Every trigger is bound over its own frame (cq/planner/plan/transactions.py): the columns of its stream, then those of
+the rows that its statements name. `transactions.py` joins triggers that share tables.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ BODY = Clause(
 
 @dataclass(frozen=True, slots=True)
 class BoundTrigger:
-    """A trigger over a frame of its own. tables: by name, those it uses; accesses count them.
+    """A trigger over its own frame. tables: those it uses, by name; accesses refer to them by number.
 
-    outputs of the program: none where the body selects nothing; then the events it accepts are its rows.
+    outputs of the program: none if the body selects nothing; then the events it accepts are its rows.
     targets: the streams and sinks that it inserts rows into.  warnings: of its statements.
     """
 
@@ -113,13 +113,13 @@ class BoundTrigger:
 
 
 def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: TriggerNames) -> BoundTrigger:
-    """The trigger's program. CQ0411 where the row of a table is not named by its key."""
+    """The trigger's program. CQ0411 for a row of a table that is not named by its key."""
     shown = [c for c in stream.columns if not c.hidden]
     rows = projection(stream.node, [c.expr for c in shown], [c.name for c in shown], node.relation_span)
     body = BodyBinder(node, rows, names)
     program = body.program()
     used, targets = tuple(body.used), tuple(body.targets.values())
-    warnings = tuple(dict.fromkeys(body.warnings))  # a statement that names several rows is bound for each
+    warnings = tuple(dict.fromkeys(body.warnings))  # a statement that names several rows is bound once for each
     return BoundTrigger(program, tuple(body.accesses), used, rows, node.relation, node.name_span, targets, warnings)
 
 
@@ -137,7 +137,7 @@ class TriggerCalls(SelectCalls):
 
 @dataclass(slots=True)
 class BodyBinder:
-    """Binds one trigger. pending: reads that what is being bound needs before it."""
+    """Binds one trigger. pending: reads needed before the statement being bound."""
 
     node: ast.CreateTrigger
     stream: LogicalNode
@@ -177,8 +177,8 @@ class BodyBinder:
     # ------------------------------------------------------------------------------------------------------- scopes
 
     def event(self) -> Relation:
-        """The columns of the event, by its name, `new`, the stream's name, or none. All may be NULL: of triggers on
-        several streams an event has the columns of one."""
+        """The columns of the event, by its name, `new`, the stream's name, or none. All may be NULL: for triggers on
+        several streams an event has only the columns of one."""
         names = [n for n in (self.node.row, "new", self.node.relation) if n is not None]
         columns = []
         for v in visible_columns(self.stream, None):
@@ -191,12 +191,12 @@ class BodyBinder:
         return ExprBinder(relation, self.names.parameters, BODY, TriggerCalls({}, body=self))
 
     def gathering(self, relation: Relation) -> tuple[ExprBinder, list[AggregateCall]]:
-        """A binder that takes aggregates, and those it has taken."""
+        """A binder that collects aggregates, and the list of those it collected."""
         calls = TriggerCalls({}, body=self)
         return ExprBinder(relation, self.names.parameters, SEVERAL, calls), calls.aggregates
 
     def beside(self, table: str, alias: str | None, start: int, outer: Relation) -> Relation:
-        """The columns of a table's row, which come first, beside those known outside."""
+        """The columns of a table's row, which take precedence, beside those known outside."""
         fields = self.declared[table].table.fields
         own = []
         for n, f in enumerate(fields):
@@ -219,7 +219,7 @@ class BodyBinder:
         raise no_keyed_table(name, span, self.declared)
 
     def target(self, name: str, span: Span) -> RowTarget | None:
-        """The stream or sink of that name, into which triggers insert rows; None for any other."""
+        """The stream or sink with that name, if triggers insert rows into it; else None."""
         found = self.names.target(name, span, self.node, self.stream)
         if found is not None:
             self.targets[name] = found
@@ -228,7 +228,7 @@ class BodyBinder:
         return found
 
     def gets_other_rows(self, name: str) -> bool:
-        """Whether the name is a stream or view whose rows no trigger inserts."""
+        """Whether the name is a stream or view into which no trigger inserts."""
         if self.names.is_broken(name) or name in self.declared:
             return False
         return name == self.node.name or self.names.is_made(name) or self.names.is_relation(name)
@@ -236,7 +236,7 @@ class BodyBinder:
     # ----------------------------------------------------------------------------------------------------- accesses
 
     def fresh(self, table: str) -> int:
-        """A new access of the table, its key still to be set."""
+        """A new access of the table, with its key still to be set."""
         if table not in self.used:
             self.used.append(table)
         self.accesses.append(Access(self.used.index(table), ()))
@@ -250,24 +250,24 @@ class BodyBinder:
         return Column(type_, True, self.end - 1)
 
     def of_event(self, number: int) -> bool:
-        """Whether an access has a key that the event alone gives."""
+        """Whether the key of an access depends on the event alone."""
         access = self.accesses[number]
         return isinstance(access, Access) and self.is_of_event(*access.key)
 
     def is_of_event(self, *values: Expr) -> bool:
-        """Whether the event alone gives these values."""
+        """Whether these values depend on the event alone."""
         return all(c < len(self.stream.schema) for c in columns_of(*values))
 
     def is_once(self, column: int) -> bool:
-        """Whether a column of the frame is of an access with a key that the event alone gives."""
+        """Whether a column of the frame belongs to an access whose key depends on the event alone."""
         number = max(n for n, at in enumerate(self.starts()) if at <= column)
         return self.of_event(number)
 
     def settle(self, start: int, table: str, key: tuple[Expr, ...], span: Span, several: Several) -> PlacedAccess:
-        """The access made last but for those of sub-queries has this key and is read, before those that need its row.
+        """Give this key to the last access made outside of sub-queries, and read it before the steps that need its row.
 
-        Where an earlier one is the same row, whatever the tables hold, it is that one. CQ0103 where it is one too many
-        of the table, CQ0411 where its row has to be read before its key is known.
+        Reuse an earlier access if it is certainly the same row. CQ0103 if the table has too many accesses, CQ0411 if
+        the row would have to be read before its key is known.
         """
         number = next(n for n, at in enumerate(self.starts()) if at == start)
         access = Access(self.used.index(table), key)
@@ -286,7 +286,7 @@ class BodyBinder:
         before, behind, late = in_order(self.pending, self.frame_columns(number), self.key_of, self.frame_columns)
         if late & columns_of(*key):
             raise no_key(self.declared[table].table, span, several)
-        again = (Read(number),) if behind else ()  # what has been read may be this very row
+        again = (Read(number),) if behind else ()  # the row read earlier may be this one
         self.pending = [*before, Read(number), *behind, *again]
         return PlacedAccess(number, start, start)
 
@@ -300,7 +300,7 @@ class BodyBinder:
         return range(starts[number], starts[number + 1])
 
     def starts(self) -> tuple[int, ...]:
-        """Where the accesses begin in the frame."""
+        """The start of each access in the frame."""
         return frame_starts(len(self.stream.schema), [self.declared[n].table for n in self.used], self.accesses)
 
     def row(
@@ -313,8 +313,8 @@ class BodyBinder:
         several: Several,
         *values: ast.Expr,
     ) -> NamedRow:
-        """The row that a WHERE names, the rest of the condition, and values beside it. several: how the statement names
-        several rows."""
+        """The row that a WHERE names, the rest of the condition, and the given values bound beside it. several: how to
+        write the statement for several rows."""
         start = self.fresh(table)
         binder = self.binder(self.beside(table, alias, start, outer))
         made = [settled(binder.bind(v)) for v in values]
@@ -341,12 +341,12 @@ class BodyBinder:
         return found
 
     def key(self, table: str, alias: str | None) -> Key:
-        """The key of a table as a statement names it."""
+        """The key of a table as given by a statement."""
         declared = self.declared[table].table
         return Key({declared.fields[c].name for c in declared.key}, {alias or table})
 
     def sub_query(self, node: ast.ScalarQuery | ast.Exists, binder: ExprBinder) -> Expr:
-        """A value of the row with a key, NULL where there is none; or whether there is one."""
+        """A value of the row with a key, NULL if there is none; or whether there is one."""
         exists = isinstance(node, ast.Exists)
         select = plain(node.query, OF_A_VALUE)
         several = source(select)
@@ -375,7 +375,7 @@ class BodyBinder:
         return Case(value.type, True, ((row.there, value),), Literal(value.type, True, None), span=node.span)
 
     def gathered(self, select: ast.Select, of: ArraySource, outer: Relation, span: Span) -> Expr:
-        """A value that is gathered from the rows that elements of arrays name."""
+        """A value aggregated from the rows that elements of arrays name."""
         items = [i.expr for i in select.items if isinstance(i, ast.SelectItem)]
         if len(items) != 1 or len(select.items) != 1:
             raise compile_error("CQ0502", "a scalar sub-query selects one column", span, help="name it")
@@ -383,7 +383,7 @@ class BodyBinder:
         return value
 
     def selected(self, query: ast.Query, way: str) -> ast.Select:
-        """A SELECT of items, FROM and WHERE, its stars written out. CQ0502, with this way out, for any other query."""
+        """A SELECT of items, FROM and WHERE, with its stars expanded. CQ0502, with this fix, for any other query."""
         select = plain(query, way)
         own = tuple(f.name for f in self.stream.schema.fields)
         columns = {name: own for name in (self.node.row, "new", self.node.relation) if name is not None}
@@ -395,7 +395,7 @@ class BodyBinder:
         return written_out(select, columns)
 
     def read(self, select: ast.Select, span: Span) -> tuple[str, str | None]:
-        """The table and alias of a SELECT. CQ0502 for one that is more than the row of a table with a key."""
+        """The table and alias of a SELECT. CQ0502 unless it reads just the row of a keyed table."""
         match select.relations:
             case (ast.TableRef(as_of=None, columns=()) as ref,):
                 return self.table(ref.name, ref.name_span), ref.alias
@@ -404,7 +404,7 @@ class BodyBinder:
     # --------------------------------------------------------------------------------------------------- statements
 
     def steps(self, body: Sequence[ast.TriggerStatement]) -> tuple[Step, ...]:
-        """The steps of all statements; where some are wrong, the mistakes of each."""
+        """The steps of all statements; if some are wrong, the errors of each."""
         return tuple(step for own in each_of(self.line, body) for step in own)
 
     def line(self, statement: ast.TriggerStatement) -> tuple[Step, ...]:
@@ -418,7 +418,7 @@ class BodyBinder:
         return of_line((*self.taken(), *own), statement.span.line)
 
     def taken(self) -> tuple[Step, ...]:
-        """The reads that what was bound needs."""
+        """Take the pending reads."""
         reads, self.pending = tuple(self.pending), []
         return reads
 
@@ -473,7 +473,7 @@ class BodyBinder:
         self, node: ast.Update | ast.Delete, change: Callable[[str, ast.Expr | None], Step], alone: bool = False
     ) -> tuple[Step, ...]:
         """The change of each row that a statement names, with the reads that it needs. alone: no other row of the table
-        may be read, as that of the next element is changed after this one."""
+        may be read, since the row of the next element is changed after this one."""
         table = self.table(node.table, node.table_span, changed=True)
         ways = self.ways(table, node.alias, node.where)
         steps: list[Step] = []
@@ -489,7 +489,7 @@ class BodyBinder:
         return tuple(steps)
 
     def is_of(self, number: int, table: str) -> bool:
-        """Whether an access is of the table."""
+        """Whether an access is to the table."""
         access = self.accesses[number]
         return isinstance(access, Access) and self.used[access.table] == table
 
@@ -546,7 +546,7 @@ class BodyBinder:
         return Choose(condition, then, last)
 
     def signal(self, node: ast.Signal) -> Step:
-        """The message, or where there is none or it is NULL the state."""
+        """The message, or the state if that is missing or NULL."""
         state = Literal(VARCHAR, False, f"SQLSTATE {node.sqlstate}")
         if node.message is None:
             return Reject(state)

@@ -1,4 +1,7 @@
-"""The rows that triggers insert, change and delete, as rows of a stream: what a table's changelog is made of.
+"""The rows that triggers insert, change and delete, as rows of a stream: a table's changelog.
+
+If a query reads NAME_changes, the programs that write the table emit its rows besides their own: in the order of their
+steps, two for an UPDATE, before and after it, and none for a rejected event.
 
 Where a query reads NAME_changes, the programs that write the table emit its rows beside their own: in the order of
 their steps, two for an UPDATE, before and after it, and none of a rejected event.
@@ -43,13 +46,13 @@ def changing(triggers: Sequence[BoundTrigger], name: str) -> tuple[BoundTrigger,
 
 
 def changes_of(table: KeyedTable) -> RowTarget:
-    """The op and the columns of a table."""
+    """The columns of a changelog: the op, then those of the table."""
     op = Field(OP, VARCHAR, False)
     return RowTarget(f"{table.name}_changes", (op, *(replace(f, nullable=True) for f in table.fields)))
 
 
 def with_changes(trigger: BoundTrigger, tables: Mapping[str, KeyedTable], read: Sequence[str]) -> BoundTrigger:
-    """The trigger, which emits changes of these tables, too; itself where it makes none."""
+    """The trigger, emitting the changes of these tables too; unchanged if it makes none."""
     program = trigger.program
     if program.strict or not any(w for name in read for w in _writes(trigger, name, program.steps)):
         return trigger
@@ -70,7 +73,7 @@ def _writes(trigger: BoundTrigger, name: str, steps: Sequence[Step]) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class _Noting:
-    """Adds to steps what emits their changes. starts: where the accesses of the trigger begin in its frame."""
+    """Adds the steps that emit changes. starts: of the accesses of the trigger in its frame."""
 
     trigger: BoundTrigger
     read: Mapping[str, KeyedTable]
@@ -110,14 +113,14 @@ class _Noting:
         return Column(BOOLEAN, False, self.starts[access], "found")
 
     def row(self, access: int) -> tuple[Expr, ...]:
-        """The row that the access has found, as it is then."""
+        """The row that the access found, as it is at that point."""
         table = self.table(access)
         assert table is not None, "a table whose changes nobody reads"
         start = self.starts[access] + 1
         return tuple(Column(f.type, True, start + n, f.name) for n, f in enumerate(table.fields))
 
     def where(self, access: int, condition: Expr | None, steps: tuple[Step, ...]) -> Step:
-        """The steps if the row is there and meets the condition, which is not asked of a row that is not."""
+        """The steps to run if the row exists and meets the condition, which is evaluated only then."""
         inside = steps if condition is None else (Choose(condition, steps),)
         return Choose(self.found(access), inside)
 

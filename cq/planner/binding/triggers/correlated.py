@@ -11,10 +11,10 @@ from cq.planner.plan.transactions import Each, Read, Set, Step, every, own_expre
 def in_order(
     steps: Sequence[Step], row: range, key: Callable[[int], Sequence[Expr]], columns: Callable[[int], range]
 ) -> tuple[list[Step], list[Step], set[int]]:
-    """The steps that read what a statement needs, apart: those that need no column of its row; those that do, directly
-    or by what such a step reads; and the columns of the frame that are known behind these alone, the row's own too.
+    """The reads of a statement in two parts: those that need no column of its row, and those that do, directly or
+    through such a read; and the columns of the frame known only after the latter, including the row's own.
 
-    key: of the access of this number.  columns: of the frame, those of the access or local of this number.
+    key: of the access with this number.  columns: those of the access or local with this number, in the frame.
     """
     late = {*row}
     before: list[Step] = []
@@ -36,7 +36,7 @@ def _expressions(step: Step, key: Callable[[int], Sequence[Expr]]) -> Iterator[E
 
 
 def _given(step: Step) -> Iterator[int]:
-    """The accesses and locals that a step gives values."""
+    """The accesses and locals that a step sets."""
     match step:
         case Read(access=number) | Set(local=number):
             yield number

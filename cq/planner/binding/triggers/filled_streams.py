@@ -19,7 +19,7 @@ from cq.records import dataclass, replace
 
 
 def filled_streams(script: ast.Script) -> frozenset[str]:
-    """The streams that a statement declares without a source, and into which triggers insert rows."""
+    """The streams that are declared without a source, and into which triggers insert rows."""
     triggers = [s for s in script.statements if isinstance(s, ast.CreateTrigger)]
     into = {n.target for t in triggers for n in ast.walk(t) if isinstance(n, ast.Insert)}
     relations = (s for s in script.statements if isinstance(s, ast.CreateRelation) and s.name in into)
@@ -28,9 +28,9 @@ def filled_streams(script: ast.Script) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class FilledStream:
-    """Such a stream. target: its columns but for those that are computed from them, which `shown` has, too.
+    """Such a stream. target: its columns except computed ones, which are also in `shown`.
 
-    time: the column that is declared to be its event time, if one is.
+    time: the column declared as its event time, if any.
     """
 
     binder: StreamBinder
@@ -40,7 +40,7 @@ class FilledStream:
 
     @staticmethod
     def declared(catalog: Catalog, node: ast.CreateRelation) -> FilledStream:
-        """The stream as the statement declares it. CQ0403 for an event time that is not that of events."""
+        """The stream as the statement declares it. CQ0403 if its event time is not that of the events."""
         binder = StreamBinder(catalog, node)
         binder.refuse_constraints()
         for c in node.columns:
@@ -74,13 +74,13 @@ class FilledStream:
         return FilledStream(binder, target, shown, time.index)
 
     def relation(self, rows: LogicalNode, by: Sequence[BoundTrigger]) -> Relation:
-        """The stream of these rows, which these triggers insert. CQ0402 where its event time is not theirs."""
+        """The stream with these rows, which these triggers insert. CQ0402 if its event time is not theirs."""
         if self.time is not None and rows.schema.time_of(self.time) is None:
             raise self.without_time(self.target.fields[self.time].name, self.time, by)
         return replace(self.binder.shown(rows, self.shown, None, self.target.name), by_triggers=True)
 
     def without_time(self, name: str, time: int, by: Sequence[BoundTrigger]) -> CompileError:
-        """Which of the triggers does not insert the event time of its events, or has none."""
+        """The error for a trigger that does not insert the event time of its events, or whose events have none."""
         of = f'"{name}" is the event time of "{self.target.name}"'
         for t in by:
             events, emits = t.stream.schema, (s for s in every(t.program.steps) if isinstance(s, Emit))

@@ -1,4 +1,4 @@
-"""INSERT in a trigger: rows of a table with a key, or rows that a stream or sink gets when the event is accepted."""
+"""INSERT in a trigger: rows of a keyed table, or rows that a stream or sink gets when the event is accepted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MakeRow: TypeAlias = Callable[[Sequence[ast.Expr], Relation], tuple[Step, ...]]
 
 
 class Inserting(TriggerBody, Protocol):
-    """What binds a body with INSERTs."""
+    """Binds a body with INSERTs."""
 
     warnings: list[Diagnostic]
 
@@ -59,8 +59,8 @@ class Inserting(TriggerBody, Protocol):
 
 
 def insert(body: Inserting, node: ast.Insert) -> tuple[Step, ...]:
-    """A row for each of VALUES, the one of a SELECT without FROM, or one for each element of arrays; in a stream also
-    those of rows of a table."""
+    """A row for each of VALUES, the one of a SELECT without FROM, or one for each element of arrays; for a stream also
+    one for each row of a table."""
     place = node.target_span if node.target_span != NOWHERE else node.span
     target = body.target(node.target, place)
     if target is not None:
@@ -78,7 +78,8 @@ def insert(body: Inserting, node: ast.Insert) -> tuple[Step, ...]:
 
 
 def _given_rows(body: Inserting, node: ast.Insert, way: str, make: MakeRow) -> tuple[Step, ...] | None:
-    """The steps for VALUES, a SELECT without FROM, and one over arrays; None for any other. way: of a longer query."""
+    """The steps for VALUES, a SELECT without FROM, or one over arrays; None for any other. way: to write a longer
+    query."""
     if isinstance(node.query.body, ast.Values):
         return tuple(step for row in node.query.body.rows for step in make(row.values, body.event()))
     select = body.selected(node.query, way)
@@ -92,7 +93,7 @@ def _given_rows(body: Inserting, node: ast.Insert, way: str, make: MakeRow) -> t
 
 
 def _where(body: Inserting, select: ast.Select, outer: Relation, make: MakeRow) -> tuple[Step, ...]:
-    """The row that is selected, where the condition of WHERE is TRUE."""
+    """The selected row, if the condition of WHERE is TRUE."""
     met = None if select.where is None else body.binder(outer).condition(select.where, "the condition of WHERE")
     before = body.taken()
     steps = make(given(select), outer)
@@ -106,7 +107,7 @@ def _row_by_row(
     make: Callable[[Sequence[Expr]], tuple[Step, ...]],
     target: str | None = None,
 ) -> tuple[Step, ...]:
-    """What is made of the values beside each row of a table that a SELECT names, where that is there.
+    """The steps made from the values beside each row of a table that a SELECT names, if the row exists.
 
     CQ0501 for several rows of the target: the first one inserted could be the next one read.
     """
@@ -129,8 +130,8 @@ def _row_by_row(
 
 
 def _table_rows(body: Inserting, node: ast.Insert, table: str, rows: Sequence[ast.ValuesRow]) -> tuple[Step, ...]:
-    """The steps that insert these rows, one after the other. Their values are those before the statement: where a later
-    row reads the table, all are computed before the first row is there."""
+    """The steps that insert these rows, one after the other. Their values are those before the statement: if a later
+    row reads the table, all are computed before the first row is inserted."""
     given = []
     for row in rows:
         values = _values(body, node, table, row.values, body.event())
@@ -169,7 +170,7 @@ def _reads(body: Inserting, table: str, steps: Sequence[Step]) -> bool:
 def _computed(
     body: Inserting, reads: tuple[Step, ...], values: Sequence[Expr]
 ) -> tuple[tuple[Step, ...], Sequence[Expr]]:
-    """The values, those that depend on rows in locals, and the steps that read these rows and set the locals."""
+    """The values, those that depend on rows stored in locals, and the steps that read these rows and set the locals."""
     steps = [*reads]
     kept = []
     for value in values:
@@ -184,7 +185,7 @@ def _computed(
 def _values(
     body: Inserting, node: ast.Insert, table: str, written: Sequence[ast.Expr], outer: Relation
 ) -> Sequence[Expr]:
-    """The values of all columns of a row: those that are written, and defaults."""
+    """The values of all columns of a row: those written, and defaults."""
     binder, declared = body.binder(outer), body.declared[table]
     order = _order(node, declared.table.fields, f'table "{table}"', written)
     given = [
@@ -197,7 +198,7 @@ def _values(
 def _stored(
     body: Inserting, node: ast.Insert, table: str, order: Sequence[int], given: Sequence[Expr]
 ) -> Sequence[Expr]:
-    """The same of values that are bound. order: their columns."""
+    """The same for bound values. order: their columns."""
     declared, binder = body.declared[table], body.binder(body.event())
     fields = declared.table.fields
     values: list[Expr] = list(declared.defaults)
@@ -215,7 +216,7 @@ def _table_row(body: Inserting, node: ast.Insert, table: str, values: Sequence[E
 
 
 def _order(node: ast.Insert, fields: Sequence[Field], title: str, written: Sequence[object]) -> list[int]:
-    """The columns for which values are written. CQ0307 where there are more or fewer."""
+    """The columns for which values are written. CQ0307 if their numbers differ."""
     order = named_columns(fields, title, node.columns, node.column_places())
     if len(written) != len(order):
         raise compile_error(
@@ -228,7 +229,7 @@ def _order(node: ast.Insert, fields: Sequence[Field], title: str, written: Seque
 def _demand_values(
     node: ast.Insert, name: str, fields: Sequence[Field], values: Sequence[Expr], order: Sequence[int]
 ) -> None:
-    """CQ0306 where a column that cannot be NULL is always NULL. order: the columns for which values are written."""
+    """CQ0306 if a column that cannot be NULL is always NULL. order: the columns for which values are written."""
     for column, (field, value) in enumerate(zip(fields, values, strict=True)):
         if not field.nullable and is_null(value):
             raise always_null(name, field, value.span) if column in order else left_out(node, name, field)
@@ -237,7 +238,7 @@ def _demand_values(
 def _conflict(
     body: Inserting, node: ast.Insert, table: str, placed: PlacedAccess, values: Sequence[Expr]
 ) -> tuple[Step, ...] | None:
-    """What happens instead of an INSERT whose key is there."""
+    """What happens instead of an INSERT whose key exists."""
     said = node.conflict
     if said is None:
         return None
@@ -266,7 +267,7 @@ def _conflict(
             "CQ0501", f'DO UPDATE of an INSERT of several rows cannot read other rows of "{table}"', said.span,
             help="write an INSERT for each row",
         )  # fmt: skip
-    again = (Read(placed.access),) if reads else ()  # what has been read may be this very row
+    again = (Read(placed.access),) if reads else ()  # the row read earlier may be this one
     return (*reads, *again, Update(placed.access, columns, new, met))
 
 
@@ -299,7 +300,7 @@ def _into_stream(body: Inserting, node: ast.Insert, target: RowTarget) -> tuple[
 
 
 def _row(body: Inserting, node: ast.Insert, target: RowTarget, given: Sequence[Expr]) -> tuple[Step, ...]:
-    """The steps that emit a row of these values; NULL in a column that is NOT NULL rejects the event."""
+    """The steps that emit a row with these values; NULL in a NOT NULL column rejects the event."""
     order = _order(node, target.fields, f'"{target.name}"', given)
     binder = body.binder(body.event())
     values: list[Expr] = [Literal(f.type, True, None) for f in target.fields]

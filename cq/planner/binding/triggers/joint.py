@@ -1,4 +1,4 @@
-"""Triggers and look-ups that share tables, as one operator: where their events and rows are in its columns."""
+"""Triggers and look-ups that share tables, as one operator: the positions of their events and rows in its columns."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from cq.records import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Triggers as one operator. maps: for each of them where the columns of its stream are in the operator's events.
+    """Triggers as one operator. maps: for each of them, the positions of its stream's columns in the operator's events.
 
-    loose: whether all columns of events but times count as ones that may be NULL, as they do where there are several
-    streams.  targets: of each the relations for which it emits rows beside its own.
+    loose: whether all event columns except times count as nullable, as they do with several streams.  targets: the
+    relations for which each trigger emits rows besides its own.
     """
 
     triggers: tuple[BoundTrigger, ...]
@@ -58,7 +58,7 @@ class Joint:
         contents: bool,
         loose: bool,
     ) -> Joint:
-        """The operator. known: all relations for which a trigger may emit rows beside its own."""
+        """The operator. known: all relations for which a trigger may emit rows besides its own."""
         targets = tuple(targets_of(t, known) for t in triggers)
         streams = list({id(t.stream): t.stream for t in triggers}.values())
         events, maps = _events(streams, {id(t.stream) for t in triggers if t.program.strict})
@@ -84,7 +84,7 @@ class Joint:
         return Joint(triggers, names, node, tuple(maps[id(t.stream)] for t in triggers), loose, targets)
 
     def emitted(self, trigger: BoundTrigger) -> Project:
-        """What the trigger emits; where it selects nothing, the events that it accepts."""
+        """The rows that the trigger emits; if it selects nothing, the events that it accepts."""
         number = self._number(trigger)
         node = self._own(number)
         if not trigger.program.outputs:
@@ -101,7 +101,7 @@ class Joint:
         return self._event(number, node, column(node, self.node.width + 1))
 
     def found(self, look_up: BoundTrigger, width: int) -> Project:
-        """The rows that look something up, of so many columns, each beside the row that it finds."""
+        """The rows of a look-up, with this many columns, each beside the row that it finds."""
         number = self._number(look_up)
         node = self._rows(2 * number)
         indices = [*self.maps[number][:width], *range(self._first_output(number), len(node.schema))]
@@ -110,7 +110,8 @@ class Joint:
         return Project(node, tuple(map(self._column, kept)), names, span=look_up.span)
 
     def inserted(self, name: str, by: Sequence[BoundTrigger]) -> Project:
-        """The rows that these triggers insert into a stream; what is a column of the event in all of them is that."""
+        """The rows that these triggers insert into a stream; a column that is an event column in all of them stays
+        one."""
         node, numbers = self._beside(name, by)
         fields = self.targets[numbers[0][0]][numbers[0][1]].fields
         exprs = []
@@ -132,7 +133,8 @@ class Joint:
         return Project(node, tuple(exprs), tuple(names), span=self.node.span)
 
     def _beside(self, name: str, by: Sequence[BoundTrigger]) -> tuple[LogicalNode, list[tuple[int, int]]]:
-        """The rows that these triggers emit for a relation; the numbers of each trigger and of the relation in it."""
+        """The rows that these triggers emit for a relation; given as the number of each trigger and of the relation in
+        it."""
         numbers = []
         for n, trigger in enumerate(self.triggers):
             if any(trigger is b for b in by):
@@ -141,12 +143,12 @@ class Joint:
         return Filter(self.node, here[0] if len(here) == 1 else Or(BOOLEAN, True, here), span=self.node.span), numbers
 
     def _one_of(self, node: LogicalNode, numbers: Sequence[tuple[int, int]], index: int) -> Expr:
-        """A column of such rows: a row has those of one program, and those of others are NULL in it."""
+        """A column of such rows: a row has the columns of one program, and those of others are NULL."""
         found = tuple(column(node, self._for_target(n, t) + index) for n, t in numbers)
         return found[0] if len(found) == 1 else Coalesce(found[0].type, True, found)
 
     def kept(self, table: str) -> Project:
-        """The rows of a table in the end."""
+        """The rows of a table at the end."""
         number = self.tables.index(table)
         own = self.node.tables[number]
         start = 1 + sum(len(t.fields) for t in self.node.tables[:number])
@@ -163,22 +165,22 @@ class Joint:
         return Filter(self.node, compared("=", kind, integer(which), self.node.span), span=self.node.span)
 
     def _own(self, number: int) -> LogicalNode:
-        """What a program emits of its own."""
+        """The rows that a program emits as its own."""
         node = self._rows(2 * number)
         if not self.targets[number]:
             return node
         return Filter(node, IsNull(BOOLEAN, False, column(node, self._target(number))), span=self.node.span)
 
     def _target(self, number: int) -> int:
-        """Where the column is that says for which relation a row of a program is."""
+        """The column that says which relation a row of a program is for."""
         return self._first_output(number) + len(self.triggers[number].program.outputs)
 
     def _for_target(self, number: int, target: int) -> int:
-        """Where the columns begin of the rows that a program emits for a relation."""
+        """The start of the columns of rows that a program emits for a relation."""
         return self._target(number) + 1 + sum(len(t.fields) for t in self.targets[number][:target])
 
     def _event(self, number: int, node: LogicalNode, reason: Expr | None) -> Project:
-        """The columns of the trigger's stream again, with the reason if there is one behind them."""
+        """The columns of the trigger's stream again, followed by the reason if there is one."""
         names = list(self.triggers[number].stream.schema.names)
         exprs: list[Expr] = [self._column(c) for c in self.maps[number]]
         if reason is not None:
@@ -187,14 +189,14 @@ class Joint:
         return Project(node, tuple(exprs), tuple(names), span=node.span)
 
     def _first_output(self, number: int) -> int:
-        """Where the columns that a program emits begin."""
+        """The start of the columns that a program emits."""
         before = sum(len(p.outputs) for p in self.node.programs[:number])
         return self.node.width + 2 + before
 
     def _plain(self, number: int, target: int | None, index: int) -> Expr | None:
-        """The column of the event that a column is in every row a program emits for a relation, None: of its own.
+        """The event column that a column equals in every row a program emits for a relation (None: for itself).
 
-        None where it is any other value.
+        None if it has any other value.
         """
         steps = every(self.node.programs[number].steps)
         own = len(self.triggers[number].program.outputs)
@@ -214,10 +216,11 @@ class Joint:
 
 
 def _events(streams: Sequence[LogicalNode], filling: set[int]) -> tuple[LogicalNode, dict[int, tuple[int, ...]]]:
-    """The rows of all streams as one: that of a single stream; else which it is from, the time if all have one, and the
-    columns of all streams, those of others NULL.
+    """The rows of all streams as one: unchanged for a single stream; else the number of the stream, the time if all
+    have one, and the columns of all streams, NULL for the others.
 
-    filling: by id, what fills tables: it has no time, and its rows leave none that somebody could ask for it.
+    filling: by id, the sources that fill tables: they have no time, and their rows cause none whose time anybody could
+    ask for.
     """
     if len(streams) == 1:
         (only,) = streams
@@ -247,7 +250,7 @@ def _events(streams: Sequence[LogicalNode], filling: set[int]) -> tuple[LogicalN
 
 
 def _mover(indices: tuple[int, ...], own: int, end: int) -> Callable[[Expr], Expr]:
-    """From the frame of a trigger of its own to that of all."""
+    """Maps from the frame of one trigger to that of all."""
 
     def moved(e: Expr) -> Expr:
         return remap(e, {c: indices[c] if c < own else end + c - own for c in columns_of(e)})
@@ -256,7 +259,7 @@ def _mover(indices: tuple[int, ...], own: int, end: int) -> Callable[[Expr], Exp
 
 
 def _renumbered(program: Program, first: int) -> Program:
-    """The program where its accesses and locals are counted from another one on."""
+    """The program with its accesses and locals numbered from an offset."""
 
     def one(step: Step) -> Step:
         if isinstance(step, Read | Insert | Update | Delete):
@@ -269,6 +272,6 @@ def _renumbered(program: Program, first: int) -> Program:
 
 
 def _only_of(program: Program, stream: int) -> Program:
-    """The program for events of one stream."""
+    """The program restricted to events of one stream."""
     of = compared("=", Column(BIGINT, False, 0, "stream"), integer(stream), NOWHERE)
     return replace(program, when=of if program.when is None else conjunction((of, program.when)))

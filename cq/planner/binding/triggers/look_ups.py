@@ -1,4 +1,6 @@
-"""Look-ups of keyed tables: `s JOIN t FOR SYSTEM_TIME AS OF s.ts ON t.key = s.k`, a program that reads and emits.
+"""Look-ups in keyed tables: `s JOIN t FOR SYSTEM_TIME AS OF s.ts ON t.key = s.k`, a program that reads and emits.
+
+A row finds what all transactions before it, and those of its own event, have left: position decides, as everywhere.
 
 A row finds what all transactions before it, and those of its own event, have left: position decides, as everywhere.
 """
@@ -45,8 +47,8 @@ def look_up(
 ) -> Relation | None:
     """`left [LEFT] JOIN table FOR SYSTEM_TIME AS OF left.ts ON …`.
 
-    before: the look-up that the rows of the left side are of, where its table shares triggers with this one: both rows
-    are read at once then. None where that needs a key that is computed.
+    before: the look-up that produced the rows of the left side, if its table shares triggers with this one: then both
+    rows are read at once. None if that needs a computed key.
     """
     if node.kind not in {"INNER", "LEFT"} or node.asof:
         raise refused_look_up(node)
@@ -78,8 +80,8 @@ def look_up(
 
 
 def _as_events(left: Relation) -> Relation:
-    """The relation as its rows come out of the operator, in which events of several streams are rows of one: there all
-    columns but the event time may be NULL, also those that no row of this stream leaves empty.
+    """The relation as its rows leave the operator, which merges the events of several streams: there all columns except
+    the event time may be NULL, even those that are never NULL in this stream.
     """
     schema = left.node.schema
 
@@ -91,7 +93,7 @@ def _as_events(left: Relation) -> Relation:
 
 
 def _keys(parts: Sequence[Expr], table: KeyedTable, width: int, span: Span) -> tuple[tuple[Expr, ...], list[Expr]]:
-    """The values of the key, over the left side, and the other conditions. CQ0408 where ON gives none."""
+    """The values of the key, over the left side, and the other conditions. CQ0408 if ON does not give the key."""
     found: dict[int, Expr] = {}
     rest = []
     for part in parts:
@@ -119,7 +121,7 @@ def _keys(parts: Sequence[Expr], table: KeyedTable, width: int, span: Span) -> t
 def _program(
     left: Relation, table: KeyedTable, keys: tuple[Expr, ...], outer: bool, named: ast.TableRef
 ) -> BoundTrigger:
-    """What reads the row and emits it; keys that are computed are columns of the stream."""
+    """The program that reads the row and emits it; computed keys are columns of the stream."""
     stream = left.node
     computed = [k for k in keys if not isinstance(k, Column)]
     if computed:
@@ -136,7 +138,7 @@ def _program(
 
 
 def _also(before: BoundTrigger, width: int, table: KeyedTable, keys: Sequence[Column], outer: bool) -> BoundTrigger:
-    """What reads the row of a further table beside those that a look-up finds for rows of so many columns."""
+    """Read the row of a further table, beside those that a look-up finds for rows with this many columns."""
     *reads, emit = before.program.steps
     assert isinstance(emit, Emit), "a look-up emits what it has found"
     number, outputs = len(before.accesses), before.program.outputs
@@ -153,7 +155,7 @@ def _also(before: BoundTrigger, width: int, table: KeyedTable, keys: Sequence[Co
 
 
 def _only_where(rows: LogicalNode, met: Expr, width: int, span: Span) -> LogicalNode:
-    """The rows, their columns from one on NULL where the condition is not TRUE."""
+    """The rows, with their columns from one on NULL unless the condition is TRUE."""
     exprs: list[Expr] = []
     for c, f in enumerate(rows.schema.fields):
         value = column(rows, c)

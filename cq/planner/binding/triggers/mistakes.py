@@ -1,4 +1,4 @@
-"""What to say where a trigger names a table that is none, or too many rows of one."""
+"""Errors for a trigger that names something other than a table, or too many rows of one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from cq.planner.binding.triggers.several_keys import Key
 from cq.planner.plan.transactions import KeyedTable
 from cq.records import replace
 
-REASON = "reason"  # the column of rejected events that says why
-MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
+REASON = "reason"  # the column of rejected events that holds the reason
+MOST_ROWS = 32  # accesses of one table in one trigger: any two may be the same row, which is tested for every event
 
 
 def no_keyed_table(name: str, span: Span, tables: Iterable[str]) -> CompileError:
-    """CQ0201 for a name that nothing has."""
+    """CQ0201 for an unknown name."""
     way = did_you_mean(name, tables) or f"declare it: {_declared(name)}"
     cause = f'there is no table "{name}" with a primary key'
     return compile_error("CQ0201", cause, span, label="no such table", help=way)
@@ -35,14 +35,14 @@ def sink_without_a_key(name: str, span: Span) -> CompileError:
 
 
 def sink_without_columns(name: str, span: Span) -> CompileError:
-    """CQ0502 for a sink whose columns no statement says."""
+    """CQ0502 for a sink whose columns are not declared."""
     own = inline.name(name)
     way = f"declare them: CREATE SINK {own} (column TYPE, …) WITH (…)"
     return compile_error("CQ0502", f'the columns of sink "{name}" are not declared', span, help=way)
 
 
 def second_insert(name: str, span: Span) -> CompileError:
-    """CQ0502 where both a query and a trigger write into a sink."""
+    """CQ0502 if both a query and a trigger write into a sink."""
     own = inline.name(name)
     way = f"insert into a stream in the trigger: INSERT INTO {own} SELECT … UNION ALL SELECT … FROM stream"
     cause = f'a query and a trigger write into "{name}", which is not supported yet'
@@ -50,7 +50,8 @@ def second_insert(name: str, span: Span) -> CompileError:
 
 
 def in_a_circle(name: str, span: Span, node: ast.CreateTrigger, filled: bool = True) -> CompileError:
-    """CQ0502 for a stream whose rows lead to the events of the trigger that inserts them. filled: others fill it."""
+    """CQ0502 for a stream whose rows lead to the events of the trigger that inserts them. filled: whether others fill
+    it."""
     cause = f'rows of "{name}" lead to the events of trigger "{node.name}", so it cannot insert more of them'
     both = f"SELECT … FROM {inline.name(name)} UNION ALL SELECT … FROM {inline.name(name + '_2')}"
     source = "" if filled else f"name what else gives rows to {inline.name(name)} in WITH (…), "
@@ -59,13 +60,13 @@ def in_a_circle(name: str, span: Span, node: ast.CreateTrigger, filled: bool = T
 
 
 def not_filled_yet(name: str, span: Span, more: str = "") -> CompileError:
-    """CQ0502 for a stream that is read before the trigger that fills it. more: of the way out."""
+    """CQ0502 for a stream that is read before the trigger that fills it. more: added to the help."""
     way = f"move the CREATE TRIGGER that inserts into {inline.name(name)} up, before this statement{more}"
     return compile_error("CQ0502", f'no trigger above inserts rows into "{name}"', span, help=way)
 
 
 def filled_too_late(name: str, span: Span) -> CompileError:
-    """CQ0502 for a trigger that inserts rows into a stream that a statement above it reads."""
+    """CQ0502 for a trigger that inserts rows into a stream that an earlier statement reads."""
     cause = f'a trigger that inserts rows into "{name}" must be defined before what reads it'
     return compile_error("CQ0502", cause, span, help="move its CREATE TRIGGER up, before that")
 
@@ -82,8 +83,8 @@ def not_to_be_filled(name: str, span: Span) -> CompileError:
 
 
 def without_a_key(name: str, span: Span, node: ast.CreateTrigger, is_made: bool, changed: bool) -> CompileError:
-    """CQ0502 for a stream or view. is_made: by a trigger, so that it cannot be a table instead.  changed: whether it is
-    more than read."""
+    """CQ0502 for a stream or view. is_made: by a trigger, so it cannot be a table instead.  changed: whether it is more
+    than just read."""
     ways = [] if name == node.relation or is_made else [f"make it a table with a key: {_declared(name)}"]
     if changed:
         instead = f"give the changed row by a SELECT, and read it: SELECT … FROM {inline.name(node.name)}"
@@ -97,14 +98,14 @@ def without_a_key(name: str, span: Span, node: ast.CreateTrigger, is_made: bool,
 
 
 def too_many(but: str, span: Span, told: bool = False) -> CompileError:
-    """CQ0103: a trigger names more rows of a table than it may. but: how many these are.  told: of an earlier row."""
+    """CQ0103: a trigger names more rows of a table than it may. but: their number.  told: about an earlier row."""
     cause = f"a trigger can name at most {MOST_ROWS} rows of a table, but {but}"
     way = "give every key an event of its own: a stream with a row for each"
     return CompileError(Diagnostic("CQ0103", cause, span, help=(way,), severity=TOLD if told else "error"))
 
 
 def of_text_keys(error: CompileError, key: Key, table: KeyedTable, where: ast.Expr, binder: ExprBinder) -> CompileError:
-    """The error of a WHERE, with the way out that names a row where a key of text is compared with another type."""
+    """The error of a WHERE, with the fix that names a row if a text key is compared with another type."""
     apart = {d.span for d in error.diagnostics if d.code == "CQ0301"}
     texts = {f.name for f in table.fields if f.type == VARCHAR}
     ways = {}
@@ -133,7 +134,7 @@ def key_changed(table: str, column: str, span: Span) -> CompileError:
 
 
 def two_reasons(trigger: str, stream: str, span: Span) -> CompileError:
-    """CQ0409 for the rejections of a trigger whose events have a column of the name that is added to them."""
+    """CQ0409 for the rejections of a trigger whose events have a column with the name of the one added to them."""
     cause = f'rejections of "{trigger}" add a column {REASON}, but its events already have one'
     columns = f"SELECT * EXCLUDE ({REASON}), {REASON} AS event_{REASON} FROM {inline.name(stream)}"
     way = f"rename theirs: CREATE VIEW events AS {columns}, and define the trigger on events"

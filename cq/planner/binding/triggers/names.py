@@ -1,4 +1,4 @@
-"""What a file tells a trigger of the names that its body uses."""
+"""The names that a trigger's body may use from its file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cq.planner.plan.node import LogicalNode
 
 
 class TriggerNames(Protocol):
-    """What a trigger may name beside its event."""
+    """What a trigger may name besides its event."""
 
     @property
     def parameters(self) -> Mapping[str, ParameterValue]: ...

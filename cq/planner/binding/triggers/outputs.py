@@ -1,4 +1,4 @@
-"""The columns of a trigger's rows: of its own ones, which its SELECTs give, and of those that it inserts elsewhere."""
+"""The columns of a trigger's rows: its own, from its SELECTs, and those that it inserts elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cq.records import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class RowTarget:
-    """A relation with rows that triggers emit beside their own. name: what the steps say that they go `into`."""
+    """A relation into which triggers emit rows besides their own. name: the `into` of the steps."""
 
     name: str
     fields: tuple[Field, ...]
@@ -24,7 +24,8 @@ class RowTarget:
 
 @dataclass(slots=True)
 class Outputs:
-    """The columns so far; None before the first SELECT. unknown: that one is wrong, so no other is compared with it."""
+    """The columns so far; None before the first SELECT. unknown: one SELECT is wrong, so no other is compared with
+    it."""
 
     fields: tuple[Field, ...] | None = None
     unknown: bool = False
@@ -32,7 +33,7 @@ class Outputs:
     def row(
         self, trigger: str, values: Sequence[Expr], items: Sequence[ast.SelectItem], span: Span
     ) -> tuple[Expr, ...]:
-        """The values as the trigger's columns: the first SELECT says their names, all of them their types."""
+        """The values as the trigger's columns: the first SELECT sets their names, all SELECTs together their types."""
         if self.unknown:
             return tuple(values)
         if self.fields is None:
@@ -58,11 +59,11 @@ class Outputs:
         return tuple(values)
 
     def settled(self) -> tuple[Field, ...]:
-        """The columns, those of which every SELECT gives a bare NULL as INTEGER."""
+        """The columns, with those that are a bare NULL in every SELECT as INTEGER."""
         return tuple(replace(f, type=INTEGER) if f.type == NULL else f for f in self.fields or ())
 
     def aligned(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """The steps with the rows of every SELECT in the types that hold those of all."""
+        """The steps with the rows of every SELECT converted to the common types."""
         types = [f.type for f in self.settled()]
 
         def one(step: Step) -> Step:
@@ -78,7 +79,7 @@ def _listed(fields: Sequence[Field]) -> str:
 
 
 def _apart(name: str, items: Sequence[ast.SelectItem], names: Sequence[str]) -> str:
-    """How two columns of a name are told apart. Those of a star have its place."""
+    """How to tell apart two columns with one name. Those of a star have its place."""
     for item in (i for i, n in reversed([*zip(items, names, strict=True)]) if n == name):
         if isinstance(item.expr, ast.ColumnRef) and sum(other.span == item.span for other in items) > 1:
             star = "*" if item.expr.qualifier is None else f"{inline.name(item.expr.qualifier)}.*"

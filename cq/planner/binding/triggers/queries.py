@@ -1,4 +1,4 @@
-"""What a query in a trigger may be: SELECT, FROM and WHERE, of one row of a table or over arrays."""
+"""The queries allowed in a trigger: SELECT, FROM and WHERE, over one row of a table or over arrays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OF_ELEMENTS_OF_ARRAYS = {
 
 
 def plain(query: ast.Query, way: str) -> ast.Select:
-    """The SELECT of a query that has only items, FROM and WHERE. CQ0502, with this way out, for any other."""
+    """The SELECT of a query that has only items, FROM and WHERE. CQ0502, with this fix, for any other."""
     select = query.body
     more: list[tuple[str, ast.Node | None]] = [
         *(("WITH", c) for c in query.ctes),
@@ -60,7 +60,7 @@ def plain(query: ast.Query, way: str) -> ast.Select:
 
 
 def _instead(clause: str, way: str) -> str:
-    """The way out of a clause. way: that of most clauses there."""
+    """The fix for a clause. way: the usual one."""
     if clause == "WITH":
         return OF_WITH
     return OF_FIRST_ROWS if clause in {"LIMIT", "OFFSET"} and way == OF_ROWS else way
@@ -68,7 +68,7 @@ def _instead(clause: str, way: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ArraySource:
-    """The FROM of a SELECT over an array: a table, the arrays, and the condition of a join."""
+    """The FROM of a SELECT over arrays: a table, the arrays, and the condition of a join."""
 
     table: ast.TableRef
     arrays: ast.Unnest
@@ -91,9 +91,9 @@ def source(select: ast.Select) -> ArraySource | None:
 
 
 def written_out(select: ast.Select, relations: Mapping[str, Sequence[str]]) -> ast.Select:
-    """The SELECT with the columns that its stars stand for.
+    """The SELECT with its stars expanded.
 
-    relations: the columns of each, by its name; those of a bare star by "", where there are any.
+    relations: the columns of each, by its name; those of a bare star under "", if there are any.
     """
     items = tuple(own for item in select.items for own in _items(item, relations))
     if not items:
@@ -118,7 +118,7 @@ def _items(item: ast.SelectItem | ast.Star, relations: Mapping[str, Sequence[str
 
 
 def _left_out(ref: ast.ColumnRef, columns: Sequence[str]) -> list[str]:
-    """The columns of a star that a name in its EXCLUDE means. CQ0203 where there are none."""
+    """The columns of a star that a name in its EXCLUDE matches. CQ0203 if there are none."""
     found = [c for c in columns if ref.name in ({c} if ref.quoted else {c, c.lower()})]
     if not found:
         raise compile_error(
@@ -129,7 +129,7 @@ def _left_out(ref: ast.ColumnRef, columns: Sequence[str]) -> list[str]:
 
 
 def given(select: ast.Select) -> tuple[ast.Expr, ...]:
-    """What it selects. CQ0502 for a star that is not written out."""
+    """The items it selects. CQ0502 for a star that was not expanded."""
     for item in select.items:
         if isinstance(item, ast.Star):
             raise _no_star(item)
@@ -144,7 +144,7 @@ def _no_star(item: ast.Star) -> CompileError:
 
 
 def no_row(select: ast.Select, span: Span) -> CompileError:
-    """CQ0502 for a SELECT of a FROM that names no row of a table."""
+    """CQ0502 for a SELECT whose FROM names no row of a table."""
     ways = ["read another table in a sub-query of its own: (SELECT x FROM t WHERE t.key = …)"]
     match select.relations:
         case (ast.DerivedTable(),):
@@ -155,7 +155,7 @@ def no_row(select: ast.Select, span: Span) -> CompileError:
 
 
 def _of_elements(select: ast.Select, arrays: ast.Unnest) -> str:
-    """How a SELECT over arrays alone is written in a trigger."""
+    """How to write a SELECT over arrays alone in a trigger."""
     calls = [n for item in select.items for n in below(item) if _is_aggregate(n)]
     if not calls:
         return EACH_INTO_A_STREAM
@@ -182,13 +182,13 @@ def refuse_aggregates(select: ast.Select) -> None:
 
 
 def there_of_array(span: Span) -> CompileError:
-    """CQ0501 for EXISTS of the rows that elements of arrays name."""
+    """CQ0501 for EXISTS over the rows that elements of arrays name."""
     way = "count them: (SELECT COUNT(*) FROM t, UNNEST(new.keys) AS u(k) WHERE t.key = u.k) > 0"
     return compile_error("CQ0501", "EXISTS over an array is not supported yet in a trigger", span, help=way)
 
 
 def no_members(node: ast.InQuery) -> CompileError:
-    """CQ0501 for IN (SELECT …), which names rows of a DELETE by arrays, and nothing else."""
+    """CQ0501 for IN (SELECT …), which can only name rows of a DELETE through arrays."""
     ways = [f"write {_without_in(node)}"]
     if _over_arrays(node) and not node.negated:
         by_key = "write UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
@@ -197,7 +197,8 @@ def no_members(node: ast.InQuery) -> CompileError:
 
 
 def refuse_in_when(node: ast.InQuery) -> None:
-    """CQ0502 for IN (SELECT …) of the rows of a table in a WHEN, which sees none; CQ0501 for one over an array."""
+    """CQ0502 for IN (SELECT …) over the rows of a table in a WHEN, which cannot read tables; CQ0501 for one over an
+    array."""
     if _over_arrays(node):
         raise compile_error("CQ0501", NO_IN, node.span, help=f"write {_without_in(node)}")
     way = f"test it in the body: IF {_without_in(node)} THEN … END IF"
@@ -210,7 +211,7 @@ def _over_arrays(node: ast.InQuery) -> bool:
 
 
 def _without_in(node: ast.InQuery) -> str:
-    """The same condition as a trigger takes it."""
+    """The same condition in a form that a trigger allows."""
     if _over_arrays(node):
         return "x <> ALL (new.keys)" if node.negated else "x = ANY (new.keys)"
     return ("NOT " if node.negated else "") + "EXISTS (SELECT 1 FROM t WHERE t.key = …)"

@@ -1,4 +1,4 @@
-"""Which row of a keyed table the WHERE of a statement in a trigger names."""
+"""Which row of a keyed table a WHERE in a trigger names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass
 
 BY_KEY = "the row that a trigger reads or writes is named by its key"
-DOUBLE_BITS = 53  # of the integers that a DOUBLE tells apart
+DOUBLE_BITS = 53  # integers that a DOUBLE can tell apart
 
 
 Several: TypeAlias = Callable[[str, str, str], Sequence[str]]
@@ -22,34 +22,34 @@ statement names several rows, for people."""
 
 
 def of_update(table: str, listed: str, elements: str) -> Sequence[str]:
-    """Of an UPDATE."""
+    """For an UPDATE."""
     return f"several rows: {listed}", f"or of an array: UPDATE {table} SET … FROM {elements}"
 
 
 def of_delete(table: str, listed: str, elements: str) -> Sequence[str]:
-    """Of a DELETE."""
+    """For a DELETE."""
     return f"several rows: {listed}", f"or of an array: DELETE FROM {table} USING {elements}"
 
 
 def of_select(table: str, listed: str, elements: str) -> Sequence[str]:
-    """Of a SELECT that is a statement."""
+    """For a SELECT that is a statement."""
     return f"several rows: {listed}", f"or of an array: SELECT SUM(x) FROM {table}, {elements}"
 
 
 def of_value(table: str, listed: str, elements: str) -> Sequence[str]:
-    """Of a value that is gathered from rows."""
+    """For a value aggregated from rows."""
     return (f"several rows: (SELECT SUM(x) FROM {table}, {elements})",)
 
 
 def of_exists(table: str, listed: str, elements: str) -> Sequence[str]:
-    """Of EXISTS."""
+    """For EXISTS."""
     count = f"(SELECT COUNT(*) FROM {table}, {elements}) > 0"
     return f"one of several rows: {listed}", f"or of an array, in place of EXISTS: {count}"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
-    """A condition says that a column is a value. is_all: it says no more, so that the row with the value meets it."""
+    """A condition equates a column with a value. is_all: it says nothing more, so the row with the value meets it."""
 
     column: int
     value: Expr
@@ -59,10 +59,10 @@ class KeyValue:
 def keyed(
     table: KeyedTable, start: int, condition: Expr | None, span: Span, several: Several
 ) -> tuple[tuple[Expr, ...], Expr | None]:
-    """The key that a condition gives, and what else it demands. CQ0411 where it gives none.
+    """The key given by a condition, and the rest of the condition. CQ0411 if it gives none.
 
-    A key that cannot always be computed is computed where all that the condition demands of the event alone is TRUE.
-    start: where the row begins in the frame.  several: how several rows are named there.
+    A key whose computation can fail is computed only if all conditions on the event alone are TRUE.  start: of the row
+    in the frame.  several: how to name several rows there.
     """
     found: dict[int, Expr] = {}
     rest: list[Expr] = []
@@ -86,15 +86,15 @@ def keyed(
 
 
 def _guarded(key: Expr, guards: Sequence[Expr]) -> Expr:
-    """The key, or one that cannot be computed where these are not TRUE as NULL: the key of no row."""
+    """The key, or NULL, the key of no row, where these conditions are not TRUE and computing it could fail."""
     if not guards or not can_fail(key):
         return key
     return Case(key.type, True, ((conjunction(guards), key),), Literal(key.type, True, None), span=key.span)
 
 
 def _key_values(parts: Sequence[Expr], own: range) -> Iterator[tuple[KeyValue | None, Sequence[Expr]]]:
-    """The parts of a condition, each with the column that it equates with a value; two for a DECIMAL that is compared
-    with an integer."""
+    """The parts of a condition, each with the column that it equates with a value; two for a DECIMAL compared with an
+    integer."""
     rest = list(reversed(parts))
     while rest:
         part = rest.pop()
@@ -106,7 +106,8 @@ def _key_values(parts: Sequence[Expr], own: range) -> Iterator[tuple[KeyValue | 
 
 
 def _whole_number(below: Expr, above: Expr, own: range) -> KeyValue | None:
-    """That a column of these is a whole number, where these are value = floor(column) and value = ceil(column)."""
+    """The condition that a column is a whole number, if these two are value = floor(column) and value =
+    ceil(column)."""
     match below, above:
         case Call(function=first, args=(value, low)), Call(function=second, args=(same, high)):
             column = _rounded(low, "floor")
@@ -118,7 +119,7 @@ def _whole_number(below: Expr, above: Expr, own: range) -> KeyValue | None:
 
 
 def _rounded(side: Expr, name: str) -> Column | None:
-    """The column that a side of a comparison rounds by this function."""
+    """The column that one side of a comparison rounds with this function."""
     match side.arg if isinstance(side, Cast) else side:
         case Call(function=function, args=(Column() as column,)) if function.name == name:
             return column
@@ -126,10 +127,10 @@ def _rounded(side: Expr, name: str) -> Column | None:
 
 
 def _key_value(part: Expr, own: range) -> KeyValue | None:
-    """The column of these that a condition equates with a value of others; None where it does not.
+    """The column among these that a condition equates with a value not computed from them; None if there is none.
 
-    Where the value is of a wider type, the row is the one with TRY_CAST of it: NULL, the key of no row, where it does
-    not fit. A rounded one names a row that the condition, tested as well, turns down.
+    If the value has a wider type, the key is its TRY_CAST: NULL, the key of no row, if it does not fit. A rounded value
+    names a row that the condition, which is also tested, rejects.
     """
     if not isinstance(part, Call) or part.function.name != "=":
         return None
@@ -145,12 +146,12 @@ def _key_value(part: Expr, own: range) -> KeyValue | None:
 
 
 def _narrowed(value: Expr, column: Column) -> Expr:
-    """The value as the column's; NULL, the key of no row, where it does not fit."""
+    """The value converted for the column; NULL, the key of no row, if it does not fit."""
     return Cast(column.type, True, value, True, span=value.span)
 
 
 def _other_type(parts: Sequence[Expr], column: int) -> tuple[Column, Expr] | None:
-    """The column and the value of another type with which a part of a condition equates it: that names no one row."""
+    """The column and the value of another type with which a condition equates it: that names no single row."""
     for part in parts:
         if not isinstance(part, Call) or part.function.name != "=":
             continue
@@ -162,7 +163,7 @@ def _other_type(parts: Sequence[Expr], column: int) -> tuple[Column, Expr] | Non
 
 
 def _compared_with(part: Expr, column: int, own: range) -> int | None:
-    """The column of the same row that a condition equates this column with."""
+    """The column of the same row that a condition equates with this column."""
     if not isinstance(part, Call) or part.function.name != "=":
         return None
     sides = [s.index for s in (a if isinstance(a, Column) else _widened(a) for a in part.args) if s is not None]
@@ -186,8 +187,8 @@ def no_key(
     missing: Sequence[int] | None = None,
     other: tuple[Column, Expr] | None = None,
 ) -> CompileError:
-    """CQ0411: a WHERE does not name a row. several: how the statement names several.  missing: columns of the key
-    without a value.  other: the first of them, and the value of another type that it gives."""
+    """CQ0411: a WHERE does not name a row. several: how to name several.  missing: columns of the key without a value.
+    other: the first of them, and the value of another type given for it."""
     missing = table.key if missing is None else missing
     names = [table.fields[c].name for c in missing]
     if other is None:
@@ -210,13 +211,13 @@ def no_key(
 
 
 def each_element(table: KeyedTable) -> str:
-    """How a DELETE of rows that elements name is written as a statement for each of them."""
+    """How to write a DELETE of rows that elements name as a statement for each of them."""
     by = _by_elements(table, table.key[0])
     return f"write a statement for each element: DELETE FROM {inline.name(table.name)} USING {by}"
 
 
 def each_key(table: KeyedTable) -> str:
-    """How a statement on several rows is written as one for each of them."""
+    """How to write a statement on several rows as one for each of them."""
     key = inline.name(table.fields[table.key[0]].name)
     return f"write a statement for each key: WHERE {key} = new.a, and the next one WHERE {key} = new.b"
 
@@ -228,12 +229,12 @@ def _by_elements(table: KeyedTable, column: int) -> str:
 
 
 def _widened(side: Expr) -> Column | None:
-    """The column that a side of a comparison converts to the type of the other side."""
+    """The column that one side of a comparison converts to the type of the other side."""
     return side.arg if isinstance(side, Cast) and not side.try_ and isinstance(side.arg, Column) else None
 
 
 def _is_one_to_one(narrow: DataType, wide: DataType) -> bool:
-    """Whether two values of a type stay two in a type that holds it."""
+    """Whether conversion to a wider type keeps distinct values distinct."""
     if common_type(narrow, wide) != wide or Kind.ARRAY in {narrow.kind, wide.kind} or wide.kind is Kind.TIMESTAMP_LTZ:
         return False
     return wide != DOUBLE or INTEGER_BITS.get(narrow.kind, DOUBLE_BITS + 1) <= DOUBLE_BITS

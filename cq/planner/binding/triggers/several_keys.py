@@ -1,4 +1,4 @@
-"""WHERE k IN (…) in a trigger: a statement for each of the rows that it names, or for each element of an array."""
+"""WHERE k IN (…) in a trigger: one statement for each row that it names, or for each element of an array."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cq.planner.binding.triggers.queries import OF_KEYS, plain
 from cq.records import dataclass
 
 Choice: TypeAlias = tuple[ast.Expr, ...]  # conditions that one row meets together
-_ELEMENT = "$element"  # a name that hides none of the statement
+_ELEMENT = "$element"  # a name that hides none in the statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +24,19 @@ class Key:
     qualifiers: Collection[str]
 
     def column(self, node: ast.Expr) -> str | None:
-        """The column of the key that an expression is."""
+        """The key column that an expression is."""
         if isinstance(node, ast.ColumnRef) and not node.path and node.qualifier in {None, *self.qualifiers}:
             return node.name if node.name in self.columns else None
         return None
 
     def given(self, part: ast.Expr) -> str | None:
-        """The column of the key to which a condition gives a value."""
+        """The key column to which a condition gives a value."""
         if not isinstance(part, ast.Binary) or part.op != "=":
             return None
         return self.column(part.left) or self.column(part.right)
 
     def values(self, where: ast.Expr) -> Iterator[tuple[str, ast.Expr, ast.Binary]]:
-        """The columns of the key to which the parts of a WHERE give a value: each with it, and the part."""
+        """The key columns to which the parts of a WHERE give values: each with its value and the part."""
         for part in _parts(where):
             if isinstance(part, ast.Binary) and part.op == "=":
                 for column, value in ((part.left, part.right), (part.right, part.left)):
@@ -46,10 +46,10 @@ class Key:
 
 
 def row_by_row(where: ast.Expr | None, key: Key, most: int) -> tuple[ast.Expr | None, ...] | int:
-    """A WHERE for each row that this one names by IN, = ANY or OR; itself where that is one, or none. Where it names
-    more than `most`, how many: lists for several columns of a key multiply.
+    """A WHERE for each row that this one names by IN, = ANY or OR; itself if it names one row, or none. If it names
+    more than `most`, the number: lists for several columns of a key multiply.
 
-    What follows asks in addition whether an earlier one has named its row, as a value may come twice.
+    Each also tests that no earlier one named its row, since a value may occur twice.
     """
     if where is None:
         return (None,)
@@ -79,7 +79,7 @@ def row_by_row(where: ast.Expr | None, key: Key, most: int) -> tuple[ast.Expr | 
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """A WHERE of which one part says that columns are among what a SELECT gives of each element of arrays.
+    """A WHERE with one part that looks columns up among the values that a SELECT gives for each element of arrays.
 
     query: that SELECT, its items as many as the columns.  rest: the other parts.
     """
@@ -91,7 +91,7 @@ class Among:
 
 
 def among(where: ast.Expr | None, key: Key) -> Among | None:
-    """`k IN (SELECT … FROM UNNEST(…))` or `k = ANY (array)` in a WHERE, of parts of the key that nothing else gives."""
+    """`k IN (SELECT … FROM UNNEST(…))` or `k = ANY (array)` in a WHERE, for key columns that nothing else gives."""
     parts = () if where is None else _parts(where)
     others = (p for part in parts for choice in ((part,), *_choices(part, key)) for p in choice)
     fixed = {key.given(p) for p in others}
@@ -107,7 +107,7 @@ def among(where: ast.Expr | None, key: Key) -> Among | None:
 
 
 def _member(part: ast.Expr) -> tuple[tuple[ast.Expr, ...], ast.Select] | None:
-    """The columns that a condition compares with what a SELECT over arrays gives of each element."""
+    """The columns that a condition looks up in the values of a SELECT over arrays."""
     columns: tuple[ast.Expr, ...] = ()
     query: ast.Query | None = None
     match part:
@@ -132,7 +132,7 @@ def _parts(node: ast.Expr) -> tuple[ast.Expr, ...]:
 
 
 def _choices(part: ast.Expr, key: Key) -> tuple[Choice, ...]:
-    """Of a condition that gives one of several values to columns of the key, what each of them says; else none."""
+    """If a condition gives one of several values to key columns, the alternatives as conditions; else none."""
     match part:
         case ast.InList(operand, items, negated=False) if key.column(operand) is not None:
             return tuple((ast.Binary("=", operand, i, span=i.span, op_span=i.span),) for i in dict.fromkeys(items))
@@ -143,7 +143,8 @@ def _choices(part: ast.Expr, key: Key) -> tuple[Choice, ...]:
 
 
 def _only_gives(choice: Choice, key: Key) -> bool:
-    """Whether each condition gives a value to a column of the key: no change of the row changes what it says."""
+    """Whether each condition only gives a value to a key column: then changing the row does not change the
+    condition."""
     return all(key.given(p) is not None for p in choice)
 
 

@@ -1,8 +1,8 @@
-"""What queries read of triggers and tables, until the whole file is known: one operator for all that share tables.
+"""What queries read from triggers and tables, until the whole file is known: one operator for all that share tables.
 
-The first query that reads a trigger does not know what later ones look up in its tables, and a view that nobody reads
-asks for nothing. So a query is bound over a stand-in, which has the columns of what it reads; when a plan is whole,
-the operator of each group is made for what is read in it, and its rows take the places of the stand-ins.
+The first query that reads a trigger does not know what later ones look up in its tables, and an unread view needs
+nothing. So a query is bound over a stand-in with the same columns; when the plan is complete, the operator of each
+group is built for what is read from it, and its rows replace the stand-ins.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Rows: TypeAlias = Callable[[Joint], Project]
 
 @dataclass(slots=True, eq=False)
 class TableGroup:
-    """Triggers that share tables, themselves or through others.
+    """Triggers that share tables, directly or through others.
 
-    targets: what they insert rows into.  looked_up: whether queries look something up in these tables.  look_ups: those
+    targets: what they insert rows into.  looked_up: whether queries use look-ups in these tables.  look_ups: those
     bound so far.
     """
 
@@ -50,7 +50,7 @@ class TableGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """Rows that queries read. stands: for them, over an operator of the triggers and this look-up alone.
+    """Rows that queries read. stands: their stand-in, over an operator with only the triggers and this look-up.
 
     changes: the table whose changes they are.
     """
@@ -65,7 +65,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Joints:
-    """All that queries of a file read of triggers and tables, by the id of what stands for it."""
+    """Everything that the queries of a file read from triggers and tables, by the id of the stand-in."""
 
     asked: dict[int, Asked] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ class Joints:
         contents: bool = False,
         changes: str | None = None,
     ) -> LogicalNode:
-        """What stands for these rows."""
+        """The stand-in for these rows."""
         look_ups = () if look_up is None else (look_up,)
         stands = rows(group.joint(look_ups, contents, () if changes is None else (changes,)))
         self.asked[id(stands)] = Asked(group, look_up, contents, changes, rows, stands)
@@ -86,11 +86,11 @@ class Joints:
         return stands
 
     def leads(self, node: LogicalNode, group: TableGroup) -> bool:
-        """Whether rows of the node are made of those of the group's operator."""
+        """Whether the rows of the node are derived from those of the group's operator."""
         return any(asked.group is group for asked in self.made_of(node))
 
     def made_of(self, node: LogicalNode) -> list[Asked]:
-        """All that is read of triggers and tables to make the rows of the node."""
+        """Everything read from triggers and tables to make the rows of the node."""
         found: dict[int, Asked] = {}
         todo = [node]
         while todo:
@@ -110,7 +110,7 @@ class Joints:
     def settled(
         self, plan: LogicalPlan, called: Sequence[tuple[LogicalNode, str]]
     ) -> tuple[LogicalPlan, list[tuple[LogicalNode, str]]]:
-        """The plan with operators in the places of what stands for them, and what the text calls its rows."""
+        """The plan with operators in place of the stand-ins, and the names that the text gives its rows."""
         if not self.asked:
             return plan, list(called)
         settling = _Settling([self.asked[id(n)] for n in plan.nodes() if id(n) in self.asked], self.asked)
@@ -120,7 +120,7 @@ class Joints:
 
 @dataclass(slots=True)
 class _Settling:
-    """One plan. read: what it reads.  done: by the id of a node, the one in its place."""
+    """One plan. read: what it reads.  done: the replacement of each node, by id."""
 
     read: list[Asked]
     asked: dict[int, Asked]
@@ -137,14 +137,14 @@ class _Settling:
         return self.done[id(root)]
 
     def rows(self, asked: Asked) -> LogicalNode:
-        """They have the columns and the times of what stood for them. CQ0502 where others take the times away."""
+        """The rows, with the columns and times of their stand-in. CQ0502 if other rows remove the times."""
         made = asked.rows(self.joint(asked))
         if made.schema.times != asked.stands.schema.times:
             raise _no_common_time(asked, self.parting(asked))
         return made
 
     def parting(self, asked: Asked) -> BoundTrigger:
-        """The first look-up beside which the rows lose the times of what stood for them."""
+        """The first look-up beside which the rows lose the times of their stand-in."""
         look_ups = self.look_ups(asked)
         for look_up in look_ups:
             both = [t for t in look_ups if t is look_up or t is asked.look_up]
@@ -153,18 +153,18 @@ class _Settling:
         raise AssertionError("times are lost beside no look-up")
 
     def joint(self, asked: Asked) -> Joint:
-        """The operator of a group, for all that the plan reads of it."""
+        """The operator of a group, for everything that the plan reads from it."""
         key = (id(asked.group), asked.contents)
         if key not in self.joints:
             self.joints[key] = self.joint_of(asked, self.look_ups(asked))
         return self.joints[key]
 
     def look_ups(self, asked: Asked) -> list[BoundTrigger]:
-        """Those of its operator, in the order of the text."""
+        """The look-ups of its operator, in the order of the text."""
         return [a.look_up for a in self.beside(asked) if a.look_up is not None]
 
     def beside(self, asked: Asked) -> list[Asked]:
-        """All that the plan reads of its operator."""
+        """Everything that the plan reads from its operator."""
         return [a for a in self.read if a.group is asked.group and a.contents == asked.contents]
 
     def joint_of(self, asked: Asked, look_ups: Sequence[BoundTrigger]) -> Joint:
@@ -176,12 +176,12 @@ class _Settling:
         return replace(joint, triggers=(*group.triggers, *look_ups))
 
     def over(self, trigger: BoundTrigger) -> BoundTrigger:
-        """The trigger on the stream that is in the place of its own."""
+        """The trigger on the replacement of its stream."""
         return replace(trigger, stream=self.node(trigger.stream))
 
 
 def _no_common_time(asked: Asked, look_up: BoundTrigger) -> CompileError:
-    """CQ0502 for a look-up whose rows take the event time away from what is read beside it."""
+    """CQ0502 for a look-up whose rows remove the event time from what is read beside it."""
     name = look_up.tables[0]
     others = "events of its triggers" if asked.look_up is None else f"rows of {asked.look_up.relation}"
     found = f"CREATE TRIGGER l AFTER INSERT ON s SELECT new.k, (SELECT x FROM {inline.name(name)} WHERE key = new.k)"

@@ -1,4 +1,7 @@
-"""Rows that programs emit beside their own: what they insert into streams and sinks, and what they change in tables.
+"""Rows that programs emit besides their own: inserts into streams and sinks, and changes of tables.
+
+The rows of a program have one set of columns. After its own outputs comes the number of the relation that a row is for,
+NULL in its own rows, and then the columns of each such relation, NULL in rows for others.
 
 The rows of a program have one set of columns. Behind its own outputs are the number of the relation that a row is for,
 NULL in its own rows, and the columns of each such relation, NULL in rows of others.
@@ -19,13 +22,13 @@ from cq.records import replace
 
 
 def targets_of(trigger: BoundTrigger, known: Sequence[RowTarget]) -> tuple[RowTarget, ...]:
-    """Those of these relations for which the trigger emits rows beside its own, in their order."""
+    """Those of these relations for which the trigger emits rows besides its own, in their order."""
     names = {s.into for s in every(trigger.program.steps) if isinstance(s, Emit)}
     return tuple(t for t in known if t.name in names)
 
 
 def widened(trigger: BoundTrigger, targets: Sequence[RowTarget]) -> BoundTrigger:
-    """The trigger with all of its rows in the columns of one program; itself where it emits none but its own.
+    """The trigger with all of its rows in the columns of one program; unchanged if it emits only its own.
 
     targets: the relations for which it emits others.
     """

@@ -1,7 +1,7 @@
-"""The tables and triggers of a file: who shares tables with whom, and what their rows are for those who read them.
+"""The tables and triggers of a file: which share tables, and the rows that readers get from them.
 
-Triggers that share a table, directly or through others, become one operator: transactions of all of them are in order
-of arrival. No trigger may follow when a query has read one of its triggers or tables.
+Triggers that share a table, directly or through others, become one operator: all their transactions are in order of
+arrival. No trigger may join a group after a query has read one of its triggers or tables.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from cq.records import dataclass, field, replace
 
 @dataclass(slots=True)
 class Transactions:
-    """What a file says of tables and triggers so far.
+    """The tables and triggers of a file so far.
 
-    groups: by their tables; a trigger without one by its name.  streams: those that triggers fill, by name.  stands: of
-    those that are read, what stands for their rows.  sinks: the columns of those that triggers insert rows into, and
-    where the first one does.  read: what of all this queries read.
+    groups: by their tables; a trigger without one by its name.  streams: those that triggers fill, by name.  stands:
+    the stand-ins for the rows of those that are read.  sinks: the columns of those that triggers insert rows into, and
+    where the first one does.  read: everything that queries read.
     """
 
     catalog: Catalog
@@ -64,7 +64,7 @@ class Transactions:
         return self.catalog.environment.parameters
 
     def is_broken(self, table: str) -> bool:
-        """Whether the statement of the table could not be bound."""
+        """Whether binding the table's statement failed."""
         return table in self.catalog.broken
 
     def is_sink(self, name: str) -> bool:
@@ -72,7 +72,7 @@ class Transactions:
         return name in self.catalog.sinks
 
     def target(self, name: str, span: Span, node: ast.CreateTrigger, stream: LogicalNode) -> RowTarget | None:
-        """The stream or sink of that name. CQ0502 where no further trigger can insert rows into it."""
+        """The stream or sink with that name. CQ0502 if no further trigger can insert rows into it."""
         if name in self.catalog.sinks:
             return self.sink(name, span)
         if name in self.catalog.filled and self.catalog.is_declared_below(name, span):
@@ -86,7 +86,7 @@ class Transactions:
         return self.streams[name].target
 
     def sink(self, name: str, span: Span) -> RowTarget:
-        """The sink as what triggers insert rows into. CQ0502 without columns, and where a query fills it."""
+        """The sink as a target of triggers. CQ0502 without columns, or if a query fills it."""
         fields = self.catalog.sinks[name].fields
         if not fields:
             raise sink_without_columns(name, span)
@@ -96,7 +96,7 @@ class Transactions:
         return RowTarget(name, fields)
 
     def is_made_of(self, node: LogicalNode, name: str) -> bool:
-        """Whether rows of the node are made of those of a stream that triggers fill."""
+        """Whether the rows of the node are derived from those of a stream that triggers fill."""
         stands = {id(n) for n in self.stands.get(name, ())}
         return any(id(asked.stands) in stands for asked in self.joints.made_of(node))
 
@@ -105,13 +105,13 @@ class Transactions:
         return name in self.catalog.relations or name in self.catalog.environment.inputs or name in self.streams
 
     def is_made(self, name: str) -> bool:
-        """Whether the name is that of what a table or trigger gives."""
+        """Whether a table or trigger provides the relation with that name."""
         return name in self.catalog.made and name not in self.streams
 
     # ---------------------------------------------------------------------------------------------------- statements
 
     def create_table(self, node: ast.CreateRelation) -> None:
-        """CREATE TABLE with a primary key: a query reads the rows that it has in the end, or `name_changes`."""
+        """CREATE TABLE with a primary key: a query reads its rows at the end, or `name_changes`."""
         if node.if_not_exists and node.name in self.tables:
             return
         changes = f"{node.name}_changes"
@@ -130,7 +130,7 @@ class Transactions:
         self.catalog.keyed[node.name] = lambda join, left: self._looked_up(node.name, join, left)
 
     def create_stream(self, node: ast.CreateRelation) -> None:
-        """CREATE STREAM without a source: its rows are those that triggers insert."""
+        """CREATE STREAM without a source: triggers insert its rows."""
         if node.if_not_exists and node.name in self.streams:
             return
         self.catalog.check_free(node.name, node.name_span)
@@ -142,7 +142,7 @@ class Transactions:
         self.catalog.made[node.name] = lambda span: self._inserted(node.name, span)
 
     def loader(self, node: ast.CreateRelation, table: KeyedTable) -> BoundTrigger:
-        """What writes the rows of a source into the table it fills, before any event."""
+        """The program that writes the rows of a source into the table it fills, before any event."""
         stream = StreamBinder(self.catalog, as_stream(node), fills=True).bind().node
         if not stream.bounded:
             raise compile_error(
@@ -156,14 +156,14 @@ class Transactions:
         return BoundTrigger(program, (access,), (node.name,), stream, node.name, node.name_span)
 
     def fill(self, node: ast.Insert) -> None:
-        """INSERT INTO a table: rows that are there before any event."""
+        """INSERT INTO a table: rows that exist before any event."""
         if node.target in self.read:
             raise _too_late(f'rows of "{node.target}"', node.span)
         declared = self.tables[node.target]
         self.tables[node.target] = filled(declared, node, self.parameters)
 
     def create_trigger(self, node: ast.CreateTrigger) -> None:
-        """CREATE TRIGGER: `name` is what it emits, `name_rejected` the events that it rejects."""
+        """CREATE TRIGGER: `name` is its output, `name_rejected` the events that it rejects."""
         if node.if_not_exists and any(t.program.name == node.name and not t.program.strict for t in self.triggers):
             return
         rejected = f"{node.name}_rejected"
@@ -194,7 +194,7 @@ class Transactions:
         self.catalog.made[rejected] = lambda span: self._rejected(trigger, rejected, span)
 
     def written_by(self, node: ast.CreateTrigger) -> Iterator[str]:
-        """The streams that a trigger fills, and those of the changes that it makes in tables."""
+        """The streams that a trigger fills, and those of the changes that it makes to tables."""
         for inside in ast.walk(node):
             match inside:
                 case ast.Insert(target=name) if name in self.streams:
@@ -205,7 +205,7 @@ class Transactions:
     def stands_too_low(
         self, node: ast.CreateTrigger, trigger: BoundTrigger, title: str, read: Sequence[str]
     ) -> CompileError:
-        """Why the trigger cannot share tables that something above it reads, and where it can stand."""
+        """Why the trigger cannot share tables that an earlier statement reads, and where to put it."""
         groups = [g for g in self.groups.values() if g.tables.keys() & {*read}]
         leading = next((g for g in groups if self.joints.leads(trigger.stream, g)), None)
         if leading is not None:
@@ -219,7 +219,7 @@ class Transactions:
         return compile_error("CQ0502", cause, node.name_span, help=way)
 
     def fired_by_its_tables(self, node: ast.CreateTrigger, group: TableGroup, title: str, table: str) -> CompileError:
-        """Why what is made of a table, or of what triggers on it do, fires no trigger on it."""
+        """Why rows derived from a table, or from triggers on it, fire no trigger on it."""
         first = next((t.program.name for t in group.triggers if not t.program.strict), None)
         if first is None:
             made = f'rows of "{table}"'
@@ -231,7 +231,7 @@ class Transactions:
         return compile_error("CQ0502", cause, node.relation_span, help=way)
 
     def check_filled(self, node: ast.CreateTrigger) -> None:
-        """CQ0502 where the rows of a stream fire a trigger that fills it, or nothing above does."""
+        """CQ0502 if the rows of a stream fire a trigger that fills it, or if nothing above fills it."""
         if node.relation not in self.streams:
             return
         for inside in ast.walk(node):
@@ -242,11 +242,11 @@ class Transactions:
             raise not_filled_yet(node.relation, node.relation_span, way)
 
     def filling(self, name: str) -> list[BoundTrigger]:
-        """The triggers so far that insert rows into a stream or sink, in the order of the file."""
+        """The triggers so far that insert rows into a stream or sink, in file order."""
         return [t for t in self.triggers if any(target.name == name for target in t.targets)]
 
     def outputs(self) -> list[Output]:
-        """The sinks that triggers insert rows into; not those of which no trigger could be bound."""
+        """The sinks that triggers insert rows into, without those for which no trigger could be bound."""
         return [
             Output(name, self._rows_into(name), self.catalog.sinks[name].sink, None, span=span)
             for name, span in self.sinks.items()
@@ -254,7 +254,7 @@ class Transactions:
         ]
 
     def warnings(self) -> list[Diagnostic]:
-        """Decimal places that columns do not hold, and triggers that nothing reads, so that they do not run."""
+        """Decimal places that columns drop, and triggers that nothing reads, which therefore do not run."""
         lost = [w for t in self.tables.values() for w in t.warnings] + [w for t in self.triggers for w in t.warnings]
         return lost + [
             Diagnostic(
@@ -302,7 +302,7 @@ class Transactions:
         return UnionAll((first, *more)) if more else first
 
     def _contents(self, name: str, span: Span) -> Relation:
-        """The rows of the table when all events have come, by key."""
+        """The rows of the table when all events have been processed, by key."""
         table = self.tables[name].table
         group = self._group_of(name)
         endless = next((t for t in group.triggers if not t.stream.bounded), None)
@@ -327,7 +327,7 @@ class Transactions:
         return relation_of(Sort(node, (), keys, span=table.span), name, f'table "{name}"')
 
     def _changed(self, name: str, span: Span) -> Relation:
-        """What triggers insert, change and delete in the table, in the order in which they do."""
+        """The rows that triggers insert, change and delete in the table, in the order in which they do."""
         group = self._group_of(name)
         by = changing(group.triggers, name)
         if not by:
@@ -347,7 +347,7 @@ class Transactions:
         return relation_of(rows, f"{name}_changes", f'changes of table "{name}"')
 
     def _looked_up(self, name: str, node: ast.Join, left: Relation) -> Relation:
-        """`left JOIN name FOR SYSTEM_TIME AS OF …`: the row of the table as the events up to each row have left it."""
+        """`left JOIN name FOR SYSTEM_TIME AS OF …`: the row of the table as left by the events up to each row."""
         group = self._group_of(name)
         asked = self.joints.asked.get(id(left.node))
         before = asked.look_up if asked is not None and asked.group is group else None
@@ -369,7 +369,7 @@ class Transactions:
         return found
 
     def _instead_of_look_up(self, name: str, left: Relation) -> str:
-        """How rows that triggers, or look-ups in their tables, have made are put beside a row of a table."""
+        """How rows derived from triggers, or from look-ups in their tables, can be joined with a row of a table."""
         found = f"(SELECT x FROM {inline.name(name)} WHERE key = new.k)"
         before = next(self.joints.look_ups_in(left.node), None)
         if before is None:
@@ -386,7 +386,7 @@ class Transactions:
         return self._group(() if user is None else self._sharing(user), (table,))
 
     def _group(self, triggers: tuple[BoundTrigger, ...], tables: tuple[str, ...]) -> TableGroup:
-        """The one of these triggers, in which no further trigger is from now on."""
+        """The group of these triggers, which no further trigger can join from now on."""
         names = tuple(dict.fromkeys((*(n for t in triggers for n in t.tables), *tables)))
         created = tuple(t.program.name for t in triggers if not t.program.strict)
         key = names or created
@@ -398,7 +398,7 @@ class Transactions:
         return self.groups[key]
 
     def _sharing(self, trigger: BoundTrigger) -> tuple[BoundTrigger, ...]:
-        """The triggers that share tables with it, themselves or through others, in order of the file."""
+        """The triggers that share tables with it, directly or through others, in file order."""
         tables, size = {*trigger.tables}, -1
         while size != len(tables):
             size = len(tables)
@@ -415,7 +415,7 @@ def _rows_of(trigger: BoundTrigger) -> str:
 
 
 def fired_by_a_table(node: ast.CreateTrigger) -> CompileError:
-    """CQ0502 for a trigger on a table, whose rows are no events; its changes are."""
+    """CQ0502 for a trigger on a table, whose rows are not events; its changes are."""
     changes = inline.name(f"{node.relation}_changes")
     return compile_error(
         "CQ0502",
