@@ -1,7 +1,7 @@
-"""Between Python, numpy and Arrow by way of buffers, without pandas.
+"""Conversions between Python, numpy and Arrow through buffers, without pandas.
 
-pyarrow imports pandas, where it is installed, as soon as it converts a Python value or an array of numpy's, and when it
-gives one back (`pa.scalar`, `pa.array`, `to_numpy`): 0.3 s that a query on a small input would spend on nothing.
+If pandas is installed, pyarrow imports it as soon as it converts a Python value or a numpy array, in either direction
+(`pa.scalar`, `pa.array`, `to_numpy`): 0.3 s wasted in a query on a small input.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ MOST_TEXT_BYTES = 2**31 - 1  # of one array: its offsets have 32 bits
 Truths = npt.NDArray[np.bool_]
 
 
-# -- arrays of numpy's ------------------------------------------------------------------------------------------------
+# -- numpy arrays -----------------------------------------------------------------------------------------------------
 
 
 def from_numpy(values: npt.NDArray[Any], missing: Truths | None = None) -> pa.Array:
-    """An array of truths, or of numbers as they lie in memory, which is not copied. missing: true where NULL stands."""
+    """An array of truth values, or of numbers as they lie in memory, which is not copied. missing: true for NULL."""
     if values.dtype == np.bool_:
         return pa.Array.from_buffers(pa.bool_(), len(values), [validity(missing), _bits_of(values)])
     return of_type(pa.from_numpy_dtype(values.dtype), values, missing)
 
 
 def of_type(type_: pa.DataType, values: npt.NDArray[Any], missing: Truths | None = None) -> pa.Array:
-    """An array of this type, whose values lie in memory as these numbers do."""
+    """An array of this type over these numbers, without copying."""
     content = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(type_, len(values), [validity(missing), content])
 
 
 def list_array(elements: pa.Array, sizes: npt.NDArray[Any], missing: Truths | None = None) -> pa.Array:
-    """Lists of so many elements each, one behind the other; of those that are missing none."""
+    """Lists with this many elements each, stored one after the other; missing lists have none."""
     ends = pa.py_buffer(np.concatenate(([0], np.cumsum(sizes))).astype(np.int32))
     return pa.Array.from_buffers(pa.list_(elements.type), len(sizes), [validity(missing), ends], children=[elements])
 
 
-# -- arrays of Python's values ----------------------------------------------------------------------------------------
+# -- arrays of Python values ------------------------------------------------------------------------------------------
 
 
 def text_array(texts: Sequence[str | None]) -> pa.StringArray:
-    """Texts, in UTF-8. Raises OverflowError where an array cannot have as many bytes."""
+    """Texts, in UTF-8. Raises OverflowError if they have more bytes than an array can hold."""
     encoded = [b"" if text is None else text.encode() for text in texts]
     ends = [0, *accumulate(map(len, encoded))]
     if ends[-1] > MOST_TEXT_BYTES:
@@ -67,18 +67,18 @@ def boolean_array(values: Sequence[bool | None]) -> pa.Array:
 
 
 def number_array(type_: pa.DataType, values: Sequence[float | None]) -> pa.Array:
-    """Numbers, times or dates, from the numbers that this type holds."""
+    """Numbers, times or dates, from the numbers that represent them in this type."""
     return of_type(type_, np.array([0 if v is None else v for v in values], _held(type_)), missing_in(values))
 
 
 def decimal_array(type_: pa.DataType, unscaled: Sequence[int | None]) -> pa.Array:
-    """Values of a decimal128, from the integers that their digits are."""
+    """Values of a decimal128, from unscaled integers."""
     content = b"".join((v or 0).to_bytes(16, "little", signed=True) for v in unscaled)
     return pa.Array.from_buffers(type_, len(unscaled), [validity(missing_in(unscaled)), pa.py_buffer(content)])
 
 
 def missing_in(values: Sequence[object]) -> Truths:
-    """Where None stands."""
+    """Where the values are None."""
     return np.array([v is None for v in values], np.bool_)
 
 
@@ -110,9 +110,9 @@ def valid(array: pa.Array) -> Truths:
 
 
 def numbers(array: pa.Array, under_null: int | None = None) -> npt.NDArray[Any]:
-    """The values of a column of numbers, times or dates as they lie in memory.
+    """The values of a column of numbers, times or dates, as stored.
 
-    under_null: what stands for NULL; by default whatever lies there.
+    under_null: the value for NULL; by default whatever is stored there.
     """
     held = _held(array.type)
     content = array.buffers()[1]
@@ -123,11 +123,11 @@ def numbers(array: pa.Array, under_null: int | None = None) -> npt.NDArray[Any]:
 
 
 def _held(type_: pa.DataType) -> np.dtype[Any]:
-    """What numpy calls the numbers that values of this type lie in memory as."""
+    """The numpy type in which values of this type are stored."""
     floating, unsigned = pa.types.is_floating(type_), pa.types.is_unsigned_integer(type_)
     return np.dtype(f"{'f' if floating else 'u' if unsigned else 'i'}{type_.bit_width // 8}")
 
 
 def booleans(array: pa.Array) -> Truths:
-    """The values of a BOOLEAN column; whatever lies under NULL stays."""
+    """The values of a BOOLEAN column; anything under NULL."""
     return bits(array.buffers()[1], array.offset, len(array))

@@ -62,18 +62,18 @@ def days_plus_months(days: int, months: int) -> int:
 
 
 def months_of_time(time_us: int) -> int:
-    """Months from January 1970 to the month of a time."""
+    """Months from January 1970 to the month that contains a time."""
     days = time_us // DAY_US
     return (year_of_days(days) - 1970) * 12 + month_of_days(days) - 1
 
 
 def time_of_months(months: int) -> int:
-    """When the month begins that is so many after January 1970."""
+    """The start of the month that is this many months after January 1970."""
     return days_from_civil(1970 + months // 12, months % 12 + 1, 1) * DAY_US
 
 
 def most_days_of(months: int) -> int:
-    """The days of the longest run of so many months. The calendar repeats after 4,800."""
+    """The days of the longest run of this many months. The calendar repeats after 4,800."""
     rest = months % 4800
     starts = [days_from_civil(1970 + n // 12, n % 12 + 1, 1) for n in range(4800 + rest)]
     return months // 4800 * 146097 + max(starts[n + rest] - starts[n] for n in range(4800))

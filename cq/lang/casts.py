@@ -1,7 +1,7 @@
-"""CAST: what a value of one type is in another, for every pair of types.
+"""CAST: converts a value from one type to another, for every pair of types.
 
-`caster(source, target)` gives the function once, on values that are not NULL; it raises `Failure` with CQ0707 where
-there is no counterpart (TRY_CAST makes that NULL). In short:
+`caster(source, target)` returns the conversion function for values that are not NULL; it raises `Failure` with CQ0707
+for values without a counterpart (TRY_CAST makes those NULL). In short:
     to integers         range checked; DOUBLE and DECIMAL lose their fraction; text is an optional sign and digits
     to DECIMAL          rounded half up; a DOUBLE counts by its shortest text; too many digits fail
     to DOUBLE, REAL     the nearest; never fails but for text
@@ -10,9 +10,9 @@ there is no counterpart (TRY_CAST makes that NULL). In short:
     DATE <-> TIMESTAMP  midnight; the day
     TIMESTAMP to TIME   the time of the day
     TIMESTAMP_LTZ       to and from TIMESTAMP, DATE, TIME and text by the local time in its zone; text may name a zone
-    TIME <-> INTERVAL   the time since midnight; what is left of it without whole days
+    TIME <-> INTERVAL   the time since midnight; the remainder without whole days
     array to array      each element; TRY_CAST makes those without a counterpart NULL
-    text to times       `cq.lang.value_text`; white space around is ignored
+    text to times `cq.lang.value_text`; surrounding white space is ignored
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TO_TIME_AND_BACK = {
 
 
 def castable(source: DataType, target: DataType) -> bool:
-    """Whether CAST goes from one type to the other at all; single values may still fail."""
+    """Whether CAST goes from one type to the other at all; individual values may still fail."""
     if source == target or Kind.NULL in {source.kind, target.kind}:
         return True
     if source.element is not None and target.element is not None:
@@ -68,7 +68,7 @@ def castable(source: DataType, target: DataType) -> bool:
 
 
 def caster(source: DataType, target: DataType, soft: bool = False) -> Caster:
-    """The conversion of non-null values from `source` to `target`. soft: elements that have none become NULL."""
+    """The conversion of non-null values from `source` to `target`. soft: elements without a counterpart become NULL."""
     assert castable(source, target), f"no cast from {source} to {target}"
     if source == target or source.kind is Kind.NULL:
         return lambda value: value
@@ -121,7 +121,7 @@ def refuse(value: Any, source: DataType, target: DataType) -> Failure:
 
 
 def writer(source: DataType) -> Caster:
-    """The text of a value, as Spark's CAST to STRING writes it."""
+    """The text of a value, as in Spark's CAST to STRING."""
     match source.kind:
         case Kind.BOOLEAN:
             return lambda value: "true" if value else "false"
@@ -152,7 +152,7 @@ def writer(source: DataType) -> Caster:
 
 
 def reader(target: DataType) -> Caster:
-    """The value a text writes."""
+    """The value of a text."""
     read = _reader(target)
 
     def convert(text: str) -> Any:
@@ -245,7 +245,7 @@ def _half_up(value: int, unit: int) -> int:
 
 
 def _from_instant(source: DataType, target: DataType) -> Caster:
-    """By the local time; as an instant of another zone it is the same."""
+    """Through the local time; converting to another zone leaves the instant unchanged."""
     if target.kind is Kind.TIMESTAMP_LTZ:
         return lambda value: value
     offset_at = zone_of(source.zone).offset_at
@@ -281,7 +281,7 @@ def _date_to_timestamp(days: int) -> int:
     return time
 
 
-# `expression = value` in SQL text, as in the registry of functions: the documentation and the test of all of the above
+# `expression = value` in SQL text, as in the function registry: the documentation and the test of everything above
 EXAMPLES = (
     "CAST(300 AS TINYINT) = error CQ0707",
     "CAST(-128 AS TINYINT) = -128",

@@ -1,4 +1,4 @@
-"""The words for where a data error happened, when that was no row of a source. All engines say it alike."""
+"""The wording of where a data error happened, if not in a row of a source. All engines use it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from cq.lang.value_text import write_timestamp
 
 END = "the end of the input"
 SHOWN_CHARACTERS = 60  # of a text
-MISSING = " IS NULL"  # a key with this behind its name says whether the one before it, then filled up, is NULL
+MISSING = " IS NULL"  # a key with this suffix says whether the one before it, which is then filled in, is NULL
 Columns = Sequence[tuple[str, DataType]]  # what rows are grouped by
 
 
 def closing(instant: int) -> str:
-    """What a window, or rows that waited for the watermark, gave at an instant, and whatever was made of that."""
+    """Output of a window, or of rows that waited for the watermark, at an instant, and anything derived from it."""
     return f"closing at {write_timestamp(instant)}"
 
 
 def window_group(start: int, end: int, columns: Columns, key: Sequence[Value]) -> str:
-    """A group of a window; without keys the window."""
+    """A group of a window; just the window if there are no keys."""
     window = f"window {write_timestamp(start)} to {write_timestamp(end)}"
     return f"{window}, {group(columns, key)}" if columns else window
 
 
 def group(columns: Columns, key: Sequence[Value]) -> str:
-    """A group of an aggregate over the whole input; without keys there is one, at the end."""
+    """A group of an aggregate over the whole input; without keys there is a single one, at the end."""
     missing = {name for (name, _), value in zip(columns, key, strict=True) if name.endswith(MISSING) and value}
     shown = ", ".join(
         f"{name} = {_text(type_, None if name + MISSING in missing else value)}"
@@ -38,7 +38,7 @@ def group(columns: Columns, key: Sequence[Value]) -> str:
 
 
 def met(side: str, time: int) -> str:
-    """Behind the place of a row: the kept row of the other side that it has met in a join."""
+    """After the place of a row: the stored row of the other side that it met in a join."""
     return f", joined with the {side} row of {write_timestamp(time)}"
 
 

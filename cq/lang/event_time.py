@@ -1,4 +1,4 @@
-"""How a stream's event time is found in its rows, or proposed: in one column, or by computing an expression."""
+"""How a stream's event time is found in its rows, or proposed: from one column, or by computing an expression."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ColumnTime:
-    """An event time that one column gives: its value, of so many bits, times `unit_us`, in microseconds.
+    """An event time taken from one column: its value, of this many bits, times `unit_us`, in microseconds.
 
-    It is NULL where the column is, and beyond 64 bits for values outside [least, greatest].
+    It is NULL if the column is, and beyond 64 bits for values outside [least, greatest].
     """
 
     column: int
@@ -32,7 +32,7 @@ class ColumnTime:
 
 
 def column_time(event_time: Expr | None) -> ColumnTime | None:
-    """The column that gives this event time; None when there is none, or it has to be computed."""
+    """The column that gives this event time; None if there is none, or if it has to be computed."""
     match event_time:
         case Column(index=index, type=t) if t.is_timestamp:
             return ColumnTime(index, 64, 1)
@@ -52,18 +52,18 @@ def is_computed(event_time: Expr | None) -> bool:
 
 
 def is_plain(event_time: Expr | None) -> bool:
-    """Whether there is an event time, and a column of 64 bits holds it in microseconds: one of the stream's own, or the
-    one that it is computed into."""
+    """Whether there is an event time, and a 64-bit column holds it in microseconds: one of the stream's own, or the one
+    computed for it."""
     column = column_time(event_time)
     return event_time is not None and (column is None or (column.bits == 64 and column.unit_us == 1))
 
 
 @dataclass(frozen=True, slots=True)
 class SeenTimes:
-    """What the rows of a file say of its times.
+    """What the rows of a file show about its times.
 
-    delay_us: how far one lies behind the greatest before it, at most.  rows: how many were looked at.
-    all_rows: whether these are all.  without: how many of them have none.
+    delay_us: the most that one falls behind the greatest before it.  rows: how many were read.
+    all_rows: whether these are all.  without: how many of them have no time.
     """
 
     delay_us: int
@@ -78,10 +78,10 @@ class SeenTimes:
 
 @dataclass(frozen=True, slots=True)
 class ProposedTime:
-    """What makes a TIMESTAMP of a column, as the text of an expression: "" where its values are times in no known form;
-    and what was seen of these times.
+    """The expression, as text, that turns a column into a TIMESTAMP: "" if its values are in no known form; and what
+    was seen of these times.
 
-    also: another pattern that fits every value and means other days by some: with day and month the other way round.
+    also: another pattern that fits every value but gives other days for some: with day and month swapped.
     """
 
     expression: str
@@ -90,7 +90,7 @@ class ProposedTime:
 
 
 def watermark_text(column: str, delay_us: int) -> str:
-    """The WATERMARK of a column whose rows come so late, in whole seconds."""
+    """The WATERMARK of a column whose rows are this late, in whole seconds."""
     if not delay_us:
         return f"WATERMARK FOR {column}"
     return f"WATERMARK FOR {column} AS {column} - INTERVAL '{-(-delay_us // 1_000_000)}' SECOND"
@@ -102,7 +102,7 @@ def seconds(micros: int) -> str:
 
 
 def free_name(names: Iterable[str]) -> str:
-    """A name for a computed time that hides no column of these."""
+    """A name for a computed time that is not a column's."""
     taken = {name.lower() for name in names}
     tried = ("at", "event_time", *(f"event_time_{n}" for n in range(2, len(taken) + 3)))
     return next(name for name in tried if name not in taken)

@@ -1,8 +1,8 @@
 """Bound scalar expressions: typed trees over column positions. After the binder there are no names.
 
-Every node knows its type and whether it can be NULL. Evaluation is strict and left to right, but for `And`, `Or`,
-`Case` and `Coalesce`, which look at their arguments only as far as they need to: an error in an argument that is not
-needed does not happen. Spans say where in the query the expression stands; they take no part in equality.
+Every node knows its type and whether it can be NULL. Evaluation is strict and left to right, except for `And`, `Or`,
+`Case` and `Coalesce`, which evaluate only the arguments they need: an error in an unneeded argument does not happen.
+Spans say where in the query an expression is; equality ignores them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Expr:
         return ()
 
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        """The same node over other children."""
+        """The same node with other children."""
         assert not children
         return self
 
@@ -50,7 +50,7 @@ class Column(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expr):
-    """A constant. `value` is as `DataType` describes; NULL is None. Equal ones are of equal bits: 0.0 is not -0.0."""
+    """A constant. `value` is as in `DataType`; NULL is None. Equal constants have equal bits: 0.0 is not -0.0."""
 
     value: Value
 
@@ -65,7 +65,7 @@ class Literal(Expr):
 
 
 def _bits(value: Value) -> Value:
-    """What tells a constant from others."""
+    """The value by which constants are compared."""
     if isinstance(value, tuple):
         return tuple(map(_bits, value))
     return struct.pack("<d", value) if isinstance(value, float) else value
@@ -80,7 +80,7 @@ class Call(Expr):
 
     @property
     def signature(self) -> Signature:
-        """The types it was resolved to."""
+        """The types for which it was resolved."""
         from cq.lang.functions import Signature
 
         return Signature(tuple(a.type for a in self.args), self.type)
@@ -192,18 +192,18 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def columns_of(*exprs: Expr) -> set[int]:
-    """The input positions the expressions read."""
+    """The input positions that the expressions read."""
     return {e.index for expr in exprs for e in walk(expr) if isinstance(e, Column)}
 
 
 def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """`expr` rebuilt from the leaves up with `change` applied to every node. Depth is bounded by the parser's limit."""
+    """`expr` rebuilt from the leaves up with `change` applied to every node. The parser limits the depth."""
     children = tuple(transform(c, change) for c in expr.children)
     return change(expr.with_children(children) if children and children != expr.children else expr)
 
 
 def substitute(expr: Expr, exprs: Sequence[Expr]) -> Expr:
-    """`expr` with every column replaced by the expression at its position: what it means below a projection."""
+    """`expr` with every column replaced by the expression at its position: its meaning below a projection."""
     return transform(expr, lambda e: exprs[e.index] if isinstance(e, Column) else e)
 
 
@@ -244,7 +244,7 @@ def cast_can_fail(source: DataType, target: DataType) -> bool:
     if source == target or source.kind is Kind.NULL or target.kind is Kind.VARCHAR:
         return False
     if Kind.TIMESTAMP_LTZ in {source.kind, target.kind}:
-        return source.kind is not target.kind  # a local time, or its instant, may be beyond 64 bits
+        return source.kind is not target.kind  # a local time, or its instant, may exceed 64 bits
     if source.is_integer and target.is_integer:
         order = [Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT]
         return order.index(source.kind) > order.index(target.kind)
@@ -298,7 +298,7 @@ _TIMES = {
 
 
 def format_expr(expr: Expr, names: Sequence[str] = ()) -> str:
-    """`expr` as one line of SQL-like text; columns by `names`, or `$3` where there is none."""
+    """`expr` as one line of SQL-like text; columns by `names`, or `$3` without a name."""
 
     def show(e: Expr) -> str:
         match e:

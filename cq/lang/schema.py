@@ -1,4 +1,4 @@
-"""Schemas: the columns of a stream, its time attributes, and what is known of its rows."""
+"""Schemas: the columns of a stream, its time attributes, and facts about its rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Unheld:
-    """A column that is there, and no query can read: its type is no SQL type here.
+    """A column that exists but that no query can read: its type has no SQL type here.
 
-    file: set where it has one, but of several files only this one and others behind the first have it.
-    way: how it becomes one that can be read, if that is known.
+    file: set if it has a type, but of several files only this one and others after the first have it.
+    way: how to make it readable, if known.
     """
 
     name: str
@@ -41,8 +41,8 @@ class TimeAttribute:
 
     A window's result has two of them for one event time: `window_time` with shift 0 and `window_end` with shift -1.
 
-    ahead_us: how far it may be ahead of the time its row came with: the end of a window that is still open. Of two
-    times a, b of one row, b - a is at most `a.lag_us + b.ahead_us`.
+    ahead_us: how far it may be ahead of the time with which its row came: the end of a window that is still open. For
+    two times a, b of one row, b - a is at most `a.lag_us + b.ahead_us`.
     """
 
     column: int
@@ -57,9 +57,9 @@ class TimeAttribute:
 
 
 def waited(times: tuple[TimeAttribute, ...], own: TimeAttribute) -> tuple[TimeAttribute, ...]:
-    """The times of rows that have waited for the watermark to reach `own`.
+    """The time attributes of rows that have waited for the watermark to reach `own`.
 
-    Where the row came with that time these are all; else how far the others are behind by then is not known.
+    All of them if the row came with that time; otherwise it is unknown how far the others lag by then.
     """
     return tuple(replace(t, ahead_us=0) for t in times if t.column == own.column) if own.waited_for else times
 
@@ -83,12 +83,12 @@ class Schema:
         return tuple(f.type for f in self.fields)
 
     def type_of(self, time: TimeAttribute) -> DataType:
-        """TIMESTAMP, or TIMESTAMP_LTZ where the event time is one: what the bounds of windows over it are."""
+        """TIMESTAMP, or TIMESTAMP_LTZ if the event time is one: the type of the bounds of windows over it."""
         type_ = self.fields[time.column].type
         return type_ if type_.is_timestamp else TIMESTAMP
 
     def time_of(self, column: int) -> TimeAttribute | None:
-        """The time attribute that lives in `column`, if any."""
+        """The time attribute in `column`, if any."""
         return next((t for t in self.times if t.column == column), None)
 
     def __str__(self) -> str:

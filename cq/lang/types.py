@@ -1,4 +1,7 @@
-"""SQL types: what a column may be, how its values look in Python, in Arrow and in a kernel.
+"""SQL types: what a column may hold, and how its values look in Python, in Arrow and in a kernel.
+
+One physical value per SQL value, the same everywhere: the reference interpreter computes on exactly the values that
+kernels hold.
 
 One physical value per SQL value, the same everywhere: the reference interpreter computes on exactly what kernels hold.
 """
@@ -14,16 +17,16 @@ from cq.records import dataclass
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_DECIMAL_DIGITS = 38  # of a DECIMAL: what 128 bits hold
-WORD_DIGITS = 18  # a DECIMAL of up to so many digits is one 64-bit word
+MAX_DECIMAL_DIGITS = 38  # of a DECIMAL: what 128 bits can hold
+WORD_DIGITS = 18  # a DECIMAL of up to this many digits is one 64-bit word
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-NAN_BITS = 0x7FF8000000000000  # of the one NaN that keys, hashes and results have
+NAN_BITS = 0x7FF8000000000000  # of the single NaN in keys, hashes and results
 
 
 class Kind(Enum):
     """The family of a type."""
 
-    NULL = "NULL"  # the type of a bare NULL, before a context gives it one
+    NULL = "NULL"  # the type of a bare NULL, until a context gives it one
     BOOLEAN = "BOOLEAN"
     TINYINT = "TINYINT"
     SMALLINT = "SMALLINT"
@@ -101,7 +104,7 @@ class DataType:
 
     @property
     def is_timestamp(self) -> bool:
-        """Whether its values are microseconds since 1970, of a clock or of UTC: what an event time may be."""
+        """Whether its values are microseconds since 1970, local or in UTC: the types of event times."""
         return self.kind in {Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}
 
     @property
@@ -109,7 +112,7 @@ class DataType:
         return self.kind in {Kind.INTERVAL, Kind.INTERVAL_MONTH}
 
 
-# what an array may hold
+# the types that an array may hold
 ELEMENTS = frozenset(Kind) - {Kind.NULL, Kind.INTERVAL, Kind.INTERVAL_MONTH, Kind.ARRAY}
 INTEGER_BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
 # decimal digits that hold every value of an integer type, as Spark counts them
@@ -139,7 +142,8 @@ def decimal(precision: int, scale: int) -> DataType:
 
 
 def array(element: DataType) -> DataType:
-    """An array of `element`, in queries one of ELEMENTS; of NULL the empty one, before a context gives it a type."""
+    """An array of `element`, which in queries must be one of ELEMENTS; of NULL for the empty one, until a context gives
+    it a type."""
     return DataType(Kind.ARRAY, element=element)
 
 
@@ -160,11 +164,11 @@ def round_to_real(value: float) -> float:
 
 
 def common_type(a: DataType, b: DataType) -> DataType | None:
-    """The type both convert to without being asked: the wider number, or the same type; None when there is none.
+    """The type both convert to implicitly: the wider number, or the same type; None when there is none.
 
     Integers widen; integer and DECIMAL give a DECIMAL that holds both (None when it needs more than 38 digits);
     anything numeric with REAL or DOUBLE gives DOUBLE (REAL with REAL stays REAL). DATE and TIMESTAMP become
-    TIMESTAMP_LTZ beside one: they are of its zone. NULL takes the other's type.
+    TIMESTAMP_LTZ beside one, in its zone. NULL takes the other's type.
     """
     if a == b or b.kind is Kind.NULL:
         return a
@@ -231,11 +235,11 @@ def to_arrow(type_: DataType) -> pa.DataType:
 
 
 def from_arrow(type_: pa.DataType) -> DataType | None:
-    """The SQL type a column of this Arrow type is read as; None when cq has no place for it.
+    """The SQL type as which a column of this Arrow type is read; None if there is none.
 
     Unsigned integers take the next wider signed type (uint64: BIGINT, checked on reading); a decimal of more than 38
     digits the 38 with its scale, checked too; every timestamp becomes microseconds; one with a zone is an instant,
-    which any zone may show; dictionaries become their values.
+    which can be shown in any zone; dictionaries become their values.
     """
     import pyarrow as pa
     import pyarrow.types as t

@@ -1,8 +1,8 @@
 """Values as text and back: the strict readers and the writers behind CAST, connectors' text formats and error messages.
 
-Readers take a text and return the physical value, or None when it is not one; they accept ASCII digits only and nothing
-that Python's `int` and `float` accept besides (`1_000`, `٣`, `0x10`). White space around a value is removed first, as
-Spark does: code points up to U+0020. Writers give what Spark's CAST to STRING gives.
+Readers take a text and return the physical value, or None if it is invalid; they accept only ASCII digits and none of
+the extras of Python's `int` and `float` (`1_000`, `٣`, `0x10`). White space around a value is removed first, as Spark
+does: code points up to U+0020. Writers give what Spark's CAST to STRING gives.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _INSTANT = re.compile(rf"{_DATE}(?:[ Tt]{_CLOCK}(?:[ ]?{_OFFSET})?)?")
 
 
 def read_integer(text: str) -> int | None:
-    """The integer a text writes, of any size up to MAX_NUMBER_CHARACTERS digits."""
+    """The integer that a text spells, of any size up to MAX_NUMBER_CHARACTERS digits."""
     text = text.strip(_WHITE)
     return int(text) if len(text) <= MAX_NUMBER_CHARACTERS and _INTEGER.fullmatch(text) else None
 
@@ -82,7 +82,7 @@ def read_boolean(text: str) -> bool | None:
 
 
 def read_timestamp(text: str) -> int | None:
-    """Microseconds since 1970 of `YYYY-MM-DD[ hh:mm[:ss[.f]]]`, `T` between them too; digits past six are cut.
+    """Microseconds since 1970 of `YYYY-MM-DD[ hh:mm[:ss[.f]]]`, or with `T` between them; digits past six are cut.
 
     `Z`, `UTC` and `+00:00` may follow; any other zone is refused, because a TIMESTAMP has none.
     """
@@ -97,9 +97,9 @@ def read_timestamp(text: str) -> int | None:
 
 
 def read_instant(text: str, zone: str) -> int | None:
-    """Microseconds since 1970 in UTC of the same texts; `Z`, `UTC` or a distance such as `+02:00` may follow.
+    """Microseconds since 1970 in UTC of the same texts; `Z`, `UTC` or an offset such as `+02:00` may follow.
 
-    Without one the time is of `zone`: one that is there twice is the first, one that is skipped the time after the gap.
+    Without one the time is in `zone`: an ambiguous time is the first one, a skipped one is moved past the gap.
     """
     match = _INSTANT.fullmatch(text.strip(_WHITE))
     if match is None:
@@ -133,7 +133,7 @@ def _time_of_day(hour: str | None, minute: str | None, second: str | None, fract
 
 
 def read_date(text: str, clock: bool = True) -> int | None:
-    """Days since 1970 of `YYYY-MM-DD`; with `clock` a time of day may follow and is ignored when it is one."""
+    """Days since 1970 of `YYYY-MM-DD`; with `clock` a valid time of day may follow and is ignored."""
     match = _TIMESTAMP.fullmatch(text.strip(_WHITE))
     if match is None or (match.group(4) is not None and not clock):
         return None
@@ -153,14 +153,15 @@ def _days(year_text: str, month_text: str, day_text: str) -> int | None:
 
 
 def write_double(value: float) -> str:
-    """Java's text: the fewest digits that give the value back, at least one after the point, `1.0E21` from 10**7."""
+    """Java's text: the fewest digits that read back as the same value, at least one after the point, `1.0E21` from
+    10**7."""
     if value == 0 or not math.isfinite(value):
         return _special(value)
     return _java(*_shortest(value))
 
 
 def write_real(value: float) -> str:
-    """The same for a REAL: the fewest digits that give its 32 bits back."""
+    """The same for a REAL: the fewest digits that read back as its 32 bits."""
     if value == 0 or not math.isfinite(value):
         return _special(value)
     magnitude = abs(value)
@@ -170,7 +171,8 @@ def write_real(value: float) -> str:
         found = next((d for d in (nearest, above) if round_to_real(float(d)) == magnitude), None)
         if found is not None:
             break
-    # below a power of two REALs are denser: the nearest number may read as another, and the next one above as this
+    # below a power of two REALs are denser: the nearest number may read as another one, and the next above it as this
+    # one
     assert found is not None, "nine digits give every REAL back"
     return ("-" if value < 0 else "") + _java(*_parts(f"{found:e}"))
 
@@ -184,7 +186,7 @@ def _special(value: float) -> str:
 def _shortest(value: float) -> tuple[str, int]:
     text = repr(value)
     digits = text.lower().split("e")[0].replace("-", "").replace(".", "").strip("0")
-    # Java wants two digits at least and takes the nearest such number: 4.9E-324, not 5.0E-324
+    # Java writes at least two digits and takes the nearest such number: 4.9E-324, not 5.0E-324
     return _parts(f"{value:.1e}" if len(digits) < 2 else f"{Decimal(text):e}")
 
 
@@ -205,7 +207,7 @@ def _java(mantissa: str, exponent: int) -> str:
 
 
 def write_decimal(value: int, scale: int) -> str:
-    """The plain text with all digits of its scale."""
+    """The plain text with all digits of the scale."""
     digits = str(abs(value)).rjust(scale + 1, "0")
     sign = "-" if value < 0 else ""
     return sign + (f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits)
@@ -219,26 +221,26 @@ def write_date(days: int) -> str:
 
 
 def write_timestamp(micros: int) -> str:
-    """`YYYY-MM-DD hh:mm:ss`, then the fraction without its final zeros."""
+    """`YYYY-MM-DD hh:mm:ss`, then the fraction without trailing zeros."""
     days = micros // DAY_US
     return f"{write_date(days)} {write_time(micros - days * DAY_US)}"
 
 
 def write_instant(micros: int, zone: str) -> str:
-    """The local time in a zone, as `write_timestamp` has it, and how far that is from UTC: `+02:00`."""
+    """The local time in a zone, as in `write_timestamp`, and its UTC offset: `+02:00`."""
     offset = zone_of(zone).offset_at(micros)
     return write_timestamp(micros + offset) + write_offset(offset)
 
 
 def write_offset(micros: int) -> str:
-    """`+02:00`; with seconds where there are some, as there were before clocks followed zones."""
+    """`+02:00`; with seconds if there are any, as before clocks followed zones."""
     seconds = abs(micros) // 1_000_000
     tail = f":{seconds % 60:02d}" if seconds % 60 else ""
     return f"{'-' if micros < 0 else '+'}{seconds // 3600:02d}:{seconds // 60 % 60:02d}{tail}"
 
 
 def write_time(micros: int) -> str:
-    """`hh:mm:ss` of a time of day, then the fraction without its final zeros."""
+    """`hh:mm:ss` of a time of day, then the fraction without trailing zeros."""
     return _clock(micros)
 
 
@@ -251,7 +253,7 @@ def write_interval(micros: int) -> str:
 
 
 def write_span(micros: int) -> str:
-    """`00:02:00`, `-1 02:03:04.5`: what results show of an INTERVAL, and files of text hold."""
+    """`00:02:00`, `-1 02:03:04.5`: the form of an INTERVAL in results and text files."""
     days = abs(micros) // DAY_US
     return f"{'-' if micros < 0 else ''}{f'{days} ' if days else ''}{_clock(micros)}"
 
@@ -290,7 +292,8 @@ _UNITS_US = (
 
 
 def write_duration(micros: int) -> str:
-    """`1 hour 30 minutes`, for people. INTERVAL takes it too; that is why each part of a negative one has its sign."""
+    """`1 hour 30 minutes`, for people. INTERVAL accepts it too, which is why each part of a negative one has its
+    sign."""
     sign, rest, parts = "-" if micros < 0 else "", abs(micros), []
     for unit, length in _UNITS_US:
         amount, rest = divmod(rest, length)
@@ -300,7 +303,7 @@ def write_duration(micros: int) -> str:
 
 
 def write_months_duration(months: int) -> str:
-    """`1 year 6 months`, for people; INTERVAL takes it too."""
+    """`1 year 6 months`, for people; INTERVAL accepts it too."""
     years, rest = divmod(abs(months), 12)
     sign = "-" if months < 0 else ""
     amounts = ((years, "year"), (rest, "month"))
@@ -309,7 +312,7 @@ def write_months_duration(months: int) -> str:
 
 
 def size_text(size: int) -> str:
-    """Bytes for people, as memory_limit takes them."""
+    """Bytes for people, in the form that memory_limit accepts."""
     for unit, power in (("GB", 3), ("MB", 2), ("KB", 1)):
         if size >= 1000**power:
             return f"{size / 1000**power:.3g}{unit}"

@@ -1,4 +1,4 @@
-"""XXH64, a fast hash of bytes, as its specification 0.8 writes it."""
+"""XXH64, a fast hash of bytes, by its specification 0.8."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _round(lane: int, word: int) -> int:
 
 
 def xxh64(data: bytes, seed: int) -> int:
-    """The hash, without a sign."""
+    """The hash, unsigned."""
     stripes = len(data) // _STRIPE * _STRIPE
     digest = (seed + _P5) & _ALL
     if stripes:

@@ -1,7 +1,7 @@
-"""The IANA database of time zones that Python finds: the system's, or that of the package tzdata.
+"""The IANA time zone database that Python finds: the system's, or that of the package tzdata.
 
-A module of its own, which is loaded with the first zone that a query names: what it needs takes longer than the rest of
-a small query's planning.
+A separate module, loaded with the first zone that a query names: its imports take longer than the rest of a small
+query's planning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def opened(name: str) -> tzinfo | None:
-    """The zone of that name; None where the database has none."""
+    """The zone with that name; None if the database has none."""
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -21,12 +21,12 @@ def opened(name: str) -> tzinfo | None:
 
 
 def names() -> set[str]:
-    """All names there are; none where there is no database."""
+    """All names in the database; none if there is no database."""
     return zoneinfo.available_timezones()
 
 
 def content(name: str) -> bytes:
-    """The file of a zone that `opened` has opened (RFC 8536)."""
+    """The file (RFC 8536) of a zone opened by `opened`."""
     for folder in zoneinfo.TZPATH:
         path = Path(folder, *name.split("/"))
         if path.is_file():

@@ -1,8 +1,8 @@
-"""Time zones as tables: when a zone's distance from UTC changes, read once from the IANA database (zone_database.py).
+"""Time zones as tables: when a zone's UTC offset changes, read once from the IANA database (zone_database.py).
 
 Kernels search such a table (cq/runtime/values/zones.py), and so does the reference. It has every change up to the year
-2500; after that the rules repeat, as the calendar does, every 400 years. A local time that a zone skips or has twice is
-taken by the distance before the change, as Java and Python take it.
+2500; after that the rules repeat every 400 years, like the calendar. A local time that a zone skips or has twice is
+read with the offset before the change, as in Java and Python.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ CYCLE_US = 146_097 * DAY_US  # the calendar, with its days of the week, is the s
 CYCLE_START_US = days_from_civil(2100, 1, 1) * DAY_US  # no zone has explicit changes after 2087
 CYCLE_END_US = CYCLE_START_US + CYCLE_US
 _FIXED = re.compile(r"([+-])(\d\d):?(\d\d)|UTC|GMT|Z")
-LONGEST_NAME = 64  # of a zone: more of a text is not compared with them
+LONGEST_NAME = 64  # of a zone: longer texts are not compared with them
 _NAME = re.compile(r"[A-Z][A-Za-z_]+(/[A-Za-z0-9_+-]+){1,2}")
 
 
-NO_ZONE = "UTC"  # that of a query which sets none
+NO_ZONE = "UTC"  # the zone of a query that sets none
 _SESSION: ContextVar[str] = ContextVar("session zone", default=NO_ZONE)
 
 
 @contextmanager
 def session_zone(name: str) -> Iterator[None]:
-    """Inside, in this thread, TIMESTAMP_LTZ is of this zone, a name that `zone_name` gives."""
+    """Inside, in this thread, TIMESTAMP_LTZ is in this zone, a name from `zone_name`."""
     token = _SESSION.set(name)
     try:
         yield
@@ -43,12 +43,12 @@ def session_zone(name: str) -> Iterator[None]:
 
 
 def zone_of_session() -> str:
-    """The zone of TIMESTAMP_LTZ in the query that is bound."""
+    """The zone of TIMESTAMP_LTZ in the query being bound."""
     return _SESSION.get()
 
 
 class BadZone(Exception):
-    """There is no such zone; the message says why. help: a way out."""
+    """There is no such zone; the message says why. help: a suggestion."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
@@ -57,23 +57,23 @@ class BadZone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """Distances from UTC in microseconds: `offsets[n]` from `utc[n - 1]` on, by local time from `local[n - 1]` on."""
+    """UTC offsets in microseconds: `offsets[n]` from `utc[n - 1]` on, by local time from `local[n - 1]` on."""
 
     utc: tuple[int, ...]
     local: tuple[int, ...]
     offsets: tuple[int, ...]
 
     def offset_at(self, utc_us: int) -> int:
-        """The distance at an instant."""
+        """The offset at an instant."""
         return self.offsets[bisect_right(self.utc, _in_cycle(utc_us))]
 
     def offset_of(self, local_us: int) -> int:
-        """The distance at a local time."""
+        """The offset at a local time."""
         return self.offsets[bisect_right(self.local, _in_cycle(local_us))]
 
 
 def zone_name(text: str) -> str:
-    """The zone as every reader of its name takes it: `+02:00` for `+0200`, `UTC` for `Z`, `GMT`. BadZone for none."""
+    """The canonical name of a zone: `+02:00` for `+0200`, `UTC` for `Z`, `GMT`. BadZone for an unknown one."""
     zone_of(text)
     if text[:1] in {"+", "-"}:
         return text if ":" in text else f"{text[:3]}:{text[3:]}"
@@ -86,7 +86,7 @@ def _in_cycle(time_us: int) -> int:
 
 @lru_cache(maxsize=64)
 def zone_of(name: str) -> Zone:
-    """The table of a zone by its name, `Europe/Berlin`, or of a distance, `+02:00`. `BadZone` for anything else."""
+    """The table of a zone by its name, `Europe/Berlin`, or of an offset, `+02:00`. `BadZone` for anything else."""
     fixed = _FIXED.fullmatch(name)
     if fixed is not None:
         sign, hours, minutes = fixed[1], int(fixed[2] or 0), int(fixed[3] or 0)
@@ -110,7 +110,7 @@ def zone_of(name: str) -> Zone:
 
 
 def _way_to(name: str, otherwise: str) -> str:
-    """The nearest name, by all of it or by its place alone."""
+    """The nearest name, by all of it or by its last part alone."""
     import difflib
 
     from cq.lang import zone_database
@@ -143,7 +143,7 @@ def _table(zone: tzinfo, content: bytes) -> Zone:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST = days_from_civil(1800, 1, 1) * 86_400  # before there were zones
-_LAST_EXPLICIT = days_from_civil(2037, 1, 1) * 86_400  # the database writes out changes up to here at least
+_LAST_EXPLICIT = days_from_civil(2037, 1, 1) * 86_400  # the database lists changes at least up to here
 
 
 def _offset(zone: tzinfo, instant: int) -> int:
@@ -154,7 +154,7 @@ def _offset(zone: tzinfo, instant: int) -> int:
 
 
 def _explicit(content: bytes) -> Iterator[int]:
-    """The changes that the file of a zone lists (RFC 8536): those of its second part, which has 64 bits for each."""
+    """The changes listed in the file of a zone (RFC 8536): those of its second part, with 64 bits each."""
     counts = struct.Struct(">4sc15x6l")
     _, version, utc, standard, leaps, times, types, letters = counts.unpack_from(content)
     if version < b"2":
@@ -165,7 +165,7 @@ def _explicit(content: bytes) -> Iterator[int]:
 
 
 def _by_rule(zone: tzinfo) -> Iterator[int]:
-    """The changes by the rule of a zone, to the second, up to the end of the cycle. They are weeks apart."""
+    """The changes by the zone's rule, to the second, up to the end of the cycle. They are weeks apart."""
     step, end = 10 * 86_400, CYCLE_END_US // SECOND_US
     before = _offset(zone, _LAST_EXPLICIT)
     for instant in range(_LAST_EXPLICIT + step, end + step, step):

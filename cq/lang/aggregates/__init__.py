@@ -1,4 +1,4 @@
-"""Aggregate functions: look-ups over all registered entries. What an entry says is in `registry`."""
+"""Aggregate functions: look-ups over all registered entries. Entries are described in `registry`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GIVEN: ContextVar[Mapping[str, AggregateFunction]] = ContextVar("given", defaul
 
 @contextmanager
 def given(entries: Iterable[AggregateFunction]) -> Iterator[None]:
-    """Inside, in this thread, names also find these entries, as `cq.lang.functions.given` does."""
+    """Inside, in this thread, names also find these entries, as with `cq.lang.functions.given`."""
     token = _GIVEN.set({e.name: e for e in entries})
     try:
         yield

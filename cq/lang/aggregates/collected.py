@@ -1,7 +1,7 @@
 """Aggregates that keep all values of a group: MEDIAN, QUANTILE_CONT, QUANTILE_DISC, MODE, STRING_AGG, ARRAY_AGG.
 
-The state of the first four is a tree: () without values, (value,), or (earlier, later). Their results depend on which
-values there are and not on their order, so that merging is exact. -0.0 counts as 0.0, and NaN is the greatest number.
+The state of the first four is a tree: () without values, (value,), or (earlier, later). Their results depend on the
+values and not on their order, so merging is exact. -0.0 counts as 0.0, and NaN is the greatest number.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FRACTION = ConstantArgument(DOUBLE, lambda value: 0.0 <= value <= 1.0, "a number
 def between(values: Sequence[float], fraction: float) -> float:
     """The value at `fraction` of the way from the first to the last of n ascending values.
 
-    The way has n - 1 steps of equal length; between two values it is straight: with place = fraction * (n - 1) and
-    low = floor(place), (low + 1 - place) * values[low] + (place - low) * values[low + 1].
+    The way has n - 1 steps of equal length, and is linear between two values: with place = fraction * (n - 1) and low =
+    floor(place), (low + 1 - place) * values[low] + (place - low) * values[low + 1].
     """
     place = fraction * (len(values) - 1)
     low = math.floor(place)
@@ -44,7 +44,7 @@ def reaching(values: Sequence[Any], fraction: float) -> Any:
 
 
 def commonest(values: Sequence[Any]) -> Any:
-    """The value that is most often in an ascending list, of several the least."""
+    """The most frequent value of an ascending list; the least of several."""
     best, most, first = values[0], 0, 0
     for n, value in enumerate(values):
         first = first if equals(value, values[first]) else n
@@ -65,7 +65,7 @@ def leaves(tree: Tree) -> Iterator[Any]:
 
 
 def _ascending(tree: Tree) -> list[Any]:
-    """The values of a tree: -0.0 as 0.0, NaN behind all numbers."""
+    """The values of a tree: -0.0 as 0.0, NaN after all numbers."""
     found = [value + 0.0 if isinstance(value, float) else value for value in leaves(tree)]
     return sorted(found, key=lambda value: (value != value, value))  # noqa: PLR0124 - only NaN differs from itself
 
@@ -77,7 +77,7 @@ def _number(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 
 
 def _ordered(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """One value of any type but arrays."""
+    """One value of any type except an array."""
     if len(types) != 1 or types[0].kind is Kind.ARRAY:
         return None
     t = BIGINT if types[0].kind is Kind.NULL else types[0]
@@ -85,12 +85,12 @@ def _ordered(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 
 
 def is_word(type_: DataType) -> bool:
-    """Whether a value is kept as one word: neither a text nor a DECIMAL of more than 18 digits."""
+    """Whether a value is stored in one word: neither a text nor a DECIMAL of more than 18 digits."""
     return type_.physical not in {Physical.BYTES, Physical.I128}
 
 
 def _spark_ascending(value: str) -> Callable[..., str]:
-    """The text around an ascending array v of all values, which holds none at least."""
+    """The text around an ascending array v of all values, of which there is at least one."""
 
     def text(signature: Signature, argument: str, over: str, fraction: float = 0.5) -> str:
         t = signature.params[0]
@@ -212,7 +212,7 @@ _register(
 
 
 def _shown(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal | None:
-    """One value whose text is that of no other."""
+    """One value with a distinctive text."""
     if len(types) != 1 or types[0].kind is Kind.ARRAY:
         return None
     t = VARCHAR if types[0].kind is Kind.NULL else types[0]
@@ -263,7 +263,7 @@ def _texts(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 
 
 def _joined(_: Signature, tree: Tree) -> str:
-    """The texts of a tree from left to right, each after its separator but for the first."""
+    """The texts of a tree from left to right, each except the first after its separator."""
     pieces: list[str] = []
     for text, separator in leaves(tree):
         pieces += [separator, text] if pieces else [text]

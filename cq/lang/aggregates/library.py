@@ -2,7 +2,7 @@
 
 Sums of integers, DECIMALs and INTERVALs are exact however long (128 or 192 bits in kernels): only a result that does
 not fit its type fails. Sums of DOUBLE start at 0.0 and add in the order given. MIN and MAX order as comparison does
-(NaN is the greatest number) and give 0.0 for -0.0, so that no order of merging shows.
+(NaN is the greatest number) and give 0.0 for -0.0, so the order of merging does not matter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cq.lang.functions.signatures import fixed
 from cq.lang.functions.spark_text import cast_to
 from cq.lang.types import BIGINT, BOOLEAN, DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, decimal
 
-SUM_DIGITS = 10  # how many digits Spark gives a SUM of DECIMAL beyond its argument's
+SUM_DIGITS = 10  # digits that Spark adds to the argument's for a SUM of DECIMAL
 AVG_DIGITS = 4  # the same for AVG, before and after the point
 
 
@@ -101,13 +101,13 @@ def _spark_sum(signature: Signature, argument: str, over: str) -> str:
     returns = signature.returns
     if returns == BIGINT:
         total = _spark_exact_sum(argument, over)
-        # the second cast fails, as an overflow, for every total that the first has no BIGINT for
+        # the second cast fails, as an overflow, for every total beyond the BIGINT of the first
         return f"coalesce(try_cast({total} as BIGINT), cast(cast({total} as DECIMAL(18,0)) as BIGINT))"
     return f"sum({argument}){over}"
 
 
 def _spark_exact_sum(argument: str, over: str) -> str:
-    # as BIGINT, whether partial sums overflow would depend on how the rows are spread
+    # as BIGINT, whether partial sums overflow would depend on the distribution of the rows
     column = argument.removeprefix("DISTINCT ")
     return f"sum({argument.removesuffix(column)}cast({column} as DECIMAL(38,0))){over}"
 
@@ -145,7 +145,8 @@ register(
 
 
 def _averaged(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """AVG: DOUBLE, but DECIMAL(p,s) gives DECIMAL(min(38, p + 4), min(38, s + 4)) as in Spark, an INTERVAL its type."""
+    """AVG: DOUBLE, but DECIMAL(p,s) gives DECIMAL(min(38, p + 4), min(38, s + 4)) as in Spark, and an INTERVAL keeps
+    its type."""
     if len(types) != 1:
         return None
     (t,) = types
@@ -160,7 +161,7 @@ def _averaged(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 
 
 def _average_fits(signature: Signature) -> bool:
-    """Whether no average fails: that of DECIMALs fits where its type is not cut to 38 digits."""
+    """Whether no average fails: that of DECIMALs fits unless its type is cut to 38 digits."""
     returns = signature.returns
     return returns.kind is not Kind.DECIMAL or returns.precision == signature.params[0].precision + AVG_DIGITS
 

@@ -1,8 +1,9 @@
-"""Two numbers a row: COVAR_POP, COVAR_SAMP, CORR, and REGR_* of the line through the points (x, y) by least squares.
+"""Aggregates of two numbers per row: COVAR_POP, COVAR_SAMP, CORR, and REGR_* of the line through the points (x, y) by
+least squares.
 
 The state is (count, mean of x, mean of y, sxx, syy, sxy): sums of the products of distances from the means, all as
 DOUBLE and in the order of the rows. Each row moves the means and two states are merged as in
-`cq/lang/aggregates/statistics.py`. All these aggregates keep the same state. REGR_* take y first, as the standard says.
+`cq/lang/aggregates/statistics.py`. All these aggregates keep the same state. REGR_* take y first, as in the standard.
 """
 
 from __future__ import annotations
@@ -71,12 +72,12 @@ def _fewer_than_two(state: Points) -> bool:
 
 
 def _no_line(state: Points) -> bool:
-    """Without points, or with one x in all of them."""
+    """There are no points, or they all have one x."""
     return state[0] == 0 or state[3] == 0.0
 
 
 def _no_spread(state: Points) -> bool:
-    """Without points, or with one x or one y in all of them."""
+    """There are no points, or they all have one x or one y."""
     return _no_line(state) or state[4] == 0.0
 
 

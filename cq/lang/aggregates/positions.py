@@ -1,6 +1,6 @@
 """The value of one row of a group: FIRST, LAST and ANY_VALUE by position, ARG_MIN and ARG_MAX by another value.
 
-The state is (arrival, value, …) of that row, or None. Arrivals order rows by position wherever they were added, so that
+The state is (arrival, value, …) of that row, or None. Arrivals order rows by position wherever they were added, so
 merging is exact.
 """
 
@@ -54,7 +54,7 @@ def _greater(row: tuple[Any, ...], held: tuple[Any, ...]) -> bool:
     return precedes(held[2], row[2]) or (equals(row[2], held[2]) and _earlier(row, held))
 
 
-# the position such that a later row has a lesser one: of equal arrays but for their length the shorter is first
+# the position, such that later rows have lesser ones: of arrays that differ only in length the shorter comes first
 _BACKWARDS = "struct(~{2}._w, ~{2}._s, concat(transform({2}._o, o -> ~o), array(9223372036854775807L)))"
 _PRESENT = "case when {{0}} is not null then {} end"
 

@@ -1,7 +1,7 @@
 """The registry of aggregate functions: one entry each.
 
 An aggregate is a fold: `zero`, `add` a row's values, `merge` two partial results (left before right), `result`. Rows
-of which an argument is NULL are skipped, `add` never sees NULL, unless the entry keeps NULL. COUNT(*) has no argument.
+with a NULL argument are skipped and `add` never sees NULL, unless the entry keeps NULL. COUNT(*) has no argument.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ State = Any  # an immutable Python value
 
 @dataclass(frozen=True, slots=True)
 class ConstantArgument:
-    """A constant behind the arguments of a call. fits: which values it may have.  what: that, for people."""
+    """A constant after the arguments of a call. fits: which values it may have.  what: the same, for people."""
 
     type: DataType
     fits: Callable[[Any], bool]
@@ -38,7 +38,7 @@ class Keeps(Enum):
 
 
 class Grows(Enum):
-    """How one more value changes a result, for aggregates whose result is all they need to remember."""
+    """How one more value changes a result, for aggregates that need to remember only their result."""
 
     COUNT = "one more"
     SUM = "the sum of both"
@@ -59,28 +59,28 @@ class OfArray(Enum):
 class AggregateFunction:
     """One aggregate function.
 
-    rule: which arguments it takes; ask `signature`, or `resolve` for the reason as well.
+    rule: which arguments it takes; ask `signature`, or `resolve` to get the reason too.
     zero: the state of no rows.  add(signature, state, *values) -> state.  merge(signature, left, right) -> state.
-    empty(state): whether no row was added, in which case the result is NULL unless `never_null`; or too few rows, where
-    the entry says that it `may_be_null`.
+    empty(state): whether no row was added, in which case the result is NULL unless `never_null`; or too few rows, if
+    the entry `may_be_null`.
     result(signature, state, *options) -> value; raises `cq.lang.functions.Failure` when it does not fit its type.
     exact_merge(signature): whether merge(add…, add…) equals adding one by one in any order, so that partial tables of
     several workers may be merged.
     idempotent: adding a value again changes nothing, so DISTINCT does not either.
     exact: types for which no result fails although `fails` is not empty.
-    keeps: what its state is.
+    keeps: what its state holds.
     native: the kernel form in cq/codegen/state/aggregates.py.
     keeps_null: `add` sees NULL.
-    by_position: it asks which row came first, so `add` is given the row's arrival before the values.
-    options: the constants behind the arguments.
+    by_position: it depends on which row came first, so `add` gets the row's arrival before the values.
+    options: the constants after the arguments.
     within_group: its argument may stand in WITHIN GROUP (ORDER BY …).
-    grows: how one more value changes the result; None if the result alone does not tell.
+    grows: how one more value changes the result; None if the result alone does not determine that.
     of_array: how a call with ORDER BY or DISTINCT gets its result from an array; None if it cannot.
     counts_truth: a BOOLEAN argument counts as 1 or 0.  as_text: an argument of another type is cast to text.
     y_first: of the two arguments, the dependent variable comes first.
-    spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
-    function of the signature, these two texts and the options. Where it `packs` its arguments, {0} is a struct of them,
-    a and b, NULL for a row that is skipped, and {2} the row's position.
+    spark: text with {0} for the argument (`1` for COUNT(*)) and {1} after every aggregate for an OVER clause, or a
+    function of the signature, these two texts and the options. If it `packs` its arguments, {0} is a struct of them, a
+    and b, NULL for a skipped row, and {2} the row's position.
     examples: `sum over 1, 2, null = 3`; `over nothing` for no rows; `corr over (1, 2), (2, 4) = 1e0` of two arguments;
     `quantile_cont(0.5) over 1, 2 = 1.5e0` with options.
     """
@@ -116,11 +116,11 @@ class AggregateFunction:
 
     @property
     def registry_key(self) -> str:
-        """What plan hashes see: the name stands for the entry."""
+        """The value for plan hashes: the name stands for the entry."""
         return f"agg:{self.name}"
 
     def signature(self, types: Sequence[DataType]) -> Signature | None:
-        """What it makes of arguments of these types; None when it does not take them."""
+        """Its signature for arguments of these types; None when it does not take them."""
         found = self.rule(tuple(types), (None,) * len(types))
         return found if isinstance(found, Signature) else None
 
@@ -136,7 +136,7 @@ class AggregateFunction:
 
     @property
     def slides(self) -> bool:
-        """Whether it can be of the rows of a frame: there is a state for each, and they are merged."""
+        """Whether it can aggregate the rows of a frame: there is a state for each row, and states are merged."""
         return self.keeps is Keeps.WORDS
 
     def can_fail(self, signature: Signature) -> bool:
@@ -148,7 +148,7 @@ class AggregateFunction:
         return None if self.empty(state) and not self.never_null else self.result(signature, state, *options)
 
     def packs(self, signature: Signature) -> bool:
-        """Whether Spark has its arguments as one struct."""
+        """Whether Spark gets its arguments as one struct."""
         return len(signature.params) > 1 or self.by_position
 
     def spark_text(
@@ -156,7 +156,7 @@ class AggregateFunction:
     ) -> str:
         """The call in Spark SQL, around the text of its argument: `1` for COUNT(*), `DISTINCT x` for one with DISTINCT.
 
-        over: an OVER clause that makes it a window function, with a space before it.  position: of a row.
+        over: an OVER clause that makes it a window function, preceded by a space.  position: of a row.
         """
         if callable(self.spark):
             return self.spark(signature, argument, over, *options)

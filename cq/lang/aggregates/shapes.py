@@ -1,7 +1,7 @@
 """The shape of a distribution, SKEWNESS and KURTOSIS, and PRODUCT.
 
 The state of a shape is (count, mean, sums of the second, third and fourth powers of the distances from the mean), as
-DOUBLE in the order of the rows, moved and merged as Pébay does (Formulas for Robust, One-Pass Parallel Computation of
+DOUBLE in the order of the rows, updated and merged as by Pébay (Formulas for Robust, One-Pass Parallel Computation of
 Covariances and Arbitrary-Order Statistical Moments, 2008). Kernels compute the same operations in the same order.
 """
 

@@ -2,7 +2,7 @@
 
 Flajolet, Fusy, Gandouet and Meunier (HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm,
 2007), with linear counting where registers are empty; the hash has 64 bits, so large numbers need no correction. The
-first bits of a hash choose a register, which holds the greatest rank it was given: how many zeros follow, and one more.
+first bits of a hash choose a register, which holds the greatest rank seen: the number of zeros that follow, plus one.
 The state is a tree of (register, rank) as in `cq/lang/aggregates/collected.py`. Kernels keep the registers
 (cq/runtime/containers/sketches.py) and compute the same.
 """
@@ -28,7 +28,7 @@ FIRST_MIX, SECOND_MIX = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53  # of MurmurHash3
 
 
 def _word(value: Any) -> int:
-    """A value as 64 bits: equal ones have the same."""
+    """A value as 64 bits, the same for equal values."""
     if isinstance(value, str):
         return _text_hash(value.encode())
     if isinstance(value, float):
@@ -40,7 +40,7 @@ def _word(value: Any) -> int:
 
 
 def _text_hash(text: bytes) -> int:
-    """As `hash_bytes` of cq/runtime/containers/strings.py."""
+    """The same as `hash_bytes` of cq/runtime/containers/strings.py."""
     state, whole = len(text) * TEXT_FACTOR & MASK, len(text) & ~7
     for at in (*range(0, whole, 8), whole):
         word = int.from_bytes(text[at : at + 8] if at < whole else text[whole:], "little")

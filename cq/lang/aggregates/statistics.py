@@ -1,9 +1,9 @@
-"""How far values lie apart: VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP.
+"""The spread of values: VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP.
 
 The state is (count, mean, sum of squared distances from the mean), all as DOUBLE and in the order of the rows: each row
-moves the mean, which loses no digits where values are large and close to each other. Two states are merged as Chan,
-Golub and LeVeque do (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979). Kernels compute
-the same operations in the same order.
+updates the mean, which loses no digits when values are large and close to each other. Two states are merged as by Chan,
+Golub and LeVeque (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979). Kernels compute the
+same operations in the same order.
 """
 
 from __future__ import annotations

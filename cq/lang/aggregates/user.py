@@ -1,7 +1,7 @@
-"""Aggregates of the user: a fold whose state is a tuple of numbers, each row's values added in order by position.
+"""User-defined aggregates: a fold whose state is a tuple of numbers, with each row's values added by position.
 
-What has no value (no row, or NULLs only) gives NULL, and the result is not asked. States are not merged: there is
-nothing that says how.
+Without a value (no row, or NULLs only) the result is NULL, and `result` is not called. States are not merged: nothing
+defines how.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ FORM = "user_aggregate"  # the kernel form
 
 
 class UserFold:
-    """`zero`, a tuple; `add(state, *values)`, which gives the next one; `result(state)`. Queries call it by `name`."""
+    """`zero`, a tuple; `add(state, *values)`, which returns the next one; `result(state)`. Queries call it by
+    `name`."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class UserFold:
 
     @property
     def spark_name(self) -> str:
-        """What a Spark session knows it by: over an array of structs, those of the rows in order."""
+        """Its name in a Spark session: a function over an array of structs, those of the rows in order."""
         return f"cq_{self.name}_{self.identity[:12]}"
 
     def _added(self, _: Signature, state: tuple[Any, ...] | None, *values: Any) -> Any:
@@ -86,17 +87,17 @@ def _no_merge(_: Signature, left: Any, right: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UserAggregate(AggregateFunction):
-    """The entry of an aggregate of the user."""
+    """The entry of a user-defined aggregate."""
 
     made_of: UserFold = field(kw_only=True)
 
     @property
     def registry_key(self) -> str:
-        """State knows the aggregate by what it does, as far as its source tells."""
+        """Stored state identifies the aggregate by what it does, as far as its source shows."""
         return f"agg:{self.name}:{self.made_of.identity}"
 
     def packs(self, signature: Signature) -> bool:
-        """Always: rows are put in order as structs."""
+        """Always true: rows are ordered as structs."""
         return True
 
     def spark_text(

@@ -1,4 +1,4 @@
-"""Scalar functions: look-ups over all registered entries. What an entry says is in `registry`."""
+"""Scalar functions: look-ups over all registered entries. Entries are described in `registry`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ __all__ = [
 
 
 def unknown(names: Iterable[str]) -> Iterator[str]:
-    """Names that are those of no entry."""
+    """The names without an entry."""
     yield from (
         f"there is no {name}, which an overload, a part or a unit names" for name in names if name not in SCALARS
     )
@@ -73,12 +73,12 @@ refuse(
 
 
 def extract_parts() -> dict[str, str]:
-    """EXTRACT_PARTS with all entries in it."""
+    """EXTRACT_PARTS once all entries are registered."""
     return EXTRACT_PARTS
 
 
 def trunc_units() -> dict[str, str]:
-    """TRUNC_UNITS with all entries in it."""
+    """TRUNC_UNITS once all entries are registered."""
     return TRUNC_UNITS
 
 
@@ -87,7 +87,7 @@ _GIVEN: ContextVar[Mapping[str, Scalar]] = ContextVar("given", default=MappingPr
 
 @contextmanager
 def given(entries: Iterable[Scalar]) -> Iterator[None]:
-    """Inside, in this thread, names also find these entries: a query is bound with the functions its user gave it."""
+    """Inside, in this thread, names also find these entries: a query is bound with the functions its user passed."""
     token = _GIVEN.set({e.name: e for e in entries})
     try:
         yield
@@ -113,9 +113,9 @@ def all_names() -> set[str]:
 def resolve(name: str, types: Sequence[DataType], constants: Sequence[Any] = ()) -> tuple[Scalar, Signature] | Refusal:
     """The entry and signature for a name and its argument types, or why there is none.
 
-    constants: for each argument its value if it is a literal, else None; may be left out, but then an integer literal
-    beside a DECIMAL counts as wide as its type, and ROUND of a DECIMAL is refused. The caller converts each argument
-    to its parameter type (a Cast where they differ; a NULL literal takes the type).
+    constants: for each argument its value if it is a literal, else None; may be omitted, but then an integer literal
+    beside a DECIMAL has the width of its type, and ROUND of a DECIMAL is refused. The caller converts each argument to
+    its parameter type (a Cast where they differ; a NULL literal takes the type).
     """
     entry = lookup(name)
     if entry is None:

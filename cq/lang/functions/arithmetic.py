@@ -1,9 +1,9 @@
 """+ - * / % and what goes with them, over numbers, dates, timestamps and intervals.
 
 Integers: the result has the wider operand's type, and leaving its range is an error (CQ0705). `/` truncates towards
-zero, `%` has the sign of the dividend. DECIMAL: the result types of Spark; where more than 38 digits would be needed,
-the exact result is rounded half up to what is left after the point, and is an error if it is still too large. Division
-by zero is an error (CQ0706), for DOUBLE too; DOUBLE overflow is infinity. REAL results are rounded to 32 bits.
+zero, `%` has the sign of the dividend. DECIMAL: Spark's result types; if more than 38 digits would be needed, the exact
+result is rounded half up to the remaining digits after the point, and is an error if it is still too large. Division by
+zero is an error (CQ0706), for DOUBLE too; DOUBLE overflow is infinity. REAL results are rounded to 32 bits.
 DATE + INTERVAL (days to microseconds) is a TIMESTAMP; a difference of times is an INTERVAL.
 """
 
@@ -44,7 +44,7 @@ from cq.lang.types import (
 )
 from cq.lang.value_text import write_decimal
 
-SPARK_TURNED_DIGITS = 34  # of a DECIMAL whose sign Spark turns exactly
+SPARK_TURNED_DIGITS = 34  # of a DECIMAL that Spark negates exactly
 _WORD = integer_range(BIGINT)
 _HALF_WORD = integer_range(INTEGER)
 # the values a result of each kind may have; floats overflow to infinity
@@ -59,7 +59,7 @@ RANGES: dict[Kind, tuple[int, int]] = {
 
 
 def within(type_: DataType, value: int, shown: str) -> int:
-    """`value`, when the type holds it."""
+    """`value`, if the type holds it."""
     low, high = RANGES[type_.kind]
     if not low <= value <= high:
         raise Failure("CQ0705", f"{type_} overflow: {shown}")
@@ -67,25 +67,25 @@ def within(type_: DataType, value: int, shown: str) -> int:
 
 
 def in_digits(type_: DataType, value: int, shown: str) -> int:
-    """`value`, the unscaled one of a DECIMAL, when the type has the digits for it."""
+    """`value`, the unscaled value of a DECIMAL, if the type has enough digits for it."""
     if abs(value) >= 10**type_.precision:
         raise Failure("CQ0705", f"{type_} overflow: {shown}")
     return value
 
 
 def only_turns(signature: Signature) -> bool:
-    """Whether a value of another sign is in the type too."""
+    """Whether the type also holds the negated value."""
     return signature.returns.is_float or signature.returns.kind is Kind.DECIMAL
 
 
 def never_overflows(signature: Signature) -> bool:
-    """Whether results of this type need no check; a DECIMAL has the digits it needs, if it is not capped."""
+    """Whether results of this type need no check; a DECIMAL has all the digits it needs unless it is capped."""
     returns = signature.returns
     return returns.is_float or (returns.kind is Kind.DECIMAL and returns.precision < MAX_DECIMAL_DIGITS)
 
 
 def _settle(signature: Signature, value: Any, shown: str, *operands: Any) -> Any:
-    """The result `value`, when its type holds it. shown: the operation, with a place for each operand."""
+    """The result `value`, if its type holds it. shown: the operation, with a placeholder for each operand."""
     returns = signature.returns
     if returns.is_float:
         return value if returns.kind is Kind.DOUBLE else round_to_real(value)
@@ -101,7 +101,7 @@ def _settle(signature: Signature, value: Any, shown: str, *operands: Any) -> Any
 
 
 def _numbers(types: tuple[DataType, ...], constants: Constants) -> tuple[DataType, DataType] | None:
-    """Two operands as numbers, NULL as the other's type, integer literals beside a DECIMAL as DECIMAL."""
+    """Two operands as numbers: NULL takes the other's type, integer literals beside a DECIMAL become DECIMAL."""
     a, b = types
     if a.kind is Kind.NULL and b.kind is Kind.NULL:
         return BIGINT, BIGINT
@@ -182,7 +182,7 @@ def _multiplicative(types: tuple[DataType, ...], constants: Constants) -> Signat
 
 
 def _spark_binary(sign: str) -> Callable[[Signature, tuple[str, ...]], str]:
-    """Spark's operator, its result brought to our type where Spark's could be wider."""
+    """Spark's operator, with its result converted to our type if Spark's could be wider."""
 
     def text(signature: Signature, args: tuple[str, ...]) -> str:
         plain = f"({args[0]} {sign} {args[1]})"
@@ -414,7 +414,7 @@ def modulo(signature: Signature, x: Any, y: Any) -> Any:
     if y == 0:
         raise Failure("CQ0706", "division by zero")
     if signature.returns.is_float:
-        # C's fmod; Python's raises where the others say NaN
+        # C's fmod; Python's raises where C's gives NaN
         return math.nan if math.isinf(x) or math.isnan(x) or math.isnan(y) else math.fmod(x, y)
     return x - y * truncated(x, y)
 
@@ -444,7 +444,7 @@ def div(signature: Signature, x: int, y: int) -> int:
 
 
 def _spark_turned(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
-    """Spark turns the sign of a DECIMAL in 34 digits; of one with more it is turned in the text."""
+    """Spark negates a DECIMAL with up to 34 digits; one with more is negated as text."""
 
     def text(signature: Signature, args: tuple[str, ...]) -> str:
         (x,), returns = args, signature.returns
@@ -503,6 +503,6 @@ def absolute(signature: Signature, x: Any) -> Any:
     return _settle(signature, abs(x), "abs({})", x)
 
 
-# of date_arithmetic.py; time_of_day.py adds its own behind them
+# from date_arithmetic.py; time_of_day.py adds its own after them
 OVERLOADS["+"] = ("date_add", "add_months")
 OVERLOADS["-"] = ("date_sub", "subtract_months")

@@ -1,4 +1,6 @@
-"""Functions that make arrays of arrays, or one value of all elements.
+"""Functions that make arrays from arrays, or one value from all elements.
+
+Orders put NULLs last by default, and NaN after all numbers.
 
 Orders put NULLs last unless told otherwise, and NaN behind all numbers.
 """
@@ -29,7 +31,7 @@ from cq.lang.types import (
 )
 
 DESCENDING, NULLS_FIRST = 1, 2  # the bits that say how ARRAY_ORDER orders
-MORE_DIGITS = 10  # of a sum than of what is summed, as of SUM
+MORE_DIGITS = 10  # more for a sum than for its elements, as in SUM
 Array = tuple[Any, ...]
 
 
@@ -116,7 +118,7 @@ OVERLOADS["reverse"] = ("array_reverse",)
 
 
 def in_order(x: Array, keys: Array, order: int) -> Array:
-    """The elements in the order of the keys at their indices; equal ones stay as they are."""
+    """The elements in the order of the keys at their indices; ties keep their order."""
     missing = [n for n, key in enumerate(keys) if key is None]
     there = [n for n, key in enumerate(keys) if key is not None]
     there.sort(key=lambda n: (keys[n] != keys[n], keys[n]), reverse=bool(order & DESCENDING))
@@ -199,7 +201,7 @@ def spark_distinct(signature: Signature, texts: tuple[str, ...]) -> str:
     element = signature.returns.element
     if element is None or not element.is_float:
         return f"array_distinct({items})"
-    # Spark takes 0.0 and -0.0 for two
+    # Spark treats 0.0 and -0.0 as different
     first = f"if(e is null, not exists(slice({items}, 1, n), x -> x is null), array_position({items}, e) = n + 1)"
     return f"filter({items}, (e, n) -> {first})"
 
@@ -293,7 +295,7 @@ def array_max(x: Array) -> Any:
 def _spark_mode(signature: Signature, texts: tuple[str, ...]) -> str:
     (items,) = texts
     present = f"filter({items}, e -> e is not null)"
-    if signature.returns.is_float:  # Spark takes 0.0 and -0.0 for two
+    if signature.returns.is_float:  # Spark treats 0.0 and -0.0 as different
         present = f"transform({present}, e -> {cast_to('e + 0D', signature.returns, unless=DOUBLE)})"
     counted = "transform(array_distinct(v), e -> struct(-size(filter(v, x -> x = e)) as n, e as e))"
     return f"transform(array({present}), v -> if(size(v) > 0, array_sort({counted})[0].e, null))[0]"
@@ -346,7 +348,7 @@ def _spark_sum(signature: Signature, texts: tuple[str, ...]) -> str:
     scale = signature.returns.scale
     exact = DOUBLE if signature.returns == DOUBLE else decimal(38, scale)
     total = f"aggregate({present}, {cast_to('0', exact)}, (s, e) -> {cast_to('s + e', exact)})"
-    if signature.returns == BIGINT:  # the second cast fails, as an overflow, for what is no BIGINT
+    if signature.returns == BIGINT:  # the second cast fails, as an overflow, beyond BIGINT
         total = f"coalesce(try_cast({total} as BIGINT), cast(cast({total} as DECIMAL(18,0)) as BIGINT))"
     else:
         total = cast_to(total, signature.returns)

@@ -1,7 +1,7 @@
 """Functions of arrays as sets, and arrays of numbers in a row.
 
-Elements are compared as `=` compares them. Where elements are kept, NULLs are equal, as for ARRAY_DISTINCT; where they
-are looked for or counted, NULLs are left aside.
+Elements are compared as by `=`. Functions that keep elements treat NULLs as equal, like ARRAY_DISTINCT; functions that
+look for or count elements ignore NULLs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_STEP = "a sequence by steps of 0"
 
 
 def _keys(x: Array) -> set[Any]:
-    """The elements, as what is equal where they are."""
+    """The elements as keys, equal where they are equal."""
     return {_key(e) for e in x}
 
 
@@ -40,7 +40,7 @@ def _compared(returns: Callable[[DataType], DataType] = lambda both: both) -> Si
 
 
 def _kept(negated: str) -> Callable[[Signature, tuple[str, ...]], str]:
-    """Spark's own functions take 0.0 and -0.0 for two."""
+    """Spark's own functions treat 0.0 and -0.0 as different."""
 
     def text(signature: Signature, texts: tuple[str, ...]) -> str:
         items, other = texts

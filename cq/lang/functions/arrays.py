@@ -1,7 +1,7 @@
-"""Functions of arrays: what makes them, and what is in them. Elements count from 1, or from -1 at the end.
+"""Functions that make arrays and look into them. Elements count from 1, or from -1 at the end.
 
-Elements are compared as `=` compares them: NaN equals NaN, 0.0 equals -0.0. NULL elements equal nothing that is asked
-for, but each other where whole arrays are compared. An array is a tuple.
+Elements are compared as by `=`: NaN equals NaN, 0.0 equals -0.0. NULL elements match no value in a search, but equal
+each other when whole arrays are compared. An array is a tuple.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ FLAT = "write one array of all elements, or a column for each of the inner ones"
 
 
 def no_element(type_: DataType) -> Refusal:
-    """The refusal for an array of what no array holds."""
+    """The refusal for an array of values that arrays cannot hold."""
     what = "arrays of arrays are" if type_.kind is Kind.ARRAY else f"arrays of {type_} are"
     return Refusal("CQ0501", f"{what} not supported yet", FLAT if type_.kind is Kind.ARRAY else NESTED)
 
 
 def _all_elements(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
-    """Elements of one common type; without any the array is of NULL, which converts to every array."""
+    """Elements of one common type; an empty array is of NULL, which converts to every array."""
     if not types:
         return Signature((), array(NULL))
     common = common_of("ARRAY", types, constants)
@@ -39,14 +39,14 @@ def _all_elements(types: tuple[DataType, ...], constants: Constants) -> Signatur
 
 
 def element_of(type_: DataType) -> DataType | None:
-    """The type of the elements; INTEGER where nothing says it, None for what is no array."""
+    """The type of the elements; INTEGER if it is unknown, None for anything but an array."""
     if type_.kind is Kind.NULL or type_ == array(NULL):
         return INTEGER
     return type_.element if type_.kind is Kind.ARRAY else None
 
 
 def one_array(returns: Callable[[DataType], DataType], *others: DataType) -> SignatureRule:
-    """An array and then these; the result by the type of its elements."""
+    """An array, then these parameters; the result depends on the type of its elements."""
 
     def rule(types: tuple[DataType, ...], _: Constants) -> Signature | None:
         element = element_of(types[0]) if len(types) == 1 + len(others) else None
@@ -58,7 +58,7 @@ def one_array(returns: Callable[[DataType], DataType], *others: DataType) -> Sig
 
 
 def array_and_element(what: str, returns: DataType | None) -> SignatureRule:
-    """An array and something that may be one of its elements. returns: None, such an array."""
+    """An array and a possible element. returns: None for an array of that type."""
 
     def rule(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
         if len(types) != 2 or types[0].kind not in {Kind.ARRAY, Kind.NULL}:

@@ -1,7 +1,7 @@
 """Comparisons and NOT. Both sides have one type; FALSE < TRUE; text compares by its UTF-8 bytes.
 
 NaN equals NaN and is greater than every number; -0.0 equals 0.0. Arrays are only equal or not. IS [NOT] DISTINCT FROM
-and BETWEEN are made of these.
+and BETWEEN are built from these.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cq.lang.types import BOOLEAN
 
 
 def equals(x: Any, y: Any) -> bool:
-    """x = y, where NaN equals NaN; elements of arrays so too, and their NULLs are equal."""
+    """x = y, where NaN equals NaN; likewise for elements of arrays, whose NULLs are equal."""
     if isinstance(x, tuple):
         return len(x) == len(y) and all(
             a is b or (None not in (a, b) and equals(a, b)) for a, b in zip(x, y, strict=True)

@@ -1,6 +1,6 @@
-"""Dates and timestamps plus and minus months, dates plus and minus days; what leaves the range is an error (CQ0705).
+"""Dates and timestamps plus and minus months, dates plus and minus days; leaving the range is an error (CQ0705).
 
-`+` and `-` are tried as these entries where they do not take the operands themselves (see OVERLOADS in arithmetic.py).
+`+` and `-` fall back to these entries if they do not take the operands themselves (see OVERLOADS in arithmetic.py).
 """
 
 from __future__ import annotations

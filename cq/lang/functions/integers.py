@@ -1,4 +1,4 @@
-"""Functions of whole numbers: divisors, and the bits of two's complement."""
+"""Functions of integers: divisors, and bits in two's complement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cq.lang.types import BIGINT, BOOLEAN, INTEGER, INTEGER_BITS, DataType, Kind
 
 
 def _integers(count: int, types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """So many integers of any widths; the result has the widest."""
+    """This many integers of any width; the result has the widest type."""
     widest = DataType(Kind.NULL)
     for t in types:
         both = common_type(widest, t)

@@ -1,7 +1,8 @@
-"""Functions of JSON in a text: values by a path, which is a literal.
+"""Functions of JSON text: values by a path, which is a literal.
 
-A text is one JSON value with blanks around it. Control characters may stand in its strings as they are; nothing else
-beyond RFC 8259 may. Of fields of one name the first counts under which the rest of the path is found, and not null.
+A text is one JSON value with blanks around it. Control characters are allowed in its strings; nothing else beyond RFC
+8259 is. Of several fields with one name, the first one counts that has the rest of the path, with a value other than
+null.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cq.lang.functions.signatures import fixed
 from cq.lang.types import BOOLEAN, INTEGER, VARCHAR, DataType, Kind
 from cq.records import dataclass
 
-MOST_DEPTH = 200  # objects and arrays inside each other
+MOST_DEPTH = 200  # objects and arrays in each other
 MOST_STEPS = 50
 MOST_INDEX = 2**31 - 1
 Path = tuple["str | int", ...]
@@ -26,7 +27,7 @@ _STEP = re.compile(r"\.([^.\[\]'\"?*\\\x00-\x1f]+)|\[([0-9]{1,10})\]|\[(['\"])([
 
 @lru_cache(maxsize=256)
 def path_of(text: str) -> Path | None:
-    """The names and the numbers of elements in a path; None when it is none of ours."""
+    """The names and element numbers in a path; None for an invalid one."""
     steps: list[str | int] = []
     at = 1
     while at < len(text):
@@ -59,14 +60,14 @@ def _by_path(function: str, returns: DataType) -> SignatureRule:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is written."""
+    """A number as written."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of an object as they stand."""
+    """The fields of an object as written."""
 
     pairs: list[tuple[str, Value]]
 
@@ -80,7 +81,7 @@ def _no_constant(text: str) -> Number:
 
 @lru_cache(maxsize=64)
 def document(text: str) -> list[Value]:
-    """The value that the text is, in a list; an empty list when it is none."""
+    """The value of the text, in a list; an empty list if it is not JSON."""
     try:
         value: Value = json.loads(
             text, strict=False, parse_float=Number, parse_int=Number, parse_constant=_no_constant,
@@ -98,7 +99,7 @@ def _inside(value: Value) -> list[Value]:
 
 
 def _depth(value: Value) -> int:
-    """How many objects and arrays stand inside each other."""
+    """How deeply objects and arrays are nested."""
     level, depth = [value], 0
     while level := [v for v in level if isinstance(v, list | Fields)]:
         depth += 1
@@ -107,7 +108,7 @@ def _depth(value: Value) -> int:
 
 
 def found(value: Value, path: Path) -> Value:
-    """What the path leads to; None when it leads nowhere, or to null."""
+    """The value at the path; None if there is none, or if it is null."""
     if not path:
         return value
     step, rest = path[0], path[1:]
@@ -119,12 +120,12 @@ def found(value: Value, path: Path) -> Value:
 
 
 def is_text(text: str) -> bool:
-    """Whether every letter is a character: half of a surrogate pair is none."""
+    """Whether every code unit is a character: half of a surrogate pair is not."""
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def scalar_text(value: Value) -> str | None:
-    """A string, a number as it is written, true or false; None for everything else."""
+    """A string, a number as written, true or false; None for everything else."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = value.text if isinstance(value, Number) else value
@@ -146,8 +147,8 @@ def _quoted(text: str) -> str:
 
 
 def counts_of(texts: Sequence[str]) -> str:
-    """How often each text is there, as a JSON object in the order in which they come first; letters beyond U+FFFF
-    stand for themselves."""
+    """How often each text occurs, as a JSON object in order of first occurrence; characters beyond U+FFFF are not
+    escaped."""
     counts: dict[str, int] = {}
     for text in texts:
         counts[text] = counts.get(text, 0) + 1
@@ -156,8 +157,7 @@ def counts_of(texts: Sequence[str]) -> str:
 
 
 def compact(value: Value) -> str:
-    """The value as JSON without blanks; numbers as they are written, control characters and those beyond U+FFFF as
-    escapes."""
+    """The value as JSON without blanks; numbers as written, control characters and those beyond U+FFFF escaped."""
     if isinstance(value, Fields):
         return "{" + ",".join(f"{_quoted(name)}:{compact(v)}" for name, v in value.pairs) + "}"
     if isinstance(value, list):
@@ -175,8 +175,9 @@ def _at(x: str, path: str) -> Value:
 
 # -- Spark ------------------------------------------------------------------------------------------------------------
 
-# Spark's parser writes numbers anew, and shows a string as it shows true, null and objects. So every string and number
-# becomes a string with a mark: behind a string, before a number. What has no mark is a word, an object or an array.
+# Spark's parser reformats numbers, and shows a string the same way as true, null and objects. So every string and
+# number becomes a string with a mark: after a string, before a number. Values without a mark are words, objects or
+# arrays.
 _SCALARS = r"""r'(?s)"([^"\\]*+(?:\\.[^"\\]*+)*+)"|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)'"""
 _MARKED = r"""'"$1\u0001$2"'"""
 _MARKED_NUMBER = r"""r'"\\u0001(-?[0-9][0-9.eE+-]*)"'"""
@@ -192,12 +193,12 @@ def spark_path(path: str) -> str:
 
 
 def _spark_whole(text: str) -> str:
-    """JSON in which the text must be one value, not only begin with one."""
+    """JSON where the text must be one value, not only start with one."""
     return f"""concat('[{{"r":', {text}, '}}]')"""
 
 
 def _spark_at(args: tuple[str, ...], otherwise: str = "") -> str:
-    """The scalar at a path of a text; `otherwise` for what has no mark and is no truth value."""
+    """The scalar at a path of a text; `otherwise` for anything without a mark that is not a truth value."""
     whole = _spark_whole(f"regexp_replace({args[0]}, {_SCALARS}, {_MARKED})")
     leaf = f"get_json_object({whole}, {args[1]})"
     return (

@@ -1,6 +1,6 @@
-"""Functions of DOUBLE, which never fail: out of the domain they are NaN, or NULL where Spark says so.
+"""Functions of DOUBLE, which never fail: outside of their domain they give NaN, or NULL if Spark does.
 
-Angles are in radians. The functions of whole numbers stand in `integers.py`.
+Angles are in radians. Functions of integers are in `integers.py`.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def cbrt(x: float) -> float:
     cube = root * root * root
     if cube == 0.0 or not is_finite(cube):
         return root
-    return root - (cube - x) / (3.0 * root * root)  # the C library may miss the last digit: one step of Newton's
+    return root - (cube - x) / (3.0 * root * root)  # the C library may miss the last digit: one Newton step
 
 
 @scalar(
@@ -402,7 +402,7 @@ def atan2(y: float, x: float) -> float:
 )
 def sinh(x: float) -> float:
     """The hyperbolic sine."""
-    if x > 710.4758600739439:  # beyond it Python raises, as EXP above
+    if x > 710.4758600739439:  # beyond this Python raises, as in EXP above
         return math.inf
     if x < -710.4758600739439:
         return -math.inf

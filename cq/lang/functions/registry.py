@@ -5,10 +5,10 @@ An entry says everything: which argument types it takes and what it returns, wha
 body cannot be compiled (strings, decimals, bodies that can fail), its Spark SQL text, and examples, which are the
 documentation and the test on all three backends.
 
-The binder asks `cq.lang.functions.resolve`. What is an operator or a function with its own syntax in SQL is an entry
-like any other: binary operators by their sign, unary minus `negate`, NOT `not`, LIKE `like`, IS [NOT] DISTINCT FROM by
-these words in lower case, EXTRACT by `EXTRACT_PARTS`, DATE_TRUNC by `TRUNC_UNITS`. AND, OR, IS NULL, CASE, COALESCE and
-CAST are expressions of their own.
+The binder asks `cq.lang.functions.resolve`. Operators and functions with their own syntax in SQL are entries like any
+other: binary operators by their sign, unary minus `negate`, NOT `not`, LIKE `like`, IS [NOT] DISTINCT FROM by these
+words in lower case, EXTRACT by `EXTRACT_PARTS`, DATE_TRUNC by `TRUNC_UNITS`. AND, OR, IS NULL, CASE, COALESCE and CAST
+are expressions of their own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Signature:
 class Refusal:
     """Why a function does not take its arguments: a code of `cq.errors.CODES`, the cause, a way out.
 
-    argument: the one that is wrong whatever the types of the others; None: they do not go together.
+    argument: the one that is wrong whatever the others are; None: their types do not go together.
     """
 
     code: str
@@ -53,10 +53,10 @@ SignatureRule = Callable[[tuple[DataType, ...], Constants], Signature | Refusal 
 
 
 class Failure(Exception):
-    """A body has no result for these values: a data error with this code at the row's place.
+    """A body has no result for these values: raise a data error with this code at the row's place.
 
-    Whoever knows more on the way up fills it in: `span`, the expression; `place`, the window and group; `met`, what
-    stands behind the place when the row has met another one.
+    Callers fill in what they know: `span`, the expression; `place`, the window and group; `met`, the text after the
+    place if the row has met another one.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -80,7 +80,7 @@ class Compares(Enum):
 
     @property
     def turned(self) -> Compares:
-        """The comparison that says the same with the sides changed."""
+        """The equivalent comparison with its sides swapped."""
         return _TURNED.get(self, self)
 
 
@@ -96,21 +96,21 @@ _TURNED = {
 class Scalar:
     """One scalar function.
 
-    name: as written in SQL, lower case; operators by their sign (`+`, `=`, `||`).  shape: its arguments for people.
-    rule: which arguments it takes; ask `signature`, or `resolve`, which knows the other entries of a name.
+    name: as written in SQL, lower case; operators by their sign (`+`, `=`, `||`).  shape: its arguments, for people.
+    rule: which arguments it takes; ask `signature`, or `resolve`, which also knows the other entries with a name.
     body: called with non-null values of `Signature.params`, or, when `handles_null`, with None for NULL; with
     `typed` the first argument is the Signature. Raises `Failure` with one of `fails`.
     native: the kernel form in cq/codegen; empty when the body itself is compiled (then it and the functions it calls
     use only integers, doubles, booleans, and of `math` what cq/codegen/expressions/inlining.py has an op for).
     may_be_null: whether the result can be NULL for non-null arguments.  never_null: it never is.
     lists: the result is the array of the arguments.  no_null_inside: the result is an array without NULL elements.
-    walked: the result is the pieces of the first argument between the second; it cannot fail, and UNNEST walks through
-    the first argument and builds no array.
+    walked: the result is the pieces of the first argument between occurrences of the second; it cannot fail, and UNNEST
+    walks the first argument without building an array.
     spark: text with {0}, {1}, … for the arguments, or a function of the signature and their texts.
-    spark_literals: arguments that are literals, by place, and what makes Spark's of their values.
+    spark_literals: literal arguments, by index, and the functions that convert their values for Spark.
     exact: types for which no value fails although `fails` is not empty (DOUBLE + DOUBLE).
     compares: how it compares its arguments, if that is all it does.
-    examples: `expression = value` in SQL text, e.g. "abs(-3) = 3"; `error CQ0705` for a value there is none for.
+    examples: `expression = value` in SQL text, e.g. "abs(-3) = 3"; `error CQ0705` if there is no value.
     """
 
     name: str
@@ -135,11 +135,11 @@ class Scalar:
 
     @property
     def registry_key(self) -> str:
-        """What plan hashes see: the name stands for the entry."""
+        """The value for plan hashes: the name stands for the entry."""
         return f"fn:{self.name}"
 
     def signature(self, types: Sequence[DataType], constants: Sequence[Any] = ()) -> Signature | None:
-        """What this entry makes of arguments of these types; None when it does not take them."""
+        """The entry's signature for arguments of these types; None when it does not take them."""
         found = self.rule(tuple(types), tuple(constants) or (None,) * len(types))
         return found if isinstance(found, Signature) else None
 
@@ -152,11 +152,11 @@ class Scalar:
         if self.never_null:
             return False
         if self.handles_null and not self.may_be_null:
-            return all(arguments)  # GREATEST, LEAST: NULL only when everything is
+            return all(arguments)  # GREATEST, LEAST: NULL only if everything is
         return self.may_be_null or any(arguments)
 
     def spark_text(self, signature: Signature, arguments: Sequence[str]) -> str:
-        """The call in Spark SQL, around the texts of its arguments."""
+        """The call in Spark SQL, with the texts of its arguments."""
         if callable(self.spark):
             return self.spark(signature, tuple(arguments))
         return self.spark.format(*arguments)
@@ -170,9 +170,9 @@ OVERLOADS: dict[str, tuple[str, ...]] = {}  # a name -> further entries that tak
 EXTRACT_PARTS: dict[str, str] = {}
 # DATE_TRUNC('unit', x) -> the entry that computes it
 TRUNC_UNITS: dict[str, str] = {}
-# entry that makes a TIMESTAMP of a count since 1970 -> microseconds of what it counts
+# entry that makes a TIMESTAMP of a count since 1970 -> microseconds per unit of the count
 EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
-COUNTS_OF_TIMES = {f"unix_{name.removeprefix('timestamp_')}": name for name in EPOCH_UNITS}  # -> what undoes it
+COUNTS_OF_TIMES = {f"unix_{name.removeprefix('timestamp_')}": name for name in EPOCH_UNITS}  # -> its inverse
 
 
 def register(entry: Scalar, *aliases: str) -> Scalar:
@@ -185,7 +185,7 @@ def register(entry: Scalar, *aliases: str) -> Scalar:
 
 
 def undocumented(doc: str, shape: str, examples: Sequence[str], fails: Sequence[str]) -> Iterator[str]:
-    """What the documentation of a function or an aggregate lacks, and where it contradicts what the entry says."""
+    """What the documentation of a function or an aggregate lacks, and where it contradicts the entry."""
     if not doc or not shape:
         yield f"has no {'shape' if doc else 'docstring'}"
     if len(examples) < 4 or not any("null" in e for e in examples):
@@ -197,7 +197,7 @@ def undocumented(doc: str, shape: str, examples: Sequence[str], fails: Sequence[
 
 
 def contradictory(entry: Any) -> Iterator[str]:
-    """What a function or an aggregate says of NULL and of failures that cannot be."""
+    """Impossible claims of a function or an aggregate about NULL and failures."""
     if entry.never_null and entry.may_be_null:
         yield "is never_null and may_be_null"
     if entry.exact and not entry.fails:

@@ -1,4 +1,5 @@
-"""Functions of regular expressions. A pattern is a literal; cq.lang.regex says what patterns there are and mean."""
+"""Functions of regular expressions. A pattern is a literal; cq.lang.regex defines which patterns exist and what they
+mean."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _TEXT = {Kind.VARCHAR, Kind.NULL}
 
 
 def _by_regex(function: str, *others: DataType, returns: DataType, optional: int = 0) -> SignatureRule:
-    """A text, a literal pattern, and literals of these types, of which the last `optional` may be missing."""
+    """A text, a literal pattern, and literals of these types, of which the last `optional` may be omitted."""
 
     def rule(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
         params = (VARCHAR, VARCHAR, *others)[: len(types)]
@@ -38,7 +39,7 @@ def _by_regex(function: str, *others: DataType, returns: DataType, optional: int
 
 
 def _kept(function: str, constants: Constants) -> tuple[int, ...]:
-    """The groups that a function asks for; `BadRegex` when there are none of these."""
+    """The groups that a function needs; `BadRegex` for one that does not exist."""
     groups = program_of(constants[1], ()).groups
     if function == "REGEXP_LIKE":
         return ()
@@ -62,7 +63,7 @@ def kept_groups(*groups: int) -> tuple[int, ...]:
 
 
 def kept_by(replacement: str) -> tuple[int, ...]:
-    """The groups that a replacement names, and the whole match."""
+    """The groups named in a replacement, and the whole match."""
     return kept_groups(*(p for p in pieces_of(replacement) if isinstance(p, int)))
 
 

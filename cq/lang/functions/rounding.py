@@ -24,12 +24,12 @@ from cq.lang.types import (
 )
 from cq.lang.value_text import write_decimal, write_double, write_real
 
-EXACT_DIGITS = 800  # more than any DOUBLE has before or after the point, so that quantising never rounds twice
+EXACT_DIGITS = 800  # more than any DOUBLE has before or after the point, so quantising never rounds twice
 _EXACT = Context(prec=EXACT_DIGITS, rounding=ROUND_HALF_UP, Emin=-2000, Emax=2000)
 
 
 def _to_whole(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """DECIMAL keeps its digits before the point and one more; everything else becomes BIGINT."""
+    """DECIMAL keeps its digits before the point plus one; everything else becomes BIGINT."""
     if len(types) != 1:
         return None
     (t,) = types
@@ -51,7 +51,7 @@ def _whole_double(x: float, rounded: Any, name: str) -> int:
 
 
 def _spark_whole(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
-    """Spark gives 0 for NaN; for what is too large it fails as we do."""
+    """Spark gives 0 for NaN; for values too large it fails as we do."""
 
     def text(signature: Signature, args: tuple[str, ...]) -> str:
         return f"{name}(nanvl({args[0]}, 1E19D))" if signature.params[0] == DOUBLE else f"{name}({args[0]})"
@@ -133,10 +133,10 @@ def _rounded(types: tuple[DataType, ...], constants: Constants) -> Signature | R
 
 
 def round_double(x: float, digits: int, text: str) -> float:
-    """`x` rounded half up at so many digits after the point, judged on `text`, its shortest decimal. Never -0.0.
+    """`x` rounded half up to this many digits after the point, decided by `text`, its shortest decimal. Never -0.0.
 
-    While |x| * 10**(digits + 1) < 1e15 the shortest text reaches a tie exactly when x is not below the DOUBLE nearest
-    to it, so a kernel may compare with that DOUBLE.
+    As long as |x| * 10**(digits + 1) < 1e15, the shortest text reaches a tie exactly when x is not below the DOUBLE
+    nearest to it, so a kernel may compare with that DOUBLE.
     """
     if math.isnan(x) or math.isinf(x) or digits > 400:
         return x
@@ -147,7 +147,7 @@ def round_double(x: float, digits: int, text: str) -> float:
 
 def _spark_round(signature: Signature, args: tuple[str, ...]) -> str:
     x, digits = args[0], "".join(f", {a}" for a in args[1:])
-    if signature.returns == REAL:  # Spark judges the digits of the DOUBLE, we those of the REAL
+    if signature.returns == REAL:  # Spark looks at the digits of the DOUBLE, we at those of the REAL
         return f"cast(round(cast(cast({x} as STRING) as DOUBLE){digits}) as FLOAT)"
     plain = f"round({x}{digits})"
     return cast_to(plain, signature.returns) if signature.returns.kind is Kind.DECIMAL else plain
@@ -195,7 +195,7 @@ def round_(signature: Signature, x: Any, digits: int = 0) -> Any:
 
 
 def _cut(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
-    """As ROUND, but that a DOUBLE takes no digits, and digits are literals."""
+    """As for ROUND, except that a DOUBLE takes no digits, and digits are literals."""
     if len(types) not in (1, 2) or (len(types) == 2 and not converts(types[1], INTEGER)):
         return None
     t = DOUBLE if types[0].kind is Kind.NULL else types[0]
@@ -219,7 +219,7 @@ def _cut(types: tuple[DataType, ...], constants: Constants) -> Signature | Refus
 
 def _spark_trunc(signature: Signature, args: tuple[str, ...]) -> str:
     x = args[0]
-    if signature.returns == DOUBLE:  # from 2**52 on there are no fractions; the sum makes 0.0 of -0.0
+    if signature.returns == DOUBLE:  # from 2**52 on there are no fractions; the sum turns -0.0 into 0.0
         return f"if(abs({x}) < 4503599627370496D, {x} - {x} % 1D + 0D, {x})"
     digits = args[1] if len(args) == 2 else "0"
     return cast_to(f"if({x} < 0, ceil({x}, {digits}), floor({x}, {digits}))", signature.returns)

@@ -22,11 +22,11 @@ from cq.lang.types import (
     decimal,
 )
 
-KEPT_SCALE = 6  # digits after the point that a capped result keeps, if it has so many
+KEPT_SCALE = 6  # digits after the point that a capped result keeps, if it has that many
 
 
 def converts(source: DataType, target: DataType) -> bool:
-    """Whether a value of `source` becomes a `target` without being asked."""
+    """Whether a value of `source` implicitly converts to a `target`."""
     return common_type(source, target) == target
 
 
@@ -36,7 +36,7 @@ def fixed(*params: DataType, returns: DataType) -> SignatureRule:
 
 
 def overloaded(*signatures: Signature) -> SignatureRule:
-    """The first signature whose parameters are the arguments' types, else the first they convert to."""
+    """The first signature whose parameters are the arguments' types, else the first to which they convert."""
 
     def rule(types: tuple[DataType, ...], _: Constants) -> Signature | None:
         fitting = [s for s in signatures if len(s.params) == len(types)]
@@ -55,7 +55,7 @@ def with_optional(required: Sequence[DataType], optional: Sequence[DataType], re
 
 
 def too_many_digits(what: str, precision: int, scale: int) -> Refusal:
-    """The refusal for a DECIMAL that would need more digits than there are."""
+    """The refusal for a DECIMAL that would need more digits than exist."""
     return Refusal(
         "CQ0304",
         f"{what} needs DECIMAL({precision},{scale}), more than {MAX_DECIMAL_DIGITS} digits",
@@ -70,8 +70,8 @@ def decimal_result(what: str, precision: int, scale: int) -> DataType | Refusal:
 
 
 def capped(precision: int, scale: int) -> DataType:
-    """DECIMAL(precision, scale); where it has too many digits as Spark's `adjustPrecisionScale`, which gives up digits
-    after the point, but leaves KEPT_SCALE of them: results are rounded, and may be too large for it."""
+    """DECIMAL(precision, scale); with too many digits capped like Spark's `adjustPrecisionScale`, which drops digits
+    after the point, but keeps KEPT_SCALE of them: results are rounded, and may be too large for it."""
     whole = precision - scale
     if precision <= MAX_DECIMAL_DIGITS:
         return decimal(precision, scale)
@@ -79,7 +79,7 @@ def capped(precision: int, scale: int) -> DataType:
 
 
 def literal_types(types: tuple[DataType, ...], constants: Constants) -> tuple[DataType, ...]:
-    """The types with integer literals beside a DECIMAL as narrow as their digits, as Spark types them."""
+    """The types, with integer literals beside a DECIMAL as narrow as their digits, as in Spark."""
     if not any(t.kind is Kind.DECIMAL for t in types) or any(t.is_float for t in types):
         return types
     return tuple(
@@ -126,7 +126,7 @@ def compared(what: str, arrays: bool = False) -> SignatureRule:
 
 
 def as_text(least: int) -> SignatureRule:
-    """At least `least` arguments of any type that has a text; all become VARCHAR."""
+    """At least `least` arguments of any type that has a text form; all become VARCHAR."""
 
     def rule(types: tuple[DataType, ...], _: Constants) -> Signature | None:
         if len(types) < least or any(t.kind is Kind.ARRAY for t in types):
@@ -137,7 +137,7 @@ def as_text(least: int) -> SignatureRule:
 
 
 def keeps_number(intervals: bool = False) -> SignatureRule:
-    """One number, or one interval if that is asked for; the result is of the same type."""
+    """One number, or one interval if that is allowed; the result has the same type."""
 
     def rule(types: tuple[DataType, ...], _: Constants) -> Signature | None:
         if len(types) != 1:

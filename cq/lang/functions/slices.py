@@ -1,4 +1,4 @@
-"""Slices of texts and of arrays: from one number to another, both included, from the end where they are below 0."""
+"""Slices of texts and of arrays: from one position to another, both included, counted from the end if negative."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from cq.lang.functions.spark_text import clamped_int
 
 
 def between(first: int, last: int, count: int) -> slice:
-    """Which of so many items lie between two numbers, counted from 1."""
+    """Which of this many items lie between two positions, counted from 1."""
     begin, end = (n + count + 1 if n < 0 else n for n in (first, last))
     return slice(max(begin, 1) - 1, max(end, 0))
 
 
 def spark_slice(size: str, part: str, args: tuple[str, ...]) -> str:
-    """The same on Spark. size, part: the functions that count it and that take some of it."""
+    """The same on Spark. size, part: the functions that count it and that take a part of it."""
     items, first, last = args
     first, last = (f"cast({clamped_int(n)} as BIGINT)" for n in (first, last))
     begin = f"greatest(if({first} < 0, {first} + {size}({items}) + 1, {first}), 1)"

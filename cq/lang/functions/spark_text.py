@@ -1,5 +1,5 @@
-"""Spark SQL spellings that several entries need. TIMESTAMP is Spark's TIMESTAMP_NTZ throughout, TIMESTAMP_LTZ the one
-of its UTC, and TIME the microseconds since midnight, a BIGINT."""
+"""Spark SQL spellings that several entries need. TIMESTAMP is Spark's TIMESTAMP_NTZ throughout, TIMESTAMP_LTZ is one in
+UTC, and TIME is the microseconds since midnight, a BIGINT."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def spark_type(type_: DataType) -> str:
 
 
 def time_of_day(text: str) -> str:
-    """A TIME as that time of 1970-01-01, a TIMESTAMP_NTZ."""
+    """A TIME as that time on 1970-01-01, a TIMESTAMP_NTZ."""
     return f"cast(timestamp_micros({text}) as TIMESTAMP_NTZ)"
 
 
 def cast_to(text: str, type_: DataType, *, unless: DataType | None = None) -> str:
-    """`text` as `type_`; as it is when that is what it already has."""
+    """`text` cast to `type_`; unchanged if it already has that type."""
     return text if type_ == unless else f"cast({text} as {spark_type(type_)})"
 
 
 def clamped_int(text: str, limit: int = 2**31 - 1) -> str:
-    """A BIGINT text as Spark's INT, what is beyond `limit` on either side at it. NULL stays NULL."""
+    """A BIGINT text as Spark's INT, clamped to `limit` on either side. NULL stays NULL."""
     clamped = f"cast(greatest(least({text}, {limit}L), -{limit}L) as INT)"
     return f"if({text} is null, null, {clamped})"  # GREATEST and LEAST skip NULL

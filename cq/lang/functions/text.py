@@ -77,7 +77,7 @@ def upper(x: str) -> str:
 
 def _spark_substring(_: Signature, args: tuple[str, ...]) -> str:
     x, start, *count = args
-    # at the end of INT Spark's sum of start and length wraps
+    # at the end of INT Spark's sum of start and length wraps around
     return f"substring({', '.join((x, clamped_int(start, 2**30), *map(clamped_int, count)))})"
 
 
@@ -414,9 +414,10 @@ def _stands_at(x: str, at: int, stretch: tuple[str | int, ...]) -> bool:
 
 
 def matches(x: str, stretches: Pattern) -> bool:
-    """Whether the text is the stretches in order with anything between them.
+    """Whether the text consists of the stretches in order with anything between them.
 
-    The first and the last are fixed to the ends; each other is taken as early as possible, which never loses a match.
+    The first and the last are anchored to the ends; every other one is matched as early as possible, which never loses
+    a match.
     """
     first, *middle = stretches
     if not middle:

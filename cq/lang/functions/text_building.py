@@ -1,4 +1,4 @@
-"""Texts made of texts: padded, repeated, reversed, translated, joined; and how far two are apart."""
+"""Texts made from texts: padded, repeated, reversed, translated, joined; and the distance between two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cq.lang.functions.spark_text import clamped_int
 from cq.lang.functions.text import substring
 from cq.lang.types import BIGINT, INTEGER, VARCHAR, DataType
 
-MOST_LETTERS = 1_000_000  # of a text whose length is computed, so that a wrong number does not exhaust the memory
+MOST_LETTERS = 1_000_000  # of a text with a computed length, so that a wrong number does not exhaust the memory
 _TOO_LONG = f"raise_error('CQ0708: a text of more than {MOST_LETTERS} characters')"
 
 
@@ -89,7 +89,7 @@ def _spark_padded(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
 
 
 def _padding(x: str, count: int, padding: str) -> str:
-    """What is missing of so many code points."""
+    """The padding up to this many code points."""
     _demand_room(count)
     missing = count - len(x)
     return (padding * (missing // len(padding) + 1))[:missing] if padding and missing > 0 else ""
@@ -227,7 +227,7 @@ def translate(x: str, characters: str, others: str) -> str:
 
 def _spark_overlay(_: Signature, args: tuple[str, ...]) -> str:
     x, other, start, *count = args
-    # Spark adds both as INT, and takes a negative length for none
+    # Spark adds both as INT, and takes a negative length for a missing one
     length = f"greatest(-{2**29}L, {clamped_int(count[0], 2**29)})" if count else f"char_length({other})"
     place = clamped_int(start, 2**29)
     return f"concat(substring({x}, 1, {place} - 1), {other}, substring({x}, cast({place} + {length} as INT)))"

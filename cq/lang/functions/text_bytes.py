@@ -181,7 +181,7 @@ _PLAIN_IN_URLS = frozenset(string.ascii_letters + string.digits + ".-*_")
 
 
 def _spark_url_decode(_: Signature, args: tuple[str, ...]) -> str:
-    """Spark's, which puts U+FFFD for bytes that are no UTF-8, and takes a sign for a digit."""
+    """Spark's version, which puts U+FFFD for bytes that are not UTF-8, and accepts a sign as a digit."""
     (text,) = args
     replaced = f"contains(try_url_decode({text}), '\\uFFFD') and not upper({text}) rlike '\\uFFFD|%EF%BF%BD'"
     return f"if({text} rlike '%(?![0-9A-Fa-f]{{2}})' or ({replaced}), null, try_url_decode({text}))"

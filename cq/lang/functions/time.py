@@ -1,8 +1,8 @@
 """Dates and timestamps: their parts, and conversion from and to counts since 1970.
 
-Date parts take a DATE (a TIMESTAMP becomes its day), parts of the day a TIMESTAMP or TIME. `EXTRACT(part FROM x)` is
-these entries under the names in EXTRACT_PARTS. Before 1970 everything counts downwards by floor: there is no second 0
-that lasts twice as long.
+Date parts take a DATE (a TIMESTAMP becomes its day), parts of the day a TIMESTAMP or TIME. `EXTRACT(part FROM x)` uses
+these entries under the names in EXTRACT_PARTS. Before 1970 everything is rounded down: there is no second 0 that lasts
+twice as long.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _of_clock(returns: DataType) -> SignatureRule:
 
 
 def _spark_of_clock(text: str) -> Callable[[Signature, tuple[str, ...]], str]:
-    """Spark's text, which takes a TIMESTAMP: a TIME is one of 1970."""
+    """Spark's text, which takes a TIMESTAMP: a TIME becomes one on 1970-01-01."""
 
     def write(signature: Signature, args: tuple[str, ...]) -> str:
         return text.format(time_of_day(args[0]) if signature.params[0] == TIME else args[0])

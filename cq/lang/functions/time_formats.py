@@ -1,7 +1,7 @@
 """Times written and read by a pattern: DATE_FORMAT and TO_TIMESTAMP with Java's letters, as Spark has them.
 
-A pattern is a literal. It is read once, into fields; STRFTIME and STRPTIME are these functions with their pattern
-translated (`java_pattern`), so that there is one set of fields.
+A pattern is a literal. It is parsed once, into fields; STRFTIME and STRPTIME are these functions with their pattern
+translated (`java_pattern`), so there is only one set of fields.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cq.lang.functions.time_making import MONTH_NAMES, WEEKDAY_NAMES
 from cq.lang.types import BIGINT, TIMESTAMP, VARCHAR, DataType, Kind, common_type, integer_range
 from cq.records import dataclass
 
-# what a letter may be repeated to, and what each field is
+# how often a letter may be repeated, and what each field is
 LETTERS = {
     "y": (2, 4), "M": (1, 2, 3, 4), "d": (1, 2), "D": (1, 3), "E": (1, 2, 3, 4), "a": (1,),
     "H": (1, 2), "h": (1, 2), "m": (1, 2), "s": (1, 2), "S": (1, 2, 3, 4, 5, 6),
@@ -34,7 +34,7 @@ _DIRECTIVES = {
 
 @dataclass(frozen=True, slots=True)
 class PatternField:
-    """A letter of the pattern and how often it stands there; the letter `'` for text, which is then `text`."""
+    """A letter of the pattern and how often it is repeated; the letter `'` for literal text, which is then `text`."""
 
     letter: str
     count: int
@@ -46,12 +46,12 @@ class PatternField:
 
 
 class BadPattern(Exception):
-    """The pattern is not one; the message says what of it."""
+    """The text is not a valid pattern; the message says what is wrong."""
 
 
 @lru_cache(maxsize=256)
 def fields_of(pattern: str) -> tuple[PatternField, ...]:
-    """The fields of a pattern; `BadPattern` for letters that are none."""
+    """The fields of a pattern; `BadPattern` for unknown letters."""
     out: list[PatternField] = []
     for run in re.finditer(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", pattern, re.DOTALL):
         text = run[0]
@@ -69,7 +69,7 @@ def fields_of(pattern: str) -> tuple[PatternField, ...]:
 
 
 def java_pattern(directives: str) -> str:
-    """The pattern of STRFTIME in Java's letters; `BadPattern` for directives it does not have."""
+    """The pattern of STRFTIME in Java's letters; `BadPattern` for unsupported directives."""
     out = ""
     for part in re.finditer(r"%(-?.)|%|[^%]+", directives, re.DOTALL):
         if part[1] is None and part[0] != "%":
@@ -91,12 +91,12 @@ _ONLY_THERE = re.compile("YY|DD|HH24|HH12|MI|SS(?!S)|MS|US")
 
 
 def _quoted(text: str) -> str:
-    """A text as a pattern has it."""
+    """A literal text, quoted as in a pattern."""
     return "'" + text.replace("'", "''") + "'" if text else ""
 
 
 def template_pattern(template: str) -> str | None:
-    """A template as PostgreSQL's TO_CHAR has it (YYYY-MM-DD HH24:MI:SS) in Java's letters; None when it is none."""
+    """A template of PostgreSQL's TO_CHAR (YYYY-MM-DD HH24:MI:SS) in Java's letters; None for any other text."""
     out, text, at = "", "", 0
     while at < len(template):
         part = _TEMPLATE_PART.match(template, at)
@@ -112,13 +112,13 @@ def template_pattern(template: str) -> str | None:
 
 
 def minutes_for_months(pattern: str) -> bool:
-    """Whether Java's minutes stand beside a year and a day and without an hour, as months do elsewhere."""
+    """Whether Java's minutes appear beside a year and a day but no hour, where other systems mean months."""
     letters = set(pattern)
     return {"y", "m", "d"} <= letters and not letters & set("MHh")
 
 
 def check_readable(fields: Sequence[PatternField]) -> None:
-    """`BadPattern` when a text cannot be read by these fields: a part is missing, is there twice, or ends nowhere."""
+    """`BadPattern` when these fields cannot be parsed: a part is missing, occurs twice, or has no end."""
     letters = [f.letter for f in fields if f.letter != "'"]
     for letter in letters:
         if letter in "ED":
@@ -139,7 +139,7 @@ def check_readable(fields: Sequence[PatternField]) -> None:
 
 
 def reserved_digits(fields: Sequence[PatternField], at: int) -> int:
-    """How many digits right behind a field belong to the next ones."""
+    """How many digits right after a field belong to the next ones."""
     count = 0
     for field in fields[at + 1 :]:
         if not field.is_number:
@@ -242,7 +242,7 @@ _DEFAULTS = {"M": 1, "d": 1, "H": 0, "h": 12, "a": 0, "m": 0, "s": 0, "S": 0}
 
 
 def read_time(x: str, fields: Sequence[PatternField]) -> int | None:
-    """The time that the text is by the pattern; None when it is none."""
+    """The time that the text spells by the pattern; None if it does not match."""
     found = dict(_DEFAULTS)
     at = 0
     for number, field in enumerate(fields):
@@ -266,7 +266,7 @@ _NOWHERE = (0, -1)
 
 
 def _read_field(x: str, at: int, field: PatternField, reserved: int) -> tuple[int, int]:
-    """The field's value and where it ends; `_NOWHERE` when it does not stand there. ASCII letters count in any case."""
+    """The field's value and where it ends; `_NOWHERE` if it does not match. ASCII letters match in any case."""
     match field.letter:
         case "'":
             end = at + len(field.text)
@@ -290,7 +290,7 @@ def _read_field(x: str, at: int, field: PatternField, reserved: int) -> tuple[in
 
 
 def _read_year(x: str, at: int, reserved: int) -> tuple[int, int]:
-    """Four digits; more behind `+`, four or more behind `-`. The last digits of a run may belong to other fields."""
+    """Four digits; more after `+`, four or more after `-`. The last digits of a run may belong to other fields."""
     sign = x[at : at + 1]
     first = at + (sign in ("+", "-"))
     value, end = _read_number(x, first, 4, MOST_DIGITS + reserved)
@@ -302,7 +302,7 @@ def _read_year(x: str, at: int, reserved: int) -> tuple[int, int]:
 
 
 def _read_number(x: str, at: int, least: int, most: int) -> tuple[int, int]:
-    """The number that so many digits write, and where they end."""
+    """The number written with this many digits, and where they end."""
     value, end = 0, at
     while end < len(x) and end - at < most and "0" <= x[end] <= "9":
         if value < TOO_MUCH:

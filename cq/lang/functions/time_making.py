@@ -1,4 +1,4 @@
-"""Dates and timestamps made of numbers, their names, and how far two are apart."""
+"""Dates and timestamps made from numbers, their names, and the distance between two."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECONDS = decimal(16, 6)
 
 
 def _one_date(returns: DataType) -> SignatureRule:
-    """One DATE; of a TIMESTAMP its day."""
+    """One DATE; a TIMESTAMP becomes its day."""
 
     def rule(types: tuple[DataType, ...], _: object) -> Signature | None:
         taken = len(types) == 1 and types[0].kind in {Kind.DATE, Kind.TIMESTAMP, Kind.NULL}
@@ -370,5 +370,5 @@ def timestampdiff_month(start: int, end: int) -> int:
 
 
 def months_of(days: int) -> int:
-    """The months from the year 0 to that of a day."""
+    """The months from year 0 to the month of a day."""
     return year_of_days(days) * 12 + month_of_days(days)

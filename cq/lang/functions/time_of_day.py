@@ -1,4 +1,4 @@
-"""Times of day: moved, told apart, and put on a date. They go round: an hour after 23:30 it is 00:30."""
+"""Arithmetic on times of day, and their combination with a date. They wrap around: an hour after 23:30 it is 00:30."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truncation of times: `DATE_TRUNC('unit', x)` is these entries under the names in TRUNC_UNITS.
+"""Truncation of times: `DATE_TRUNC('unit', x)` uses these entries under the names in TRUNC_UNITS.
 
 The start of a unit is never after the time, even before 1970.
 """
@@ -29,12 +29,12 @@ def _spark_trunc(unit: str, length_us: int) -> Callable[[Signature, tuple[str, .
 
 
 def nothing_before(x: int) -> bool:
-    """Whether `x` lies in the first 14 months that 64 bits can count (year -290308): truncation leaves it as it is."""
+    """Whether `x` is in the first 14 months that 64 bits can count (year -290308): truncation leaves it unchanged."""
     return x < -9223335000000000000
 
 
 def start_of_months(days: int, months: int) -> int:
-    """The first day of the run of so many months (1, 3, 12), counted from January, that the day lies in."""
+    """The first day of the period of this many months (1, 3, 12), counted from January, that contains the day."""
     month = month_of_days(days)
     return days_from_civil(year_of_days(days), month - (month - 1) % months, 1)
 

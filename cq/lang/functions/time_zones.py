@@ -1,4 +1,4 @@
-"""TIMESTAMPs between UTC and the local times of a zone, which is a literal; `cq.lang.zones` has the tables."""
+"""TIMESTAMPs between UTC and the local times of a zone, which is a literal; the tables are in `cq.lang.zones`."""
 
 from __future__ import annotations
 

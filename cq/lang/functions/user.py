@@ -1,8 +1,8 @@
-"""Functions of the user: a Python function with SQL types, and the entry that queries see it as.
+"""User-defined functions: a Python function with SQL types, and its entry for queries.
 
-The Python function is the meaning. It must be pure: the same arguments give the same result, whenever and however
-often it is called. Values reach it as Python has them (`datetime.date` for DATE, `Decimal` for DECIMAL), and a result
-must be one of its declared type: nothing is converted but an int to a float, and a Decimal to its digits.
+The Python function is the meaning. It must be pure: the same arguments give the same result, whenever and however often
+it is called. Values are passed as Python types (`datetime.date` for DATE, `Decimal` for DECIMAL), and a result must
+have the declared type: only an int is converted, to a float, and a Decimal, to its digits.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range, r
 from cq.lang.value_text import write_decimal
 from cq.records import dataclass, field
 
-SHOWN_CHARACTERS = 200  # of what an exception says
+SHOWN_CHARACTERS = 200  # of an exception's message
 FORM = "user_function"  # the kernel form
 USER_FAILURES = ("CQ0705", "CQ0706", "CQ0708")
-# what a function may take and return
+# the types a function may take and return
 USER_KINDS = frozenset(Kind) - {Kind.NULL, Kind.ARRAY, Kind.INTERVAL_MONTH}
 
-_AS_IN_PYTHON = USER_KINDS - {Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.DECIMAL}  # values are the same
+_AS_IN_PYTHON = USER_KINDS - {Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.DECIMAL}  # same values in Python
 _DAY_0 = datetime.date(1970, 1, 1).toordinal()
 _MOMENT_0 = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -47,12 +47,12 @@ class PassedType:
 
 
 class UserFunction:
-    """A Python function that queries may call by `name`; called in Python it is the function itself.
+    """A Python function that queries may call by `name`; calls from Python reach the function itself.
 
-    A NULL for a parameter that is not optional makes the result NULL, and the function is not called. may_be_null: that
-    can be so though it sees NULL, or it may return None.
-    state: so many of the first parameters are the fields of one tuple, which the function takes first; if it `moves`,
-    it returns such a tuple again, of these types, and not `returns`.
+    A NULL for a parameter that is not optional makes the result NULL, and the function is not called. may_be_null: the
+    result may be NULL although it handles NULL, or it may return None.
+    state: this many of the first parameters are the fields of one tuple, the function's first argument; if it `moves`,
+    it returns such a tuple, of these types, instead of `returns`.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class UserFunction:
 
     @property
     def spark_name(self) -> str:
-        """What a Spark session knows it by."""
+        """Its name in a Spark session."""
         return f"cq_{self.name}_{self.identity[:12]}"
 
     def compute(self, *values: Any) -> Any:
-        """The result for physical values (`cq.lang.types.DataType`), as one. `Failure` where there is none."""
+        """The result for physical values (`cq.lang.types.DataType`), as one. `Failure` if there is none."""
         given = []
         for value, slot in zip(values, self.parameters, strict=True):
             if value is None and not slot.optional:
@@ -139,18 +139,18 @@ class UserFunction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UserScalar(Scalar):
-    """The entry of a function of the user."""
+    """The entry of a user-defined function."""
 
     made_of: UserFunction = field(kw_only=True)
 
     @property
     def registry_key(self) -> str:
-        """State and shared parts of plans know the function by what it does, as far as its source tells."""
+        """Stored state and shared parts of plans identify the function by what it does, as far as its source shows."""
         return f"user:{self.name}:{self.made_of.identity}"
 
 
 def _identity(function: Callable[..., Any], parameters: tuple[PassedType, ...], returns: PassedType) -> str:
-    """A hash of the function's source, or where there is none of its code, and of its types."""
+    """A hash of the function's source, or of its code if there is none, and of its types."""
     try:
         text = inspect.getsource(function)
     except (OSError, TypeError):
@@ -171,7 +171,7 @@ def _code(error: Exception) -> str:
 
 
 def _said(error: Exception) -> str:
-    """An exception in one line."""
+    """An exception on one line."""
     lines = str(error).splitlines()
     said = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return said if len(said) <= SHOWN_CHARACTERS else said[: SHOWN_CHARACTERS - 1] + "…"
@@ -181,7 +181,7 @@ def _said(error: Exception) -> str:
 
 
 def to_python(value: Any, type_: DataType) -> Any:
-    """A physical value as Python has it. OverflowError or ValueError for a time that Python has not."""
+    """A physical value as a Python value. OverflowError or ValueError for a time that Python cannot represent."""
     match type_.kind:
         case Kind.DATE:
             return datetime.date.fromordinal(_DAY_0 + value)
@@ -236,7 +236,7 @@ def _within(number: int, least: int, most: int) -> int:
 
 
 def _unscaled(number: Decimal, type_: DataType) -> int:
-    """The unscaled value, rounded half up to the digits the type has after its point."""
+    """The unscaled value, rounded half up to the type's digits after the point."""
     if not number.is_finite():
         raise ValueError
     if number.adjusted() >= type_.precision - type_.scale:

@@ -1,8 +1,8 @@
-"""The automaton of a program: one step for each code point, found in a table.
+"""The automaton of a program: one table look-up per code point.
 
-A state is the ways through the program that are open, in order of preference, and the kind of the code point before
-it. What `cq.lang.regex.program.search` does with ways at one code point is computed here once for each state and class
-of code points: the state that follows and, where slots are kept, a `Move`.
+A state is the set of open paths through the program, in order of preference, and the kind of the code point before it.
+What `cq.lang.regex.program.search` does with paths at one code point is computed here once for each state and class of
+code points: the next state and, if slots are kept, a `Move`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from cq.lang.regex.program import Fork, Found, Mark, One, PlaceTest, RegexProgra
 from cq.lang.regex.syntax import LAST_POINT, LINE_FEED, WORD, BadRegex
 from cq.records import dataclass
 
-DEAD, ACCEPT = 0, 1  # no match any more; there is one, and nobody asks where
-# Bounds on what one pattern may take. Chosen, not measured.
+DEAD, ACCEPT = 0, 1  # no match is possible any more; there is one, and its place does not matter
+# Bounds on the size of one pattern. Chosen, not measured.
 MOST_STATES = 8000
 MOST_CELLS = 60_000  # states x classes of code points
 MOST_CLASSES = 250
-BEYOND, LINE, LETTER, OTHER = range(4)  # kinds of code points that places tell apart
+BEYOND, LINE, LETTER, OTHER = range(4)  # kinds of code points that assertions distinguish
 _OF_KIND = (None, LINE_FEED, ord("a"), ord(" "))  # a code point of each kind
 
 Way = tuple[int, int, int]
@@ -30,7 +30,8 @@ Way = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """found: the way that has become a match, as (from, slots). ways: (from, slots) of each way of the next state."""
+    """found: the path that has become a match, as (from, slots). ways: (from, slots) for each path of the next
+    state."""
 
     found: tuple[int, int] | None
     ways: tuple[tuple[int, int], ...]
@@ -41,9 +42,9 @@ NOTHING = Move(None, ())
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """starts: the state in which to begin behind a code point of each kind. bounds, classes: the class of code points
-    from each bound on; the class after the last is the end of the text. following, moves: by state, then by class; a
-    move of None changes nothing. widest: the most ways that a state has."""
+    """starts: the initial state after a code point of each kind. bounds, classes: the class of code points from each
+    bound on; the class after the last is the end of the text. following, moves: by state, then by class; a move of None
+    changes nothing. widest: the most paths in a state."""
 
     slots: int
     starts: tuple[int, ...]
@@ -60,7 +61,7 @@ class Automaton:
 
 @lru_cache(maxsize=256)
 def automaton_of(pattern: str, kept: tuple[int, ...]) -> Automaton:
-    """The automaton that notes where these groups match; `BadRegex` when it would be too large."""
+    """The automaton that records where these groups match; `BadRegex` if it would be too large."""
     return _Maker(program_of(pattern, kept)).made()
 
 
@@ -79,7 +80,7 @@ class _Maker:
         self.waiting: deque[State] = deque()
 
     def _classes(self) -> tuple[list[int], list[int], list[int]]:
-        """Where code points begin to be treated differently, their classes, and a code point of each class."""
+        """The code points at which treatment changes, their classes, and a code point of each class."""
         sets = sorted({s.ranges for s in self.program.steps if isinstance(s, One)})
         if self.places:
             sets += [WORD, ((LINE_FEED, LINE_FEED),)]
@@ -140,7 +141,7 @@ class _Maker:
         self.moves.append(moves)
 
     def step(self, state: State, point: int | None) -> tuple[int, Move | None]:
-        """Where a code point leads from a state, and what happens to the slots."""
+        """The state that a code point leads to, and what happens to the slots."""
         before, steps, done = state
         entry = [] if done else [(self.program.entry, -1, 0)]
         ways = self.reached([*((s, i, 0) for i, s in enumerate(steps)), *entry], _OF_KIND[before], point)
@@ -165,7 +166,7 @@ class _Maker:
         return self.number(target) if point is not None else DEAD, None if still or not self.program.slots else move
 
     def reached(self, ways: Sequence[Way], before: int | None, after: int | None) -> list[Way]:
-        """As `program._reached`, with what is to be done instead of slots."""
+        """Like `program._reached`, with the actions on slots instead of slots."""
         out: list[Way] = []
         seen: set[int] = set()
         waiting = list(reversed(ways))
@@ -187,7 +188,7 @@ class _Maker:
         return out
 
     def useful(self) -> set[int]:
-        """The states from which a match can still come, and ACCEPT."""
+        """The states from which a match is still possible, and ACCEPT."""
         back: dict[int, list[int]] = {}
         useful = {ACCEPT}
         for state, (row, moves) in enumerate(zip(self.following, self.moves, strict=True), ACCEPT + 1):

@@ -1,4 +1,4 @@
-"""A regular expression as Java's, for Spark: everything the two could read differently is spelled out."""
+"""A regular expression in Java's syntax, for Spark: everything the two could read differently is spelled out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLACES = {
 
 
 def java_text(pattern: str) -> str:
-    """The pattern in Java's words."""
+    """The pattern in Java's syntax."""
     return _written(parse(pattern)[0])
 
 
@@ -66,5 +66,5 @@ def _point(point: int) -> str:
 
 
 def java_replacement(pieces: tuple[str | int, ...]) -> str:
-    """Texts and numbers of groups as Java writes a replacement."""
+    """Texts and group numbers as a Java replacement."""
     return "".join(f"${p}" if isinstance(p, int) else "".join("\\" + c for c in p) for p in pieces)

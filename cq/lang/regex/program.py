@@ -1,4 +1,5 @@
-"""Regular expressions as programs, and their meaning: all ways through a program at once, in order of preference."""
+"""Regular expressions as programs, and their meaning: follow all paths through a program at once, in order of
+preference."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ MOST_STEPS = 3000
 
 @dataclass(frozen=True, slots=True)
 class One:
-    """Take one code point out of these and go on."""
+    """Consume one code point from this set and go on."""
 
     ranges: Ranges
     then: int
@@ -46,7 +47,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Note the place in a slot: 2n where group n begins, 2n + 1 where it ends; group 0 is the match."""
+    """Record the position in a slot: 2n where group n starts, 2n + 1 where it ends; group 0 is the match."""
 
     slot: int
     then: int
@@ -54,7 +55,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class PlaceTest:
-    """Go on if the place is one of these."""
+    """Go on if the position is one of these."""
 
     place: str
     then: int
@@ -62,7 +63,7 @@ class PlaceTest:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """This is a match."""
+    """A match is complete."""
 
 
 Step = One | Fork | Mark | PlaceTest | Found
@@ -70,8 +71,8 @@ Step = One | Fork | Mark | PlaceTest | Found
 
 @dataclass(frozen=True, slots=True)
 class RegexProgram:
-    """Steps by number. slots: how many a match fills; group n of the pattern has slots 2 * place and the next, where
-    place is that of n in `kept`."""
+    """Steps by number. slots: how many a match fills; group n of the pattern has slots 2 * place and 2 * place + 1,
+    where place is the index of n in `kept`."""
 
     steps: tuple[Step, ...]
     entry: int
@@ -85,7 +86,7 @@ class RegexProgram:
 
 @lru_cache(maxsize=256)
 def program_of(pattern: str, kept: tuple[int, ...]) -> RegexProgram:
-    """The program of a pattern that notes where these groups match; `BadRegex` for what is no pattern."""
+    """The program of a pattern that records where these groups match; `BadRegex` for an invalid pattern."""
     tree, groups = parse(pattern)
     writer = _Writer({group: place for place, group in enumerate(kept)})
     entry = writer.write(Capture(0, tree), writer.add(Found()))
@@ -93,7 +94,7 @@ def program_of(pattern: str, kept: tuple[int, ...]) -> RegexProgram:
 
 
 class _Writer:
-    """Writes from the end: every step knows what follows it."""
+    """Writes from the end: every step knows its successor."""
 
     def __init__(self, places: dict[int, int]) -> None:
         self.steps: list[Step] = []
@@ -131,7 +132,7 @@ class _Writer:
             return Fork((inside, after) if node.greedy else (after, inside))
 
         if node.most is None:
-            again = self.add(Found())  # a place for the fork that its own body leads to
+            again = self.add(Found())  # a placeholder for the fork that its own body leads to
             self.steps[again] = fork(self.write(node.item, again), then)
             following = again
         else:
@@ -150,7 +151,7 @@ Slots = tuple[int, ...]
 
 
 def holds(place: str, before: int | None, after: int | None) -> bool:
-    """Whether a place is between these code points; None is beyond the text."""
+    """Whether an assertion holds between these code points; None is beyond the text."""
     if place in (START, LINE_START):
         return before is None or (place == LINE_START and before == LINE_FEED)
     if place in (END, LINE_END):
@@ -159,12 +160,12 @@ def holds(place: str, before: int | None, after: int | None) -> bool:
 
 
 def contains(ranges: Ranges, point: int | None) -> bool:
-    """Whether the code point is one of these."""
+    """Whether the code point is in this set."""
     return point is not None and any(low <= point <= high for low, high in ranges)
 
 
 def search(program: RegexProgram, text: str, start: int = 0) -> Slots | None:
-    """The first match that begins at `start` or later: the places of its slots. None when there is none."""
+    """The first match that starts at `start` or later: the positions in its slots. None if there is none."""
     ways: list[tuple[int, Slots]] = []
     found: Slots | None = None
     for at in range(start, len(text) + 1):
@@ -175,7 +176,7 @@ def search(program: RegexProgram, text: str, start: int = 0) -> Slots | None:
         following: list[tuple[int, Slots]] = []
         for step, slots in _reached(program, ways, at, before, after):
             if isinstance(step, Found):
-                found = slots  # those behind it are worse
+                found = slots  # those after it are less preferred
                 break
             if isinstance(step, One) and contains(step.ranges, after):
                 following.append((step.then, slots))
@@ -188,7 +189,7 @@ def search(program: RegexProgram, text: str, start: int = 0) -> Slots | None:
 def _reached(
     program: RegexProgram, ways: list[tuple[int, Slots]], at: int, before: int | None, after: int | None
 ) -> Iterator[tuple[Step, Slots]]:
-    """The steps that take a code point, or end a match, on these ways, the best way first; each step once."""
+    """The steps on these paths that consume a code point, or complete a match, the best path first; each step once."""
     seen: set[int] = set()
     waiting = list(reversed(ways))
     while waiting:
@@ -209,8 +210,8 @@ def _reached(
 
 
 def matches(program: RegexProgram, text: str) -> Iterator[Slots]:
-    """All matches from left to right, as Java finds them: each begins where the one before it ends, one code point
-    later if that was empty."""
+    """All matches from left to right, as in Java: each search starts where the last match ended, one code point later
+    if that was empty."""
     at = 0
     while at <= len(text) and (slots := search(program, text, at)) is not None:
         yield slots

@@ -1,9 +1,9 @@
-r"""Regular expressions as trees: what Java and RE2 both have, and mean alike.
+r"""Regular expressions as trees: the syntax that Java and RE2 share with the same meaning.
 
 A match is the leftmost one; of those, the one that a backtracking matcher finds first. Classes (`\d \w \s \b`) and
-`(?i)` are about ASCII; `.` is everything but a line feed, and `$` only the end. What one of the two does not have, or
-reads differently, is refused: look-around, back references, possessive quantifiers, set operations in brackets,
-repetition of what may be empty.
+`(?i)` are limited to ASCII; `.` matches everything but a line feed, and `$` only the end. Anything that one of the two
+lacks, or reads differently, is refused: look-around, back references, possessive quantifiers, set operations in
+brackets, repetition of something that may be empty.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class BadRegex(Exception):
-    """The text is no regular expression of ours; the message says what of it, `help` what to write."""
+    """The text is not a supported regular expression; the message says why, `help` what to write."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
@@ -30,21 +30,21 @@ class BadRegex(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CodePoints:
-    """One code point out of these."""
+    """One code point from this set."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """One after the other; none is the empty text."""
+    """One after the other; without parts it matches the empty text."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The first that leads to a match."""
+    """The first alternative that leads to a match."""
 
     options: tuple[Node, ...]
 
@@ -61,7 +61,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What it matches can be asked for by its number, from 1."""
+    """The text it matches is available by its number, from 1."""
 
     number: int
     item: Node
@@ -69,7 +69,7 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place between code points: one of `PLACES`."""
+    """An assertion between code points: one of `PLACES`."""
 
     place: str
 
@@ -82,7 +82,7 @@ START, END, LINE_START, LINE_END, BORDER, NO_BORDER = PLACES = (
 
 
 def union(*parts: Ranges) -> Ranges:
-    """Everything in one of the parts."""
+    """All code points in one of the parts."""
     out: list[tuple[int, int]] = []
     for low, high in sorted(r for part in parts for r in part):
         if out and low <= out[-1][1] + 1:
@@ -93,7 +93,7 @@ def union(*parts: Ranges) -> Ranges:
 
 
 def others(ranges: Ranges) -> Ranges:
-    """Everything else."""
+    """All other code points."""
     out, at = [], 0
     for low, high in ranges:
         if at < low:
@@ -127,7 +127,7 @@ _LETTER_SHIFT = ord("a") - ord("A")
 
 
 def in_any_case(ranges: Ranges) -> Ranges:
-    """With the ASCII letters in their other case."""
+    """With the other case of the ASCII letters."""
     moved: list[tuple[int, int]] = []
     for low, high in ranges:
         for (first, last), shift in ((LOWER[0], -_LETTER_SHIFT), (UPPER[0], _LETTER_SHIFT)):
@@ -154,7 +154,7 @@ def may_be_empty(node: Node) -> bool:
 
 
 def parse(pattern: str) -> tuple[Node, int]:
-    """The tree and the number of its groups; `BadRegex` for what is none."""
+    """The tree and the number of its groups; `BadRegex` for invalid text."""
     reader = _Reader(pattern)
     tree = reader.choice(frozenset())
     if reader.at < len(pattern):
@@ -167,7 +167,7 @@ _MOST_DEPTH = 100
 
 
 class _Reader:
-    """Recursive descent; `flags` are the letters of (?ims) that hold where it stands."""
+    """Recursive descent; `flags` are the letters of (?ims) in force at this point."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -225,7 +225,7 @@ class _Reader:
         return Repeat(item, least, most, greedy)
 
     def bounds(self) -> tuple[int, int | None] | None:
-        """The quantifier that stands here; None when none does."""
+        """The quantifier at this point; None if there is none."""
         simple: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
         if self.peek() in simple:
             return simple[self.take()]
@@ -245,7 +245,7 @@ class _Reader:
     # -- groups ----------------------------------------------------------------------------------------------------
 
     def flags_here(self, flags: frozenset[str]) -> frozenset[str] | None:
-        """The flags behind a (?i) or (?-i) that stands here; None when none does."""
+        """The flags of a (?i) or (?-i) at this point; None if there is none."""
         inside, closed, _ = self.text[self.at + 2 :].partition(")")
         changed = self.changed(flags, inside) if closed else None
         if changed is not None:
@@ -290,7 +290,7 @@ class _Reader:
             raise BadRegex(f"the ( at character {start + 1} is not closed", rf"{_CLOSED}, or write \(")
         return Capture(number, item) if number else item
 
-    # -- one thing -------------------------------------------------------------------------------------------------
+    # -- one item -------------------------------------------------------------------------------------------------
 
     def atom(self, flags: frozenset[str]) -> Node:
         c = self.peek()
@@ -317,7 +317,7 @@ class _Reader:
                 return CodePoints(_folded(points(c), flags))
 
     def escaped(self, start: int) -> Ranges:
-        """What stands behind a backslash, in brackets or outside."""
+        """The item after a backslash, in brackets or outside."""
         c = self.take()
         if c.lower() in _CLASSES:
             ranges = _CLASSES[c.lower()]
