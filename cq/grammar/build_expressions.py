@@ -22,20 +22,20 @@ class ExpressionBuilder:
     def __init__(self, lexed: Lexed) -> None:
         self._tokens = lexed.tokens
         self._places = lexed.places
-        # `a IN b` without parentheses is right inside POSITION(…) only: those not yet seen there, by identity
+        # `a IN b` without parentheses is valid only inside POSITION(…): those not yet found there, by identity
         self._bare_in: dict[int, ast.InList] = {}
-        # ORDER BY ALL of what is not yet known to be a query
+        # ORDER BY ALL that may not belong to a query
         self._by_all: dict[int, ast.OrderItem] = {}
         # rows of values that are not yet compared with anything, by identity
         self._rows: dict[int, comparing.RowOfValues] = {}
-        # operators on bits that do not stand in parentheses, by the identity of what they make
+        # bit operators outside parentheses, by the identity of their results
         self._bits: dict[int, Token] = {}
 
     def _span(self, token: Token) -> Span:
         return self._places.span(token.start, token.end)
 
     def finish(self) -> None:
-        """Refuse what was read but has turned out to have no meaning."""
+        """Refuse what was parsed but turned out to have no meaning."""
         for item in self._by_all.values():
             way = "name the columns: ORDER BY a, b"
             raise compile_error("CQ0100", "ORDER BY ALL belongs to a SELECT without a star", item.span, help=way)
@@ -139,8 +139,8 @@ class ExpressionBuilder:
         return ast.Binary(sign, left, right, span=at, op_span=self._span(op))
 
     def bits_of(self, at: Span, left: Any, op: Token, right: Any) -> ast.Call:
-        """`a & b`, a call. CQ0502 where two operators on bits stand beside each other: `1 | 2 & 4` is 1 in one system
-        and 0 in another."""
+        """`a & b`, a call. CQ0502 for two bit operators next to each other: `1 | 2 & 4` is 1 in one system and 0 in
+        another."""
         other = self._bits.pop(id(left), op)
         if other.text != op.text:
             help = f"say which is first: (a {other.text} b) {op.text} c, or a {other.text} (b {op.text} c)"
@@ -173,12 +173,12 @@ class ExpressionBuilder:
         return row
 
     def _taken(self, row: Any) -> Any:
-        """What may be a row of values, whose place is known now."""
+        """A possible row of values whose place is known now."""
         self._rows.pop(id(row), None)
         return row
 
     def _keys_in(self, items: Sequence[Any]) -> tuple[Any, ...]:
-        """Keys, of which some may stand in parentheses."""
+        """Keys, some of which may be in parentheses."""
         return tuple(k for i in items for k in (self._taken(i).items if isinstance(i, comparing.RowOfValues) else (i,)))
 
     def between(self, at: Span, operand: Any, negated: Token | None, low: Any, high: Any) -> ast.Between:
@@ -209,7 +209,7 @@ class ExpressionBuilder:
         return ast.Like(op, operand, pattern, escape, negated is not None, span=at)
 
     def like_by_sign(self, at: Span, operand: Any, sign: str, pattern: Any) -> ast.Expr:
-        """PostgreSQL's `x ~ p`, `x ~* p` for letters in any case, `x ~~ p` for LIKE; with `!` before them negated."""
+        """PostgreSQL's `x ~ p`, `x ~* p` for letters in any case, `x ~~ p` for LIKE; negated with `!` before them."""
         negated, kind = sign.startswith("!"), sign.lstrip("!")
         if kind == "~*":
             flags = ast.StringLiteral("i", span=at)
@@ -220,7 +220,7 @@ class ExpressionBuilder:
     def like_some(
         self, at: Span, operand: Any, negated: Token | None, op: Any, which: str, *patterns: Any
     ) -> ast.Expr:  # fmt: skip
-        """`x LIKE ANY ('a%', 'b%')`: one of them fits, or ALL do."""
+        """`x LIKE ANY ('a%', 'b%')`: one of them matches; with ALL, all of them."""
         tests = tuple(ast.Like(op, operand, p, None, span=at) for p in patterns)
         found = tests[0] if len(tests) == 1 else ast.Logical("AND" if which == "ALL" else "OR", tests, span=at)
         return ast.Not(found, span=at) if negated is not None else found
@@ -258,7 +258,7 @@ class ExpressionBuilder:
         return self.slice(at, operand, ast.NumberLiteral("1", span=at), colon, last)
 
     def slice_to_name(self, at: Span, operand: Any, first: Any, last: Token) -> ast.Call:
-        """`xs[a:b]`, where `:b` is no parameter."""
+        """`xs[a:b]`, where `:b` is not a parameter."""
         place = self._span(last)
         return self.slice(at, operand, first, last, ast.ColumnRef(last.value, span=place, name_span=place))
 

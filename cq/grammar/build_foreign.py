@@ -1,7 +1,7 @@
 """Clauses of other systems to the nodes of their equivalents here; see build_expressions.py for how.
 
-Where a clause means a little less or more than the nearest one here, it becomes what has its meaning: the windows of
-Azure Stream Analytics hold their end and not their start, so they are shifted by a microsecond.
+If the meaning of a clause differs slightly from the nearest one here, it is translated exactly: the windows of Azure
+Stream Analytics contain their end and not their start, so they are shifted by a microsecond.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class KsqlPart:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A LIMIT by ranks: those of `function` up to `count`, among the rows of equal keys."""
+    """A LIMIT by ranks: those of `function` up to `count`, among rows with equal keys."""
 
     function: Literal["row_number", "rank"]
     count: ast.Expr
@@ -52,7 +52,7 @@ class Ranked:
 
 
 class ForeignBuilder(QueryBuilder):
-    """Adds what other systems write otherwise."""
+    """Adds the syntax of other systems."""
 
     def __init__(self, lexed: Lexed) -> None:
         super().__init__(lexed)
@@ -93,7 +93,7 @@ class ForeignBuilder(QueryBuilder):
         return super().query(at, ctes, body, order_by, limits, emit)
 
     def _ranked(self, body: Any, order_by: Any, ranked: Ranked) -> ast.Select:
-        """The SELECT with what its LIMIT says of ranks in QUALIFY."""
+        """The SELECT with its LIMIT by ranks as QUALIFY."""
         by_all = any(id(o) in self._by_all for o in order_by or ())
         if not isinstance(body, ast.Select) or body.distinct or by_all or (ranked.function == "rank" and not order_by):
             help = "put the SELECT into a derived table, and ORDER BY columns of it"
@@ -116,7 +116,7 @@ class ForeignBuilder(QueryBuilder):
         return None, None, Ranked("row_number", count, self._keys_in(keys), at)
 
     def limit_with_ties(self, at: Span, count: Any, *_: Any) -> tuple[Any, Any, Any]:
-        """`FETCH FIRST n ROWS WITH TIES`: the rows of the n first, and all that are equal to the last of them."""
+        """`FETCH FIRST n ROWS WITH TIES`: the first n rows, and all that are equal to the last of them."""
         return None, None, Ranked("rank", count, (), at)
 
     def values_in_from(self, at: Span, values: Any, alias: dict[str, Any]) -> ast.DerivedTable:
@@ -146,7 +146,7 @@ class ForeignBuilder(QueryBuilder):
         return ast.SelectItem(self.column_name(self._span(name), name), shown, span=at)
 
     def nulls_too(self, at: Span, _: Token) -> bool:
-        """INCLUDE NULLS: the lexer takes no other word here."""
+        """INCLUDE NULLS: the lexer accepts no other word here."""
         return True
 
     def no_nulls(self, at: Span) -> bool:
@@ -183,7 +183,7 @@ class ForeignBuilder(QueryBuilder):
         return self.create_sink_as(at, guard, name, ast.Query(select, span=place), options)
 
     def create_sink_as(self, at: Span, guard: Any, name: Token, query: Any, options: Any) -> tuple[Any, ...]:
-        """A sink and what is written to it."""
+        """A sink and the query that fills it."""
         place = self._span(name)
         sink = ast.CreateSink(name.value, (), options, bool(guard), span=at, name_span=place)
         return sink, ast.Insert(name.value, query, span=at, target_span=place)
@@ -198,7 +198,7 @@ class ForeignBuilder(QueryBuilder):
         return ast.Unnest(args, lateral=lateral is not None, span=at, **alias or {})
 
     def metadata(self, at: Span, *_: Any) -> tuple[str, Any]:
-        """Flink: what the broker knows of a message is a column like others where the rows come from a file."""
+        """Flink: message metadata of the broker is an ordinary column when the rows come from a file."""
         return "", None
 
     # ------------------------------------------------------------------------------------------------- grouping
@@ -213,13 +213,13 @@ class ForeignBuilder(QueryBuilder):
         return (ast.GroupingSets("ROLLUP" if kind.value == "rollup" else "CUBE", self._sets(tuple(keys)), span=span),)
 
     def ksql_window(self, at: Span, _: Token, kind: Token, *parts: KsqlPart) -> ast.Call:
-        """`WINDOW TUMBLING (SIZE 1 HOUR)`: the call that GROUP BY has for it."""
+        """`WINDOW TUMBLING (SIZE 1 HOUR)` as the call for it in GROUP BY."""
         place, shape = self._span(kind), f"write {_KSQL_SHAPES[kind.value]}"
         given = {p.words: p.length for p in parts}
         if "grace period" in given:
             help = "declare the delay in the stream: WATERMARK FOR ts AS ts - INTERVAL '10' MINUTE"
             raise compile_error("CQ0501", "GRACE PERIOD of a window is not supported", at, help=help)
-        given.pop("retention", None)  # how long ksqlDB keeps results to be asked for
+        given.pop("retention", None)  # how long ksqlDB keeps results for queries
         needed = {"tumbling": ("size",), "hopping": ("advance by", "size"), "session": ("",)}[kind.value]
         if set(given) != set(needed) or len(given) < len(parts) - 1:
             raise compile_error("CQ0100", f"WINDOW {kind.value.upper()} has other parts", at, help=shape)
@@ -247,7 +247,7 @@ class ForeignBuilder(QueryBuilder):
         return replace(ref, timed_by=ast.ColumnRef(path[0].rpartition(".")[2], span=path[1], name_span=path[1]))
 
     def within(self, at: Span, _: Token, *parts: Any) -> tuple[ast.IntervalLiteral, ...]:
-        """ksqlDB: `WITHIN (1 MINUTE, 2 MINUTES)`: the right row is so much earlier or later at most."""
+        """ksqlDB: `WITHIN (1 MINUTE, 2 MINUTES)`: the right row is at most this much earlier or later."""
         lengths = [p.length for p in parts if isinstance(p, KsqlPart)]
         if any(isinstance(p, Token) for p in parts):
             help = "declare the delay in the stream: WATERMARK FOR ts AS ts - INTERVAL '10' MINUTE"
@@ -344,8 +344,8 @@ class ForeignBuilder(QueryBuilder):
 
 
 def _window_of_azure(call: ast.Call) -> ast.Call:
-    """`TumblingWindow(minute, 5)` as TUMBLE. Such a window holds its end and not its start: here both are a microsecond
-    later."""
+    """`TumblingWindow(minute, 5)` as TUMBLE. Such a window contains its end and not its start: here both are a
+    microsecond later."""
     if call.name not in _SHAPES:
         return call
     shape = f"write {_SHAPES[call.name]}"

@@ -14,7 +14,7 @@ from cq.records import replace
 WINDOW_FUNCTIONS = frozenset(["tumble", "hop", "cumulate", "session"])
 GROUP_BY_ALL = "ALL"
 SERIES = frozenset(["generate_series", "range", "sequence"])  # functions in FROM, arrays elsewhere
-# names of arguments that are a table or its time column, as other systems call them
+# names for arguments that are a table or its time column, in other systems
 TABLE_ARGUMENTS = frozenset(["data", "input", "table"])
 TIME_ARGUMENTS = frozenset(["timecol", "time_col", "timestamp_column", "time"])
 
@@ -326,7 +326,8 @@ class QueryBuilder(ExpressionBuilder):
     # ---------------------------------------------------------------------------- arguments of window functions
 
     def _window_arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with TABLE and DESCRIPTOR where they were left out, and all partition keys in their place."""
+        """The arguments with TABLE and DESCRIPTOR added where they were omitted, and all partition keys in their
+        place."""
         named = [self._named_window_argument(a) if isinstance(a, ast.NamedArgument) else a for a in args]
         if not named or isinstance(named[0], ast.NamedArgument):
             return tuple(named)
@@ -350,7 +351,8 @@ class QueryBuilder(ExpressionBuilder):
 
 
 def _with_unnest(items: list[Any], relations: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
-    """`SELECT UNNEST(xs) AS x FROM s` as `SELECT u.x FROM s, UNNEST(xs) AS u(x)`, for one such item beside no star."""
+    """`SELECT UNNEST(xs) AS x FROM s` as `SELECT u.x FROM s, UNNEST(xs) AS u(x)`, for a single such item without a
+    star."""
     found = [n for n, i in enumerate(items) if isinstance(i, ast.SelectItem) and _is_unnest(i.expr)]
     if len(found) != 1 or any(isinstance(i, ast.Star) for i in items):
         return items, relations
@@ -368,7 +370,7 @@ def _with_unnest(items: list[Any], relations: tuple[Any, ...]) -> tuple[list[Any
 
 
 def _is_unnest(node: Any) -> bool:
-    """UNNEST(xs), or EXPLODE(xs) as Spark has it."""
+    """UNNEST(xs), or Spark's EXPLODE(xs)."""
     return isinstance(node, ast.Call) and node in (ast.Call(n, node.args[:1]) for n in ("unnest", "explode"))
 
 

@@ -1,6 +1,6 @@
-"""Conditions in other words: rows of values, comparisons with all values of a query or an array, BETWEEN SYMMETRIC.
+"""Conditions rewritten: rows of values, comparisons with all values of a query or an array, BETWEEN SYMMETRIC.
 
-They are short forms: what a text means by them is built of plain comparisons and sub-queries, NULLs included.
+They are short forms: each is built from plain comparisons and sub-queries, with the same treatment of NULLs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.records import dataclass, replace
 
-ROWS, _VALUE = "$rows", "$value"  # names that hide none of the query around
+ROWS, _VALUE = "$rows", "$value"  # names that hide none in the enclosing query
 OF_ROWS = frozenset(["=", "<>", "<", "<=", ">", ">="])
 _LEAST_OF_ANY = {">": "MIN", ">=": "MIN", "<": "MAX", "<=": "MAX"}
 _OTHER = {"MIN": "MAX", "MAX": "MIN"}
@@ -27,7 +27,7 @@ class RowOfValues:
 
 
 def misplaced_row(span: Span) -> CompileError:
-    """CQ0501 for a row of values that is compared with nothing."""
+    """CQ0501 for a row of values that is not compared with anything."""
     return compile_error(
         "CQ0501",
         "a row of values is not supported here",
@@ -37,7 +37,7 @@ def misplaced_row(span: Span) -> CompileError:
 
 
 def rows_compared(op: Any, left: RowOfValues, right: Any, at: Span) -> ast.Expr:
-    """`(a, b) < (c, d)`: the first values that differ decide; NULL where one of them that is asked is NULL."""
+    """`(a, b) < (c, d)`: the first values that differ decide; NULL if one of the values needed is NULL."""
     equal = rows_equal(left, right, at)
     if op in {"=", "<>"}:
         return equal if op == "=" else ast.Not(equal, span=at)
@@ -52,7 +52,7 @@ def rows_compared(op: Any, left: RowOfValues, right: Any, at: Span) -> ast.Expr:
 
 
 def rows_equal(left: RowOfValues, right: Any, at: Span) -> ast.Expr:
-    """`(a, b) = (c, d)`: all are equal. CQ0307 where the other side is no row of as many values."""
+    """`(a, b) = (c, d)`: all are equal. CQ0307 if the other side is not a row with the same number of values."""
     if not isinstance(right, RowOfValues) or len(right.items) != len(left.items):
         message = f"a row of {len(left.items)} values is compared with something else"
         help = f"compare it with as many values in parentheses: ({', '.join('xyzuvw'[: len(left.items)])}, …)"
@@ -69,7 +69,7 @@ def row_among(row: RowOfValues, items: Sequence[Any], negated: bool, at: Span) -
 
 
 def row_among_rows(row: RowOfValues, query: ast.Query, negated: bool, at: Span) -> ast.Expr:
-    """`(a, b) [NOT] IN (SELECT x, y …)`: some row of the query equals it; NULL where only a NULL leaves that open."""
+    """`(a, b) [NOT] IN (SELECT x, y …)`: some row of the query equals it; NULL if only NULLs leave that open."""
     names = tuple(f"{_VALUE}{i}" for i, _ in enumerate(row.items, 1))
     there = RowOfValues(tuple(ast.ColumnRef(n, ROWS, span=at) for n in names), at)
     rows = ast.DerivedTable(query, alias=ROWS, columns=names, span=query.span)
@@ -82,7 +82,7 @@ def row_among_rows(row: RowOfValues, query: ast.Query, negated: bool, at: Span) 
 
 
 def row_and_rows(node: ast.Exists) -> tuple[tuple[ast.Expr, ...], ast.Query]:
-    """The row and the query of `(a, b) IN (SELECT …)`, as they were written."""
+    """The row and the query of `(a, b) IN (SELECT …)`, as written."""
     match node.query.body:
         case ast.Select(relations=(ast.DerivedTable(query=query),), where=ast.Logical(operands=equal)):
             return tuple(e.right for e in equal if isinstance(e, ast.Binary)), query
@@ -96,14 +96,14 @@ def _one_of(rows: ast.DerivedTable, where: ast.Expr, at: Span) -> ast.Query:
 
 
 def between_symmetric(operand: ast.Expr, low: ast.Expr, high: ast.Expr, negated: bool, at: Span) -> ast.Expr:
-    """`x [NOT] BETWEEN SYMMETRIC a AND b`: between them, whichever is less."""
+    """`x [NOT] BETWEEN SYMMETRIC a AND b`: between them, whichever is the lesser."""
     either = tuple(ast.Between(operand, a, b, False, span=at) for a, b in ((low, high), (high, low)))
     among = ast.Logical("OR", either, span=at)
     return ast.Not(among, span=at) if negated else among
 
 
 def compared_to_array(operand: ast.Expr, op: str, which: str, array: ast.Expr, at: Span) -> ast.Expr:
-    """`x = ANY (array)`: it is one of the elements; `x <> ALL (array)`: it is none."""
+    """`x = ANY (array)`: it is one of the elements; `x <> ALL (array)`: it is none of them."""
     negated = (op, which) == ("<>", "ALL")
     if not negated and (op != "=" or which == "ALL"):
         help = "write x IN (1, 2, 3), or x > GREATEST(1, 2, 3); = ANY (array) and <> ALL (array) work"
@@ -119,9 +119,9 @@ def compared_to_query(operand: ast.Expr, op: str, which: str, query: ast.Query, 
     which = "ANY" if which == "SOME" else which
     if (op, which) in {("=", "ANY"), ("<>", "ALL")}:
         return ast.InQuery(operand, query, which == "ALL", span=at)
-    if op == "=":  # ALL: none differs
+    if op == "=":  # ALL: none is different
         return ast.Not(compared_to_query(operand, "<>", "ANY", query, at), span=at)
-    if op == "<>":  # ANY: not both the least and the greatest are equal
+    if op == "<>":  # ANY: unless both the least and the greatest are equal
         differs = (ast.Binary("<>", operand, aggregate_of(query, e, False, at), span=at, op_span=at) for e in _OTHER)
         return _decided(query, ast.Logical("OR", tuple(differs), span=at), "ANY", at)
     extreme = _LEAST_OF_ANY[op] if which == "ANY" else _OTHER[_LEAST_OF_ANY[op]]
@@ -130,7 +130,7 @@ def compared_to_query(operand: ast.Expr, op: str, which: str, query: ast.Query, 
 
 
 def _decided(query: ast.Query, test: ast.Expr, which: str, at: Span) -> ast.Expr:
-    """The comparison with an extreme value, decided where the query gives no row, and left open by a NULL in it."""
+    """The comparison with an extreme value, decided if the query is empty, and left open by a NULL in it."""
     rows, values = aggregate_of(query, "COUNT", True, at), aggregate_of(query, "COUNT", False, at)
     none = ast.Binary("=", rows, ast.NumberLiteral("0", span=at), span=at, op_span=at)
     decided = test if which == "ANY" else ast.Not(test, span=at)
@@ -141,7 +141,7 @@ def _decided(query: ast.Query, test: ast.Expr, which: str, at: Span) -> ast.Expr
 
 
 def aggregate_of(query: ast.Query, name: str, star: bool, at: Span) -> ast.Expr:
-    """(SELECT NAME(value) FROM query), which may name columns around it where it is a plain SELECT of one value."""
+    """(SELECT NAME(value) FROM query), which may name outer columns if it is a plain SELECT of one value."""
     select = query.body
     plain = isinstance(select, ast.Select) and query == ast.Query(select) and not _changes_rows(select)
     if plain and isinstance(select, ast.Select) and isinstance(select.items[0], ast.SelectItem):
@@ -154,8 +154,8 @@ def aggregate_of(query: ast.Query, name: str, star: bool, at: Span) -> ast.Expr:
 
 
 def exists_as_value(node: ast.Exists) -> ast.Expr:
-    """EXISTS where it is no condition of its own: how many rows there are is more than 0. IN of a row of values is NULL
-    where there are only rows that may be that one."""
+    """EXISTS inside a larger condition: whether the number of rows exceeds 0. IN of a row of values is NULL if there
+    are only rows that may equal it."""
     there = _has_rows(node.query, node.span)
     if node.possible is None:
         return there
@@ -178,7 +178,7 @@ def _has_rows(query: ast.Query, at: Span) -> ast.Expr:
 
 
 def among_as_value(node: ast.InQuery) -> ast.Expr:
-    """[NOT] IN where it is no condition of its own: NULL where a NULL, sought or given, leaves it open."""
+    """[NOT] IN inside a larger condition: NULL if a NULL, sought or in the list, leaves it open."""
     at = node.span
     there = ast.Binary("=", ast.ColumnRef(_VALUE, span=at), node.operand, span=at, op_span=at)
     rows = ast.DerivedTable(node.query, alias=ROWS, columns=(_VALUE,), span=node.query.span)
@@ -202,7 +202,7 @@ def _among(rows: ast.DerivedTable, where: ast.Expr | None, at: Span) -> ast.Expr
 
 
 def _changes_rows(select: ast.Select) -> bool:
-    """Whether the rows of a SELECT are others than those of its FROM that pass WHERE."""
+    """Whether the rows of a SELECT differ from those of its FROM that pass WHERE."""
     clauses = (select.group_by, select.group_all, select.having, select.qualify, select.distinct, select.windows)
     calls = [n for i in select.items for n in ast.walk(i) if isinstance(n, ast.Call)]
     return any(clauses) or len(select.items) != 1 or bool(calls) or not select.relations

@@ -1,4 +1,4 @@
-"""A place where a statement cannot be parsed on, and what can be asked about it."""
+"""A place where parsing a statement fails, and questions about it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ COMPARING = frozenset(["=", "<>", "!=", "<", "<=", ">", ">=", "IS", "IN", "LIKE"
 
 @dataclass(frozen=True, slots=True)
 class SyntaxFault:
-    """A statement that cannot be parsed on. tokens [first, end) are the statement, `position` the one at fault (`end`
-    when it stops too early).  expected: the terminals that could stand there.  replay(replaced, upto): the terminals
-    that could stand at `upto` if some tokens were of other kinds, or None if the parse stops before."""
+    """A statement in which parsing fails. tokens [first, end) are the statement, `position` the one at fault (`end`
+    when it stops too early).  expected: the terminals allowed there.  replay(replaced, upto): the terminals allowed at
+    `upto` if some tokens had other kinds, or None if the parse stops before."""
 
     lexed: Lexed
     first: int
@@ -43,7 +43,7 @@ class SyntaxFault:
 
     @property
     def here(self) -> Span:
-        """The token at fault, or the place behind the last one."""
+        """The token at fault, or the place after the last one."""
         if self.token is not None:
             return self.span(self.token)
         last = self.lexed.tokens[self.end - 1].end if self.end > self.first else 0
@@ -53,7 +53,7 @@ class SyntaxFault:
         return self.lexed.tokens[position].word if self.first <= position < self.end else ""
 
     def open_at(self) -> Token | None:
-        """The innermost thing that is open at the self."""
+        """The innermost bracket or block that is open at the fault."""
         closes = {")": ("(",), "]": ("[",), "END": ("CASE", "BEGIN")}
         opened: list[Token] = []
         for position in range(self.first, self.position):
@@ -66,7 +66,7 @@ class SyntaxFault:
 
 
 def shown(token: Token) -> str:
-    """The beginning of a token, for a message."""
+    """The start of a token, for a message."""
     text = token.text.split("\n")[0]
     return text if len(text) <= 40 else text[:37] + "…"
 

@@ -1,4 +1,4 @@
-"""Forms of other systems and other languages, recognised where this grammar has no place for them."""
+"""Syntax of other systems and languages, recognised where this grammar does not allow it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cq.grammar.fault import COMPARING, SyntaxFault
 
 
 def _turned_comparison(fault: SyntaxFault) -> Diagnostic | None:
-    """`=<`, `=>` and `><`: the two signs the other way round, or another system's."""
+    """`=<`, `=>` and `><`: the two signs swapped, or another system's operator."""
     token, before = fault.token, fault.before
     if token is None or before is None:
         return None
@@ -73,7 +73,7 @@ def _watermark_without_for(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _name_of_a_catalog(fault: SyntaxFault) -> Diagnostic | None:
-    """`FROM catalog.database.t`, and `FROM rates.csv`, which nothing here can tell from it."""
+    """`FROM catalog.database.t`, and `FROM rates.csv`, which is indistinguishable from it here."""
     if fault.word(fault.position) != "." or fault.word(fault.position - 2) not in ("FROM", "JOIN", "INTO", "TABLE"):
         return None
     assert fault.before is not None
@@ -127,7 +127,7 @@ def _query_without_parentheses(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _comment_of_another_language(fault: SyntaxFault) -> Diagnostic | None:
-    """`// text`: the fault is at the sign, or in the words behind it."""
+    """`// text`: the fault is at the sign, or in the words after it."""
     at = min(fault.position, fault.end - 1)
     while at > fault.first and fault.lexed.tokens[at].kinds[-1] == "NAME":
         at -= 1
@@ -172,7 +172,7 @@ def _list_of_others(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _comment_in_a_comment(fault: SyntaxFault) -> Diagnostic | None:
-    """`/* a /* b */ c */`: what stands behind the first end is read as the query."""
+    """`/* a /* b */ c */`: the text after the first end is read as the query."""
     here = (fault.here.line, fault.here.column)
     for comment in fault.lexed.comments:
         if "/*" in comment.text[2:] and (comment.span.line, comment.span.column) < here:

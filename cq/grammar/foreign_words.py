@@ -1,8 +1,8 @@
-"""Words that other systems' clauses begin with: keywords where what stands around them says so, names everywhere else.
+"""Words that begin clauses of other systems: keywords if their surroundings show it, names everywhere else.
 
 `TIMESTAMP BY`, `System.Timestamp()` and `TOP 5` of Azure Stream Analytics, `LATERAL VIEW`, `WITH ROLLUP` and `DIV` of
-Spark, `MINUS` of Oracle, `PIVOT` and `UNPIVOT` in FROM and, of DuckDB, as queries, `WINDOW TUMBLING (…)` and `WITHIN
-5 MINUTES` of ksqlDB, `FLOOR(ts TO HOUR)` of Calcite, `SEPARATOR` of MySQL, `SIMILAR TO` of PostgreSQL.
+Spark, `MINUS` of Oracle, `PIVOT` and `UNPIVOT` in FROM and, for DuckDB, as queries, `WINDOW TUMBLING (…)` and `WITHIN 5
+MINUTES` of ksqlDB, `FLOOR(ts TO HOUR)` of Calcite, `SEPARATOR` of MySQL, `SIMILAR TO` of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ENDS_A_VALUE = (")", "]", "END", "STRING")  # and a name or a number
 
 
 class ForeignWord(Protocol):
-    """A token, as far as it matters here. kinds: those of the tokens before are known, those behind are raw."""
+    """A token, as far as it matters here. kinds: known for earlier tokens, raw for later ones."""
 
     kinds: tuple[str, ...]
     text: str
@@ -26,7 +26,7 @@ class ForeignWord(Protocol):
 
 
 def foreign_kinds(tokens: Sequence[ForeignWord], position: int, reserved: frozenset[str]) -> tuple[str, ...] | None:
-    """What the word at `position` is in a clause of another system; None where it is in none."""
+    """The kinds of the word at `position` in a clause of another system; None if it is not in one."""
     find = _WORDS.get(tokens[position].word)
     if find is not None:
         return find(tokens, position)
@@ -57,7 +57,7 @@ def _timestamp(tokens: Sequence[ForeignWord], position: int) -> tuple[str, ...] 
 
 
 def _is_azure(tokens: Sequence[ForeignWord]) -> bool:
-    """Whether the text has a TIMESTAMP BY: only there `System.Timestamp` is no column."""
+    """Whether the text has a TIMESTAMP BY: only then is `System.Timestamp` not a column."""
     return any(t.word == "TIMESTAMP" and _at(tokens, n + 1) == "BY" for n, t in enumerate(tokens))
 
 
@@ -117,7 +117,7 @@ def _separator(tokens: Sequence[ForeignWord], position: int) -> tuple[str, ...] 
 
 
 def _div(tokens: Sequence[ForeignWord], position: int, reserved: frozenset[str]) -> tuple[str, ...] | None:
-    """`a DIV 2`: between two values, as `div(a, 2)` and `AS div` are not."""
+    """`a DIV 2`: between two values, unlike in `div(a, 2)` and `AS div`."""
     after = tokens[position + 1] if position + 1 < len(tokens) else None
     if after is None or not _ends_a_value(tokens, position - 1) or _at(tokens, position - 1) == "AS":
         return None

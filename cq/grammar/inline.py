@@ -1,7 +1,7 @@
 """Nodes as one line of canonical text: expressions, types, relations and whole queries, with the fewest parentheses.
 
-Law: parsing the text gives an equal node. printer.py lays statements out over several lines and calls this for the
-parts that stay on one.
+Law: parsing the text gives an equal node. printer.py breaks statements over several lines and calls this for the parts
+that fit on one.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _BINARY_LEVEL = {
 
 # Names that mean something else without quotes although they are not reserved.
 _AMBIGUOUS = frozenset(["ARRAY", "CONSTRAINT", "DEFAULT", "IF"])
-# Functions with a syntax of their own: a plain call of that name needs quotes.
+# Functions with their own syntax: a plain call with such a name needs quotes.
 _SPECIAL_CALLS = frozenset(["CAST", "TRY_CAST", "EXTRACT", "DESCRIPTOR"])
-# Functions with both: quotes only where the call has what the special syntax has not.
+# Functions with both: quotes only if the call has features that the special syntax lacks.
 _HALF_SPECIAL_CALLS = frozenset(["SUBSTRING", "TRIM"])
 # Reserved words that are functions before a parenthesis.
 _CALLABLE = frozenset(["LEFT", "RIGHT", "FULL", "INNER", "CROSS"])
@@ -42,12 +42,12 @@ def string(value: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name in quotes. A line end cannot stand in a quoted name, and the lexer gives none."""
+    """A name in quotes. A quoted name cannot contain a line end, and the lexer produces none."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name can stand without quotes wherever names can."""
+    """Whether a name works without quotes wherever names are allowed."""
     upper = name.upper()
     return _PLAIN.fullmatch(name) is not None and not (upper in RESERVED or upper in NILADIC or upper in _AMBIGUOUS)
 
@@ -103,7 +103,7 @@ def level(node: ast.Expr) -> int:
 
 
 def expr(node: ast.Expr, at_least: int = OR) -> str:
-    """The text of an expression, in parentheses if it binds less tightly than its surroundings ask."""
+    """The text of an expression, in parentheses if it binds less tightly than its context requires."""
     text = _operator(node) if level(node) < PRIMARY else _primary(node)
     return f"({text})" if level(node) < at_least else text
 
@@ -136,7 +136,7 @@ def _operator(node: ast.Expr) -> str:
             return f"{expr(operand, CONCAT)} {_not(negated)}IN ({query(inner)})"
         case ast.Like(op, operand, pattern, escape, negated):
             ending = f" ESCAPE {expr(escape, CONCAT)}" if escape is not None else ""
-            if op == "RLIKE" and not isinstance(pattern, ast.StringLiteral):  # a word that is one before a string
+            if op == "RLIKE" and not isinstance(pattern, ast.StringLiteral):  # an operator only before a string
                 return f"{expr(operand, CONCAT)} {'!~' if negated else '~'} {expr(pattern, CONCAT)}"
             return f"{expr(operand, CONCAT)} {_not(negated)}{op} {expr(pattern, CONCAT)}{ending}"
         case ast.Unary(op, operand):
@@ -233,7 +233,7 @@ def call(node: ast.Call) -> str:
 
 
 def _function(node: ast.Call) -> str:
-    """The name of a called function: upper case, or quoted where a bare name would be read otherwise."""
+    """The name of a called function: upper case, or quoted if a bare name would be read differently."""
     upper = node.name.upper()
     if _PLAIN.fullmatch(node.name) is None or upper in _SPECIAL_CALLS or (upper in RESERVED and upper not in _CALLABLE):
         return quoted(node.name)
@@ -276,7 +276,7 @@ def order_item(item: ast.OrderItem) -> str:
 
 
 def window(spec: ast.WindowSpec) -> str:
-    """What stands between the parentheses of OVER."""
+    """The text between the parentheses of OVER."""
     parts = [name(spec.base)] if spec.base is not None else []
     parts.extend([f"PARTITION BY {exprs(spec.partition_by)}"] if spec.partition_by else [])
     parts.extend([order_by(spec.order_by)] if spec.order_by else [])
@@ -286,7 +286,7 @@ def window(spec: ast.WindowSpec) -> str:
 
 
 def _frame(frame: ast.Frame) -> str:
-    """`ROWS UNBOUNDED PRECEDING` for the running frame, which has the short name; BETWEEN for all others."""
+    """`ROWS UNBOUNDED PRECEDING` for the running frame, which has this short form; BETWEEN for all others."""
     exclude = f" EXCLUDE {frame.exclude}" if frame.exclude is not None else ""
     if (frame.start.kind, frame.end.kind) == ("UNBOUNDED PRECEDING", "CURRENT ROW"):
         return f"{frame.unit} UNBOUNDED PRECEDING{exclude}"
@@ -343,7 +343,7 @@ def join_right(node: ast.Join) -> str:
 
 
 def join_reach(node: ast.Join) -> str:
-    """What stands between the right side of a join and its ON."""
+    """The text between the right side of a join and its ON."""
     lengths = ", ".join(" + ".join(f"{p.amount} {p.unit}" for p in length.parts) for length in node.within)
     within = f" WITHIN ({lengths})" if node.within else ""
     return within + (f" MATCH_CONDITION ({expr(node.match)})" if node.match is not None else "")
@@ -370,7 +370,7 @@ def cte_head(node: ast.Cte) -> str:
 
 
 def tail_clauses(node: ast.Query) -> list[str]:
-    """ORDER BY, LIMIT, OFFSET and EMIT, as far as they are there."""
+    """ORDER BY, LIMIT, OFFSET and EMIT, if present."""
     clauses = [order_by(node.order_by)] if node.order_by else []
     clauses.extend([f"LIMIT {expr(node.limit)}"] if node.limit is not None else [])
     clauses.extend([f"OFFSET {offset(node.offset)}"] if node.offset is not None else [])
@@ -379,7 +379,7 @@ def tail_clauses(node: ast.Query) -> list[str]:
 
 
 def offset(node: ast.Expr) -> str:
-    """The number of rows; in parentheses unless it begins in a way that makes OFFSET a keyword."""
+    """The number of rows; in parentheses unless it starts in a way that makes OFFSET a keyword."""
     return expr(node) if isinstance(node, ast.NumberLiteral | ast.Parameter) else f"({expr(node)})"
 
 
@@ -404,8 +404,8 @@ def set_words(node: ast.SetOperation) -> str:
 
 
 def needs_parentheses(node: ast.SetOperation, side: ast.QueryBody, is_right: bool) -> bool:
-    """Whether a set operation under another one is told apart by parentheses only: INTERSECT binds tighter, and all
-    group to the left."""
+    """Whether a set operation under another one needs parentheses: INTERSECT binds tighter, and all associate to the
+    left."""
     if not isinstance(side, ast.SetOperation):
         return False
     return (is_right and not (side.op == "INTERSECT" and node.op != "INTERSECT")) or (
@@ -449,7 +449,7 @@ def named_window(node: ast.NamedWindow) -> str:
 
 
 def clauses(node: ast.Select) -> list[str]:
-    """The clauses after the select list, as far as they are there."""
+    """The clauses after the select list, if present."""
     out = [f"FROM {', '.join(relation(r) for r in node.relations)}"] if node.relations else []
     out.extend([f"WHERE {expr(node.where)}"] if node.where is not None else [])
     out.extend([f"GROUP BY {', '.join(group_item(g) for g in node.group_by)}"] if node.group_by else [])

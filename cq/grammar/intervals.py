@@ -66,7 +66,7 @@ def read_summands(text: str, span: Span) -> tuple[IntervalPart, ...]:
 
 
 def read_fields(text: str, first: str, last: str, span: Span) -> tuple[IntervalPart, ...]:
-    """`'1:30' MINUTE TO SECOND`: one number for each unit from `first` to `last`; a sign is for all of them."""
+    """`'1:30' MINUTE TO SECOND`: one number for each unit from `first` to `last`; a sign applies to all of them."""
     order = next((r for r in _RANGES if first in r and last in r), ())
     if not order or order.index(first) >= order.index(last):
         help = "from a greater to a smaller one: YEAR TO MONTH, or between DAY, HOUR, MINUTE and SECOND"

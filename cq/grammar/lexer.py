@@ -1,7 +1,7 @@
 """Text into tokens: one regular expression, every limit and every forbidden character checked on the way.
 
-A word may be several things. `Token.kinds` lists them, the most special first: the parser takes the first that can
-stand where the token stands. Thus a keyword that is not RESERVED is a name wherever the keyword has no place.
+A word may have several kinds. `Token.kinds` lists them, the most specific first: the parser takes the first that is
+allowed at that point. So a keyword that is not RESERVED is a name wherever the keyword is not allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_TOKENS = 200_000  # and so at most 100,000 values in a list
 MAX_NESTING = 200  # open parentheses, brackets and CASE at one place
 MAX_NAME_BYTES = 255
 MAX_DIGITS = 400
-MAX_FINDINGS = 100  # a text with more mistakes than that is no query; explaining one costs about a millisecond
+MAX_FINDINGS = 100  # a text with more mistakes than this is not a query; explaining each costs about a millisecond
 
 # Words that are never names unless quoted. Kept short: each one takes a column name from somebody.
 RESERVED = frozenset(
@@ -36,7 +36,7 @@ RESERVED = frozenset(
         *("QUALIFY", "RIGHT", "SELECT", "TABLE", "THEN", "TRUE", "UNION", "USING", "VALUES", "WHEN", "WHERE", "WITH"),
     ]
 )
-# Words that are calls without parentheses, and so no names either.
+# Words that are calls without parentheses, and therefore not names either.
 NILADIC = frozenset(["CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"])
 
 # These are keywords only before one of the given words, signs or kinds of token; everywhere else they are names.
@@ -92,7 +92,7 @@ ONLY_AFTER: dict[str, frozenset[str]] = {
     "TO": frozenset(["UNIT", "SIMILAR"]),
 }
 
-_LIKE_NOT_EQUAL = {"!=": "<>", "<=>": "<>"}  # comparisons that stand wherever <> does, and nowhere else
+_LIKE_NOT_EQUAL = {"!=": "<>", "<=>": "<>"}  # comparisons allowed exactly where <> is
 _QUERY_STARTS = (["SELECT"], ["VALUES"], ["WITH"], ["FROM"], ["("])
 _JOINS_OF_OTHERS = frozenset(["ANTI", "POSITIONAL", "SEMI"])
 
@@ -120,8 +120,8 @@ _ASSIGNED_HELP = "name an argument with =>; structs are not supported: use a col
 
 @dataclass(slots=True)
 class Token:
-    """kinds: what it can be, the most special first.  value: the folded name, the string without quotes, or the text.
-    start, end: offsets into the text."""
+    """kinds: its possible kinds, the most specific first.  value: the folded name, the string without quotes, or the
+    text.  start, end: offsets into the text."""
 
     kinds: tuple[str, ...]
     text: str
@@ -131,12 +131,12 @@ class Token:
 
     @property
     def word(self) -> str:
-        """Upper-case text of a bare word, sign or number; a marker for what is quoted."""
+        """Upper-case text of a bare word, sign or number; a marker for anything quoted."""
         return "STRING" if self.kinds == ("STRING",) else self.text.upper() if self.text[0] not in '"`' else "NAME"
 
 
 class Places:
-    """From offsets to lines and columns of one text."""
+    """Converts offsets in a text to lines and columns."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0]
@@ -150,8 +150,8 @@ class Places:
 
 @dataclass(slots=True)
 class Lexed:
-    """The tokens of a text, its comments, and what was wrong: (offset, finding), in order of place. fatal: the text as
-    a whole is refused, there is no point in parsing."""
+    """The tokens of a text, its comments, and errors: (offset, finding), in order. fatal: the text as a whole is
+    refused and need not be parsed."""
 
     places: Places
     tokens: list[Token] = field(default_factory=list)
@@ -166,7 +166,7 @@ class Lexed:
 
 
 def tokenize(text: str, keywords: Mapping[str, str]) -> Lexed:
-    """All tokens of `text`, with lexical faults beside them. keywords: word or sign -> name of its terminal."""
+    """All tokens of `text`, with lexical errors beside them. keywords: word or sign -> name of its terminal."""
     out = Lexed(Places(text))
     if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
         out.fault(
@@ -260,7 +260,7 @@ def _read_sign(out: Lexed, text: str, start: int) -> None:
 
 
 def _in_type(tokens: list[Token]) -> bool:
-    """Whether the `<` of a type is open behind the last token."""
+    """Whether the `<` of a type is open after the last token."""
     closed = 0
     for n in range(len(tokens) - 1, max(0, len(tokens) - MAX_NESTING), -1):
         if tokens[n].text == ">":
@@ -283,7 +283,7 @@ def _read_colon(out: Lexed, text: str, start: int) -> None:
 
 
 def _in_subscript(tokens: list[Token]) -> bool:
-    """Whether the innermost bracket that is open behind the last token is `[`."""
+    """Whether the innermost bracket open after the last token is `[`."""
     closed = 0
     for token in tokens[: -MAX_NESTING - 1 : -1]:
         if token.text in (")", "]"):
@@ -320,7 +320,7 @@ def _read_word(out: Lexed, text: str, start: int) -> None:
 
 
 def _number_help(digits: str, letters: str) -> str:
-    """What to write for a number with letters behind it, as other systems have them."""
+    """What to write for a number followed by letters, as other systems have them."""
     type_ = {"L": "BIGINT", "S": "SMALLINT", "Y": "TINYINT", "D": "DOUBLE", "F": "REAL", "BD": "DECIMAL"}.get(letters)
     if type_ == "DECIMAL" and "." in digits:
         return f"numbers with a decimal point are DECIMAL: write {digits}"
@@ -354,8 +354,8 @@ def _append_name(out: Lexed, kinds: tuple[str, ...], text: str, name: str, start
 
 
 def _refuse_open(out: Lexed, text: str, start: int, kind: str) -> int:
-    """Report that nothing closes what opens at `start` and return where to go on: a quoted name ends with its line, a
-    string or comment with the text."""
+    """Report that nothing closes what opens at `start` and return where to continue: a quoted name ends with its line,
+    a string or comment with the text."""
     if kind == "open_comment":
         out.fault("CQ0102", "unclosed comment", start, start + 2, label="opened here", help="close it with */")
         return len(text)
@@ -373,7 +373,7 @@ def _refuse_open(out: Lexed, text: str, start: int, kind: str) -> int:
 
 
 def _looks_unclosed(text: str, token: Token) -> bool:
-    """A string that runs over a line end or into a word: its own closing quote is probably the missing one."""
+    """A string that crosses a line end or runs into a word: its own closing quote is probably the missing one."""
     if token.kinds != ("STRING",):
         return False
     following = text[token.end : token.end + 1]
@@ -381,7 +381,7 @@ def _looks_unclosed(text: str, token: Token) -> bool:
 
 
 def _refuse_character(out: Lexed, text: str, at: int) -> int:
-    """Report the character at `at` and return where to go on. What it was meant for stands in for it."""
+    """Report the character at `at` and return where to continue. What it was meant for replaces it."""
     c = text[at]
     meant = SMART_QUOTES.get(c)
     if meant is not None:
@@ -420,7 +420,7 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
 
 
 def _forbidden(c: str) -> str | None:
-    """Why `c` may stand nowhere in a text, or None."""
+    """Why `c` is not allowed anywhere in a text, or None."""
     category = unicodedata.category(c)
     name = unicodedata.name(c, f"character {ord(c):#x}")
     if category == "Cs":
@@ -442,7 +442,7 @@ def _character_help(c: str) -> str:
 
 
 def _check_characters(out: Lexed, text: str, start: int, where: str) -> None:
-    """Report what may not stand inside a string, quoted name or comment."""
+    """Report characters not allowed inside a string, quoted name or comment."""
     if text.isascii() and text.isprintable():
         return
     for offset, c in enumerate(text):
@@ -479,7 +479,7 @@ def _check_word(out: Lexed, text: str, start: int) -> None:
 
 
 def _check_nesting(out: Lexed) -> None:
-    """Report, once a statement, the place where too much is open."""
+    """Report, once per statement, where nesting is too deep."""
     depth = 0
     for token in out.tokens:
         word = token.word if token.kinds != ("NAME",) else ""
@@ -510,7 +510,7 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
         if foreign is not None:
             token.kinds = foreign
         elif before is not None and before.text == "." and before.end == token.start:
-            token.kinds = ("NAME",)  # behind a point only a name can stand: Spark's `window.end`
+            token.kinds = ("NAME",)  # after a point only a name is possible: Spark's `window.end`
         elif _is_unit_place(tokens, position) and word not in RESERVED:
             token.kinds = ("UNIT",)
         elif word == "ARRAY" and after and after[0].text[0] in "[<":
@@ -520,7 +520,7 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
         elif word == "EXCEPT" and _leaves_columns_out(before, after):
             token.kinds = ("_STAR_EXCEPT",)
         elif word in _JOINS_OF_OTHERS and _follows(tokens, position, "JOIN"):
-            token.kinds = (word,)  # no alias: `t SEMI JOIN u ON …` must not become an inner join
+            token.kinds = (word,)  # not an alias: `t SEMI JOIN u ON …` must not become an inner join
         elif word in keywords and _may_be_keyword(word, before, after):
             token.kinds = (keywords[word],) if word in RESERVED else (keywords[word], "NAME")
         else:
@@ -528,7 +528,7 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
 
 
 def _follows(tokens: list[Token], position: int, word: str) -> bool:
-    """Whether `word` stands behind the one at `position`, and that one does not stand where a relation is named."""
+    """Whether `word` follows the one at `position`, unless that one is in the place of a relation's name."""
     before = tokens[position - 1].word if position else ""
     return (
         position + 1 < len(tokens) and tokens[position + 1].word == word and before not in ("FROM", "JOIN", ",", "AS")
@@ -536,7 +536,7 @@ def _follows(tokens: list[Token], position: int, word: str) -> bool:
 
 
 def _leaves_columns_out(before: Token | None, after: list[Token]) -> bool:
-    """Whether EXCEPT stands in `* EXCEPT (a, b)`: behind a star, and before no query."""
+    """Whether EXCEPT is used as in `* EXCEPT (a, b)`: after a star, and not before a query."""
     words = [t.word for t in after]
     return before is not None and before.text == "*" and words[:1] == ["("] and words[1:] not in _QUERY_STARTS
 

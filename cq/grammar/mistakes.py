@@ -1,7 +1,8 @@
-"""Why a token cannot stand where it stands, in words, with a way out.
+"""Explain why a token is not allowed where it is, and suggest a fix.
 
-`explain` asks one recogniser after the other, the most certain first; the last one says what was expected. A recogniser
-that guesses (a misspelt keyword, a reserved word used as a name) proves its guess: with it, the parse gets further.
+`explain` tries one recogniser after the other, the most certain first; the last one says what was expected. A
+recogniser that guesses (a misspelt keyword, a reserved word used as a name) verifies its guess: with it, the parse gets
+further.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cq.grammar.foreign_syntax import FOREIGN_SYNTAX
 from cq.grammar.lexer import RESERVED
 from cq.grammar.unsupported import BODIES, BODY_STATEMENTS, CLAUSES, STATEMENTS, Phrase
 
-MAX_TRIALS_TOKENS = 20_000  # in longer statements guesses are not tried: each costs a parse up to the error
+MAX_TRIALS_TOKENS = 20_000  # in longer statements no guesses are tried: each costs a parse up to the error
 SHOWN = 6
 
 _OPERATORS = frozenset(
@@ -36,7 +37,7 @@ _GROUPS = {
     **dict.fromkeys(["WITHIN", "FILTER", "OVER", "IGNORE", "RESPECT"], "OVER"),
 }
 _WORDS = {"NAME": "a name", "STRING": "a string", "NUMBER": "a number", "UNIT": "a unit of time", "$END": "`;`"}
-# Shown in this order: what is most probably missing comes first.
+# Shown in this order: what is most likely missing comes first.
 _ORDER = [
     "AND",
     "`,`",
@@ -100,7 +101,7 @@ def _unsupported_statement(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _unsupported_statement_of_a_body(fault: SyntaxFault) -> Diagnostic | None:
-    """A word where a statement of a trigger may begin: only there DELETE is expected."""
+    """A word in the place of a trigger's statement: only there DELETE is expected."""
     if "DELETE" not in fault.expected:
         return None
     standing = (p for p in BODY_STATEMENTS if _stands(fault, p, fault.position))
@@ -108,7 +109,7 @@ def _unsupported_statement_of_a_body(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _unsupported_in_a_body(fault: SyntaxFault) -> Diagnostic | None:
-    """A clause that the statement of a trigger does not have."""
+    """A clause that statements of a trigger do not have."""
     if "TRIGGER" not in (fault.word(fault.first + 1), fault.word(fault.first + 3)):  # CREATE [OR REPLACE] TRIGGER
         return None
     opened = fault.open_at()
@@ -151,7 +152,7 @@ def _refusal(fault: SyntaxFault, phrase: Phrase, start: int) -> Diagnostic:
 
 
 def _misspelt(fault: SyntaxFault) -> Diagnostic | None:
-    """The word at fault, or the one before it that was taken for a name, is nearly a keyword that would fit."""
+    """The word at fault, or the one before it that was taken for a name, is close to a keyword that would fit."""
     if fault.position - fault.first > MAX_TRIALS_TOKENS:
         return None
     for position in (fault.position, fault.position - 1):
@@ -176,7 +177,7 @@ def _misspelt(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _leads_on(fault: SyntaxFault, position: int, kind: str) -> bool:
-    """Whether the parse gets past the fault if the token at `position` were of this kind."""
+    """Whether the parse gets past the fault if the token at `position` had this kind."""
     upto = min(fault.end, max(fault.position + 1, position + 2))
     following = fault.replay({position: kind}, upto)
     return following is not None and (upto < fault.end or "$END" in following)
@@ -196,7 +197,7 @@ def _trailing_comma(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _clause_order(fault: SyntaxFault) -> Diagnostic | None:
-    """A clause after one that has to stand behind it, or a second time."""
+    """A clause after one that must follow it, or a second time."""
     token = fault.token
     if token is None or token.word not in _CLAUSES:
         return None
@@ -239,7 +240,7 @@ def _missing_semicolon(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _end_of_an_if(fault: SyntaxFault) -> Diagnostic | None:
-    """`IF … THEN …; END;`: the block ends, and the IF in it has not."""
+    """`IF … THEN …; END;`: the block ends, but the IF in it does not."""
     if fault.expected != {"IF"} or fault.before is None or fault.before.word != "END":
         return None
     opened = next((t for t in fault.lexed.tokens[fault.position - 1 : fault.first : -1] if t.word == "IF"), None)
@@ -279,7 +280,7 @@ def _empty_body(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _never_closed(fault: SyntaxFault) -> Diagnostic | None:
-    """The statement ends, or goes on with another clause, while something is open."""
+    """The statement ends, or continues with another clause, while something is open."""
     opened = fault.open_at()
     if opened is None:
         return None
@@ -311,7 +312,7 @@ def _nothing_opened(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _reserved(fault: SyntaxFault) -> Diagnostic | None:
-    """A reserved word where a name belongs, and what follows says that it is meant as one."""
+    """A reserved word in the place of a name, where the next token shows that it is meant as one."""
     token = fault.token
     if token is None or token.word not in RESERVED or "NAME" not in fault.expected:
         return None
@@ -367,7 +368,7 @@ def _operator_behind_default(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _missing_comma(fault: SyntaxFault) -> Diagnostic | None:
-    """Two elements of a list side by side."""
+    """Two adjacent elements of a list."""
     token, before = fault.token, fault.before
     if token is None or before is None or "COMMA" not in fault.expected or token.word in RESERVED - {"CASE", "NOT"}:
         return None
@@ -402,7 +403,7 @@ def _time_of_a_query(fault: SyntaxFault) -> Diagnostic | None:
 
 
 def _missing_and(fault: SyntaxFault) -> Diagnostic | None:
-    """Two conditions side by side in WHERE, HAVING, QUALIFY or ON."""
+    """Two adjacent conditions in WHERE, HAVING, QUALIFY or ON."""
     token, before, after = fault.token, fault.before, fault.after
     if token is None or before is None or after is None or "OR" not in fault.expected or "COMMA" in fault.expected:
         return None
@@ -433,7 +434,7 @@ def _unexpected(fault: SyntaxFault) -> Diagnostic:
 
 
 def expected_words(expected: frozenset[str], expression_starts: frozenset[str], keywords: dict[str, str]) -> list[str]:
-    """The expected terminals as a reader would say them, the likeliest first, at most SHOWN."""
+    """The expected terminals in a reader's words, the likeliest first, at most SHOWN."""
     left = set(expected)
     words: set[str] = set()
     if "CREATE" in left:
@@ -456,7 +457,7 @@ def expected_words(expected: frozenset[str], expression_starts: frozenset[str], 
     if "EQUAL" in left:
         left.discard("DOT")
     if {"NAME", "AS"} <= left and len(left) > 3:
-        left -= {"NAME", "AS"}  # an alias is possible after nearly everything, and nearly never what is missing
+        left -= {"NAME", "AS"}  # an alias is possible after nearly everything, but rarely what is missing
     texts = {terminal: text for text, terminal in keywords.items()}
     for terminal in left:
         text = _WORDS.get(terminal) or _GROUPS.get(terminal) or texts.get(terminal, "")

@@ -1,4 +1,4 @@
-"""What a text names and does not say itself: inputs, parameters, functions."""
+"""What a text names but does not provide: inputs, parameters, functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class UsedNames:
-    """streams: those read that the text names no source of.  parameters: of `:name`.  calls: the first of each name."""
+    """streams: those read without a source in the text.  parameters: from `:name`.  calls: the first of each name."""
 
     streams: frozenset[str]
     parameters: frozenset[str]
@@ -19,7 +19,7 @@ class UsedNames:
 
 
 def names_of(script: ast.Script) -> UsedNames:
-    """What somebody must give who runs these statements."""
+    """The names that whoever runs these statements must provide."""
     declared = {s.name for s in script.statements if isinstance(s, ast.CreateRelation | ast.CreateView)}
     known = {c.name for n in ast.walk(script) if isinstance(n, ast.Query) for c in n.ctes} | declared
     read, parameters = set[str](), set[str]()
@@ -49,12 +49,12 @@ def as_written(given: Iterable[str], script: ast.Script) -> dict[str, str]:
 
 
 def _without_source(script: ast.Script) -> set[str]:
-    """The streams that are declared, and read from what whoever runs the statements gives."""
+    """The streams that are declared, and read from inputs provided for the run."""
     declared = (s for s in script.statements if isinstance(s, ast.CreateRelation) and s.kind != "TABLE")
     return {s.name for s in declared if not any(_names_source(o) for o in s.options)}
 
 
 def _names_source(option: ast.Option) -> bool:
-    """Whether the option says where rows come from; the connector `memory` leaves that to whoever runs the text."""
+    """Whether the option says where rows come from; the connector `memory` leaves that to the caller."""
     in_memory = isinstance(option.value, ast.StringLiteral) and option.value.value.lower() == "memory"
     return option.key == "path" or (option.key == "connector" and not in_memory)

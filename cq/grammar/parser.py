@@ -1,7 +1,7 @@
-"""Text to trees: `parse` gives the Script of a file or raises everything that is wrong with it at once.
+"""Text to trees: `parse` returns the Script of a file or raises all its errors at once.
 
-The grammar is cq.lark; lark turns it into LALR tables, which are kept in tables.json. A run that finds the container
-current does not import lark. `python -m cq.grammar.parser` writes the container anew.
+The grammar is cq.lark; lark turns it into LALR tables, which are stored in tables.json. While that file is current,
+lark is not imported. `python -m cq.grammar.parser` rewrites it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cq.grammar.tables import END, LazyTable, Machine, Production, Tables, finge
 
 MAX_DEPTH = 128  # levels of a tree: plain recursion over it, five frames a level, stays below Python's 1,000 frames
 HERE = Path(__file__).parent
-INNER = ("IF", "WHILE", "FOR", "LOOP", "REPEAT")  # END of these, loops of other systems, closes no BEGIN
+INNER = ("IF", "WHILE", "FOR", "LOOP", "REPEAT")  # the END of these, loops of other systems, closes no BEGIN
 START_SYMBOLS = ("statement", "expression")
 
 
@@ -68,8 +68,8 @@ def parse_expression(text: str) -> ast.Expr:
 
 
 def ends_a_statement(text: str) -> bool:
-    """Whether a text ends with the `;` of a statement, which one in a quote, a comment, a trigger's body or a statement
-    set that goes on is not."""
+    """Whether a text ends with the `;` of a statement; one in a quote, a comment, a trigger's body or an open statement
+    set does not count."""
     tokens = tokenize(text, tables().keywords).tokens
     if not tokens or tokens[-1].text != ";":
         return False
@@ -95,7 +95,7 @@ def _statements(tokens: Sequence[Token]) -> tuple[list[tuple[int, int]], bool]:
 
 
 def _statement_set(tokens: Sequence[Token], first: int) -> int:
-    """How many tokens open a statement set of Flink, whose INSERTs are statements like others. END; closes it."""
+    """How many tokens open a Flink statement set, whose INSERTs are ordinary statements. END; closes it."""
     words = [t.word for t in tokens[first : first + 4]]
     for opening in (["EXECUTE", "STATEMENT", "SET", "BEGIN"], ["BEGIN", "STATEMENT", "SET", ";"]):
         if words == opening:
@@ -104,14 +104,14 @@ def _statement_set(tokens: Sequence[Token], first: int) -> int:
 
 
 class _Nesting:
-    """How deep in BEGIN and CASE each token of a text stands; counted once, as a text may open many and close none."""
+    """The depth of each token in BEGIN and CASE; counted once, as a text may open many and close none."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
 
     @cached_property
     def before(self) -> list[int]:
-        """How many more BEGIN and CASE than END stand before each token, and in all of the text."""
+        """How many more BEGIN and CASE than END precede each token, and are in the whole text."""
         depths = [0]
         words = [token.word for token in self._tokens]
         for word, following in zip(words, [*words[1:], ""], strict=True):
@@ -120,7 +120,7 @@ class _Nesting:
 
     @cached_property
     def lowest(self) -> list[int]:
-        """The least depth of a `;` from each token on."""
+        """The least depth of any `;` from each token on."""
         found, low = self.before.copy(), len(self._tokens)
         for i in reversed(range(len(self._tokens))):
             if self._tokens[i].text == ";":
@@ -136,7 +136,7 @@ def _statement_end(tokens: Sequence[Token], first: int, nesting: _Nesting) -> in
     depth = nesting.before[first]
     if nesting.lowest[first] <= depth:
         return next(i for i in range(plain, len(tokens)) if tokens[i].text == ";" and nesting.before[i] <= depth)
-    # BEGIN without END: the trigger takes all that could be part of it
+    # BEGIN without END: the trigger takes everything that could belong to it
     for i in range(plain, len(tokens) - 1):
         if tokens[i].text == ";" and tokens[i + 1].word in ("CREATE", "EXPLAIN"):
             return i
@@ -149,9 +149,9 @@ def _is_trigger(tokens: Sequence[Token], first: int) -> bool:
 
 
 def _rest_of_a_body(tokens: Sequence[Token], ranges: Sequence[tuple[int, int]]) -> int:
-    """How many of the statements behind a trigger with a fault are of its body: up to an END that nothing else opens.
+    """How many of the statements after a faulty trigger belong to its body: up to an END that nothing else opens.
 
-    A user who has closed an IF with END, or has left BEGIN out, is told so, and not of each statement behind it.
+    A user who closed an IF with END, or left out BEGIN, gets that error, and not one for each following statement.
     """
     belong = 0
     for number, (first, _) in enumerate(ranges, 1):
@@ -196,7 +196,7 @@ def _too_high(lexed: Lexed, token: Token) -> CompileError:
 
 
 def _explained(lexed: Lexed, first: int, position: int, end: int, start: str) -> CompileError:
-    """The error for the token at `position`, which cannot stand there."""
+    """The error for the token at `position`, which is not allowed there."""
 
     def replay(replaced: dict[int, str], upto: int) -> frozenset[str] | None:
         machine = Machine(tables(), start, lambda *_: None)
@@ -232,14 +232,14 @@ def _description(comments: Sequence[ast.Comment], first_line: int | None) -> str
 
 @cache
 def tables() -> Tables:
-    """The tables of cq.lark: from the container if it is current, else made now."""
+    """The tables of cq.lark: from the container if it is current, else built now."""
     grammar = _text("cq.lark")
     stored = from_json(_text("tables.json"), fingerprint(grammar))
     return stored if stored is not None else build_tables(grammar)
 
 
 def current_container() -> str:
-    """What tables.json has to hold."""
+    """The required content of tables.json."""
     grammar = _text("cq.lark")
     return to_json(build_tables(grammar), fingerprint(grammar))
 
@@ -304,7 +304,7 @@ def build_tables(grammar: str) -> Tables:
 
 
 def _rule(production: Any) -> Production:
-    """A production of lark's as ours: which values it passes on, and to what."""
+    """A production of lark's in our form: which values it passes on, and to what."""
     symbols, options = production.expansion, production.options
     # lark marks the places where an absent [optional] leaves a None: True per None, False per symbol
     nones_before = [0]

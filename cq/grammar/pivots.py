@@ -1,4 +1,4 @@
-"""PIVOT and UNPIVOT: short forms of aggregates with FILTER, and of one row for each of some columns.
+"""PIVOT and UNPIVOT: short forms of aggregates with FILTER, and of one row for each of several columns.
 
 `s PIVOT (SUM(q) FOR k IN ('a', 'b'))` is SELECT * EXCLUDE (q, k), SUM(q) FILTER (WHERE k = 'a') AS a, … FROM s GROUP BY
 ALL, and `s UNPIVOT (v FOR n IN (a, b))` is s beside an array of the numbers of its columns.
@@ -13,7 +13,7 @@ from cq.grammar import ast, inline
 from cq.grammar.ast.nodes import walk
 from cq.records import replace
 
-_PLACE = "$place"  # the number of a column that is a row now; no query writes it
+_PLACE = "$place"  # the number of a column that became a row; no query can write it
 
 
 def pivoted(
@@ -24,7 +24,7 @@ def pivoted(
     group_by: tuple[ast.Expr, ...],
     at: Span,
 ) -> ast.Select:
-    """One column for each value of `key` and each aggregate, beside the columns of GROUP BY, or all that are left."""
+    """One column for each value of `key` and each aggregate, beside the columns of GROUP BY, or all remaining ones."""
     calls = [(item, _aggregate(item)) for item in aggregates]
     plain = len(calls) == 1 and calls[0][0].alias is None
     columns = [
@@ -59,7 +59,7 @@ def _of_value(call: ast.Call, key: ast.ColumnRef, value: ast.Expr) -> ast.Call:
 
 
 def _title(value: ast.SelectItem, item: ast.SelectItem | None) -> str:
-    """The name of a column: its value, and the aggregate where that has a name, or there are several."""
+    """The name of a column: its value, and the aggregate's name if it has one, or there are several."""
     said = value.expr.value if isinstance(value.expr, ast.StringLiteral) else inline.expr(value.expr)
     first = value.alias or said
     return first if item is None else f"{first}_{item.alias or inline.expr(item.expr).lower()}"

@@ -3,8 +3,8 @@
 Laws: parse(print_script(s)) == s; format_source(format_source(t)) == format_source(t); no comment is lost.
 
 A statement becomes rows. A row knows the stretch of the source it was made from, so comments find their place: one
-that stood behind code stays behind the row before it, one alone on its line (or inside what is now one row) gets a row
-of its own. A list is broken over several rows when it is too wide or has a comment inside.
+after code stays after the preceding row, one alone on its line (or inside what is now one row) gets its own row. A list
+is broken over several rows when it is too wide or has a comment inside.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cq.grammar.parser import parse
 from cq.records import dataclass
 
 WIDTH = 100
-MAX_ROUNDS = 8  # of 3,000 random files with comments anywhere 8 needed one round more, none two
+MAX_ROUNDS = 8  # of 3,000 random files with comments anywhere, 8 needed one more round, none two
 INDENT = "  "
 
 Place = tuple[int, int]  # line, column
@@ -37,8 +37,8 @@ def format_source(source: SourceText) -> str:
 def print_script(script: ast.Script) -> str:
     """The canonical text of a script, with a final line end unless there is nothing to print.
 
-    A comment inside a list breaks the list; where the comment itself has to move out of it, the next printing joins
-    the list again. That is why `format_source` prints until nothing changes.
+    A comment inside a list breaks the list; if the comment has to move out of it, the next printing joins the list
+    again. That is why `format_source` prints until nothing changes.
     """
     comments = list(script.comments)
     blocks: list[str] = []
@@ -74,7 +74,7 @@ def _end(span: Span) -> Place:
 
 
 def _take_comments(comments: list[ast.Comment], node: ast.Node, following: ast.Node | None) -> list[ast.Comment]:
-    """Remove and return the comments of `node`: those before its end, and those behind it on its last line."""
+    """Remove and return the comments of `node`: those before its end, and those after it on its last line."""
     taken: list[ast.Comment] = []
     while comments:
         place = _start(comments[0].span)
@@ -89,7 +89,7 @@ def _take_comments(comments: list[ast.Comment], node: ast.Node, following: ast.N
 
 
 def _split(comments: Sequence[ast.Comment], node: ast.Node) -> tuple[list[ast.Comment], list[ast.Comment]]:
-    """Those before `node`, and those inside or behind it."""
+    """Those before `node`, and those inside or after it."""
     start = _start(node.span)
     return [c for c in comments if _start(c.span) < start], [c for c in comments if _start(c.span) >= start]
 
@@ -134,7 +134,7 @@ def _with_comments(rows: list[PrintedLine], comments: Sequence[ast.Comment]) -> 
 
 @dataclass(slots=True)
 class PrintedLine:
-    """A line to be. start, end: the stretch of the source it stands for; None where it stands for no node."""
+    """A future line. start, end: the stretch of the source it stands for; None if it stands for no node."""
 
     indent: int
     text: str
@@ -159,12 +159,12 @@ def _joined(items: Iterable[ListItem]) -> str:
 
 
 class StatementRows:
-    """The rows of one statement. comments: those inside and behind it."""
+    """The rows of one statement. comments: those inside and after it."""
 
     def __init__(self, comments: Sequence[ast.Comment]) -> None:
         self._comments = comments
         self._rows: list[PrintedLine] = []
-        self._reached: Place = (0, 0)  # the end of what the rows so far stand for
+        self._reached: Place = (0, 0)  # the end of the source covered by the rows so far
 
     def statement(self, node: ast.Statement) -> list[PrintedLine]:
         self._reached = _start(node.span)
@@ -179,7 +179,7 @@ class StatementRows:
             self._reached = max(self._reached, _end(span))
 
     def _fits(self, indent: int, text: str, start: Span, end: Span) -> bool:
-        """Whether `text`, made of what lies between two nodes, can be one row: narrow, and no comment inside."""
+        """Whether `text`, made from everything between two nodes, can be one row: narrow, and no comment inside."""
         if len(INDENT * indent + text) > WIDTH:
             return False
         inside = [c for c in self._comments if self._reached <= _start(c.span) < _end(end)]
@@ -194,7 +194,7 @@ class StatementRows:
     def _list(
         self, indent: int, opening: str, items: Sequence[ListItem], closing: str = "", last: Span = NOWHERE
     ) -> None:
-        """A list on one row if it fits or has one item, else a row for each. last: where its `)` stands."""
+        """A list on one row if it fits or has one item, else one row each. last: where its `)` is."""
         text = opening + _joined(items) + closing
         whole = items[0].span.to(items[-1].span)
         one_row = self._fits(indent, text, items[0].span, last if closing else items[-1].span)
@@ -418,7 +418,7 @@ class StatementRows:
             self._condition(indent, "QUALIFY ", node.qualify)
 
     def _relations(self, relations: Sequence[ast.Relation], indent: int, word: str = "FROM") -> None:
-        """FROM, or USING, with its comma list. Joins and long derived tables are always rows of their own."""
+        """FROM, or USING, with its comma list. Joins and long derived tables always get their own rows."""
         texts = [inline.relation(r) for r in relations]
         if len(relations) == 1:
             self._one_relation(f"{word} ", relations[0], indent, "")
@@ -432,7 +432,7 @@ class StatementRows:
             self._one_relation("", relation, indent + 1, "," if relation is not relations[-1] else "")
 
     def _one_relation(self, opening: str, node: ast.Relation, indent: int, closing: str) -> None:
-        """A relation; each join stands below what it joins to, in a comma list one level deeper."""
+        """A relation; each join is below what it joins to, in a comma list one level deeper."""
         match node:
             case ast.Join(left=left):
                 self._one_relation(opening, left, indent, "")
@@ -467,7 +467,7 @@ class StatementRows:
 
 
 def _last_character(span: Span, length: int = 1) -> Span:
-    """Where the closing bracket (or word) of a node stands that ends with one."""
+    """Where the closing bracket (or word) of a node is."""
     return Span(span.end_line, max(1, span.end_column - length), span.end_line, span.end_column)
 
 

@@ -1,4 +1,5 @@
-"""What signs stand for: escapes in strings, and characters of other keyboards and languages, with what to type."""
+"""The meaning of escapes in strings, and of characters from other keyboards and languages, with what to type
+instead."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def unescaped(text: str) -> str:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """What a backslash and what follows it stand for; other characters stand for themselves."""
+    """The replacement for a backslash and the text after it; other characters stand for themselves."""
     digits = found["hex"] or found["octal"]
     if digits is None:
         return _ESCAPED.get(found[1], found[1])

@@ -1,8 +1,8 @@
 """The LALR tables of cq.lark: their container, and the machine that runs on them.
 
-The container is JSON and holds nothing but names and numbers. It is current when it names the SHA-256 of the grammar
-text; otherwise the parser has lark build tables anew, in memory. The version of lark does not matter: it only computes
-the tables, the machine that runs on them is ours.
+The container is JSON and holds only names and numbers. It is current when it names the SHA-256 of the grammar text;
+otherwise the parser has lark rebuild the tables, in memory. The version of lark does not matter: it only computes the
+tables, the machine that runs on them is ours.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Production:
 
     @property
     def renames(self) -> bool:
-        """The production only gives one value another name: nothing is to be done but change state."""
+        """The production only renames a value: nothing to do except change state."""
         return self.single and self.size == 1 and self.keep == ((0, False, 0),) and self.nones == 0
 
 
 class LazyTable(dict[int, T]):
-    """Values by number from 0, each made when it is first asked for: a query visits one state in twenty."""
+    """Values by number from 0, each made when first needed: a query visits one state in twenty."""
 
     def __init__(self, count: int, make: Callable[[int], T]) -> None:
         super().__init__()
@@ -63,8 +63,8 @@ class LazyTable(dict[int, T]):
 @dataclass(frozen=True, slots=True)
 class Tables:
     """actions[state][terminal]: n >= 0 shifts to state n, n < 0 reduces by rule ~n.  default[state]: the rule a state
-    reduces by whatever comes, or None.  goto[state][origin]: the state after a reduction.  start, accept: by start
-    symbol.  keywords: word or sign -> terminal.  renames: of each rule, see there."""
+    reduces by whatever the next token, or None.  goto[state][origin]: the state after a reduction.  start, accept: by
+    start symbol.  keywords: word or sign -> terminal.  renames: of each rule, see there."""
 
     rules: LazyTable[Production]
     renames: LazyTable[bool]
@@ -77,7 +77,7 @@ class Tables:
 
 
 def fingerprint(grammar: str) -> dict[str, object]:
-    """What the container must say to be current."""
+    """The fingerprint of a current container."""
     return {"format": FORMAT, "grammar": hashlib.sha256(grammar.encode()).hexdigest()}
 
 
@@ -144,7 +144,7 @@ def _read(raw: dict[str, Any]) -> Tables:
 
 
 def _is_sound(raw: dict[str, Any]) -> bool:
-    """No number leads out of the tables. A row is pairs of a symbol and where it leads."""
+    """Whether no number points outside of the tables. A row is pairs of a symbol and its target."""
     symbols, states, rules = len(raw["symbols"]), len(raw["states"]), len(raw["rules"])
     acting, defaults, going = zip(*raw["states"], strict=True)
     actions, gotos = list(chain.from_iterable(acting)), list(chain.from_iterable(going))
@@ -175,10 +175,10 @@ class Machine:
         self._values: list[Any] = []
         self._firsts: list[int] = []
         self._heights: list[int] = []
-        self.height = 0  # of the highest tree built so far
+        self.height = 0  # the depth of the deepest tree built so far
 
     def accepts(self, kind: str) -> bool:
-        """Whether a token of this kind can stand here; found by walking the tables, without building."""
+        """Whether a token of this kind is allowed here; found by walking the tables, without building."""
         tables, pushed, below = self._tables, list[int](), len(self._states)
         top = self._states[-1]
         while True:
@@ -200,19 +200,19 @@ class Machine:
                 return True
 
     def choose(self, kinds: Sequence[str]) -> str | None:
-        """The first of `kinds` that can stand here, or None."""
+        """The first of `kinds` that is allowed here, or None."""
         return next((kind for kind in kinds if self.accepts(kind)), None)
 
     def expected(self) -> set[str]:
-        """All terminals that can stand here."""
+        """All terminals allowed here."""
         every: Iterable[str] = {*self._tables.actions[self._states[-1]], END}
         if self._tables.default[self._states[-1]] is not None:
             every = {terminal for row in self._tables.actions.every() for terminal in row} | {END}
         return {terminal for terminal in every if self.accepts(terminal)}
 
     def feed(self, kind: str, value: Any, position: int) -> bool:
-        """Shift a token, `position` is its number; END completes the parse. False, and the machine is spent, if such a
-        token cannot stand here."""
+        """Shift a token, `position` is its number; END completes the parse. Returns False, and the machine is unusable,
+        if such a token is not allowed here."""
         tables, states = self._tables, self._states
         while True:
             state = states[-1]
@@ -237,7 +237,7 @@ class Machine:
                 return True
 
     def result(self) -> Any:
-        """What the start symbol became, after END was fed."""
+        """The value of the start symbol, after END was fed."""
         assert len(self._values) == 1, "the parse is not complete"
         return self._values[0]
 

@@ -1,4 +1,4 @@
-"""What users of other systems write and cq does not take: phrases, the reason in words, the nearest form that works."""
+"""Syntax of other systems that cq does not support: phrases, the reason in words, the nearest form that works."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words and signs as they follow each other, what to say about them, and the way out.
+    """Consecutive words and signs, what to say about them, and the way out.
 
-    anywhere: it is the cause of whatever goes wrong behind it.
+    anywhere: it explains any error after it.
     """
 
     words: tuple[str, ...]
@@ -106,7 +106,7 @@ STATEMENTS: tuple[Phrase, ...] = (
     ),
 )
 
-# Recognised where the error is: the phrase holds the token at fault, or ends right before it.
+# Recognised at the error: the phrase contains the token at fault, or ends right before it.
 CLAUSES: tuple[Phrase, ...] = (
     Phrase(
         ("MATCH_RECOGNIZE",),
@@ -197,7 +197,7 @@ BODY_STATEMENTS: tuple[Phrase, ...] = (
     *_phrases("{} is not a statement of a trigger", _IF, "CASE"),
 )
 
-# Recognised where the error is, in a trigger, behind the one of these words that begins the statement or its query.
+# Recognised at the error, in a trigger, after the one of these words that begins the statement or its query.
 BODIES: tuple[tuple[tuple[str, ...], Phrase], ...] = (
     (("INSERT", "SELECT"), Phrase(("ON", "DUPLICATE"), "ON DUPLICATE is not supported in a trigger", _OR_UPDATE)),
     (("SELECT",), Phrase(("INTO",), "SELECT … INTO is not supported in a trigger", _VALUE)),

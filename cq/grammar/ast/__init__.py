@@ -1,10 +1,10 @@
-"""What a query text says, as frozen trees: the vocabulary between the parser and the binder.
+"""Query texts as frozen trees: the vocabulary between the parser and the binder.
 
 Every node is frozen and knows its `span`; equality and hashes ignore spans. Sequences are tuples. Names are plain
 `str`, already folded (unquoted names are lower case). Where a caret must be narrower than the node there is a
 `…_span` field.
 
-The parser has brought other spellings to one form, so a binder meets only these:
+The parser normalises spellings, so a binder meets only these forms:
     `!=` is `<>`; `x::t` is Cast; `EMIT ON WINDOW CLOSE` is FINAL, `EMIT ON UPDATE` is CHANGES; RAISE is Signal;
     `SUBSTRING(x FROM a FOR b)`, `POSITION(a IN b)`, `TRIM(LEADING c FROM x)` are Calls of substring, position, ltrim;
     CURRENT_TIMESTAMP is a Call without arguments; all interval spellings are (amount, unit) parts;

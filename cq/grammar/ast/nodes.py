@@ -1,4 +1,4 @@
-"""What all nodes share: frozen, compared by what they say, walked without recursion."""
+"""What all nodes share: they are frozen, compared by content, and walked without recursion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def node(kind: type[T]) -> type[T]:
 
 @node
 class Node:
-    """Base of all nodes. Two nodes are equal when they say the same, wherever they stand."""
+    """Base of all nodes. Two nodes are equal when they have the same content, wherever they are."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
@@ -27,7 +27,7 @@ class Node:
         if not isinstance(other, Node):
             return NotImplemented
         pending: list[tuple[object, object]] = [(self, other)]
-        while pending:  # a loop: the generated comparison needs four C frames a level and fails on high trees
+        while pending:  # a loop: the generated comparison needs four C frames a level and fails on deep trees
             a, b = pending.pop()
             if isinstance(a, Node):
                 if type(a) is not type(b):
@@ -45,7 +45,7 @@ class Node:
         return hash((type(self).__name__, *(getattr(self, name) for name in said_fields(type(self)))))
 
     def __repr__(self) -> str:
-        """The node without places and without what is absent."""
+        """The node without places and without absent fields."""
         said = ((name, getattr(self, name)) for name in said_fields(type(self)))
         shown = (
             f"{name}={value!r}" for name, value in said if value is not None and value != () and value is not False
@@ -57,7 +57,7 @@ _SAID_FIELDS: dict[type[Node], tuple[str, ...]] = {}
 
 
 def said_fields(kind: type[Node]) -> tuple[str, ...]:
-    """The fields that make up what a node says: all but places and comments."""
+    """The fields that make up a node's content: all except places and comments."""
     known = _SAID_FIELDS.get(kind)
     if known is None:
         known = _SAID_FIELDS[kind] = tuple(f.name for f in fields(kind) if f.compare)

@@ -75,7 +75,7 @@ class NullLiteral(Node):
 
 @node
 class DefaultValue(Node):
-    """DEFAULT as a whole value in VALUES or SET: what the column has where an INSERT leaves it out."""
+    """DEFAULT as a whole value in VALUES or SET: the column's value when an INSERT leaves it out."""
 
 
 @node
@@ -220,8 +220,8 @@ class Like(Node):
 class Exists(Node):
     """`EXISTS (query)`.
 
-    possible: of `(a, b) IN (SELECT …)`, the rows that are that one, or may be, since a NULL is compared; where there
-    are only some of the latter, the condition is NULL.
+    possible: for `(a, b) IN (SELECT …)`, the rows that equal it, or may, since a NULL is compared; if there are only
+    rows of the latter kind, the condition is NULL.
     """
 
     query: Query
@@ -230,7 +230,7 @@ class Exists(Node):
 
 @node
 class ScalarQuery(Node):
-    """A parenthesised query where a value stands."""
+    """A parenthesised query used as a value."""
 
     query: Query
 
@@ -362,7 +362,7 @@ class Frame(Node):
 
 @node
 class WindowSpec(Node):
-    """What stands between the parentheses of OVER. base: a named window it refines."""
+    """The text between the parentheses of OVER. base: a named window it refines."""
 
     partition_by: tuple[Expr, ...] = ()
     order_by: tuple[OrderItem, ...] = ()
@@ -383,8 +383,8 @@ class NamedWindow(Node):
 
 @node
 class TableRef(Node):
-    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`.  is_path: the name is a file's.
-    timed_by: the event time that `TIMESTAMP BY` names."""
+    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`.  is_path: the name is that of a
+    file.  timed_by: the event time that `TIMESTAMP BY` names."""
 
     name: str
     alias: str | None = None
@@ -411,7 +411,7 @@ class DerivedTable(Node):
 class TableArgument(Node):
     """`TABLE s [PARTITION BY …]` among the arguments of a TableFunction.
 
-    source: a name or a query.  is_path: the name is a file's.
+    source: a name or a query.  is_path: the name is that of a file.
     """
 
     source: str | Query
@@ -466,8 +466,8 @@ class Unnest(Node):
 class Join(Node):
     """Two relations side by side. on or using or (CROSS, NATURAL, and ASOF with `match` alone) neither.  match: the
     MATCH_CONDITION of an ASOF join.  natural: by the names that both sides have.  within: how much earlier and how much
-    later the right row may be, of ksqlDB's WITHIN.  kind_span: of the words before JOIN.  using_span: of USING with its
-    names."""
+    later the right row may be, from ksqlDB's WITHIN.  kind_span: of the words before JOIN.  using_span: of USING with
+    its names."""
 
     kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI"]
     left: Relation
@@ -498,7 +498,7 @@ class SelectItem(Node):
 
 @node
 class Star(Node):
-    """`*` or `qualifier.*` in a select list; without the columns of `exclude`, others for those of `replace`."""
+    """`*` or `qualifier.*` in a select list; without the columns of `exclude`, and with those of `replace` replaced."""
 
     qualifier: str | None = None
     exclude: tuple[ColumnRef, ...] = ()

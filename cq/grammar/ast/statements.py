@@ -1,4 +1,4 @@
-"""Statements, what they are made of, and the whole file."""
+"""Statements, their parts, and the whole file."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Watermark(Node):
 
 @node
 class PrimaryKey(Node):
-    """`PRIMARY KEY (a, b)` as an element of its own."""
+    """`PRIMARY KEY (a, b)` as a separate element."""
 
     columns: tuple[str, ...]
 
 
 @node
 class Check(Node):
-    """`[CONSTRAINT name] CHECK (condition)`, of a column or as an element of its own."""
+    """`[CONSTRAINT name] CHECK (condition)`, of a column or as a separate element."""
 
     condition: Expr
     name: str | None = None
@@ -140,7 +140,7 @@ class OnConflict(Node):
 
 @node
 class Insert(Node):
-    """`INSERT INTO target [(columns)] query`; a statement of its own or part of a trigger. VALUES is a query."""
+    """`INSERT INTO target [(columns)] query`; a separate statement or part of a trigger. VALUES is a query."""
 
     target: str
     query: Query
@@ -150,7 +150,7 @@ class Insert(Node):
     column_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False, kw_only=True)
 
     def column_places(self) -> tuple[Span, ...]:
-        """Where each of its columns is named: the whole of it where that is not known."""
+        """Where each of its columns is named; the whole statement if that is unknown."""
         return self.column_spans or (self.span,) * len(self.columns)
 
 
@@ -226,7 +226,7 @@ Statement: TypeAlias = (
 
 @node
 class Comment(Node):
-    """A comment as written, with its `--` or `/* */`. alone: no code stands before it on its line."""
+    """A comment as written, with its `--` or `/* */`. alone: no code precedes it on its line."""
 
     text: str
     alone: bool
@@ -234,8 +234,8 @@ class Comment(Node):
 
 @node
 class Script(Node):
-    """A whole file. description: the first comment block as plain text.  comments: all of them, in order of place;
-    they do not take part in comparison."""
+    """A whole file. description: the first comment block as plain text.  comments: all of them, in order; they are
+    ignored in comparisons."""
 
     statements: tuple[Statement, ...]
     description: str = field(default="", compare=False)
