@@ -1,1 +1,1 @@
-"""What a query means: the bound plan, row by row, in plain Python."""
+"""The meaning of a query: the bound plan, row by row, in plain Python."""

@@ -1,7 +1,7 @@
 """The reference engine: a bound plan over finite inputs, in plain Python, row by row. It defines what a query means.
 
 `run` takes whole inputs; `ReferenceRun` takes one row after another and shows what it causes. Outputs that share no
-source are queries of their own: each connected part of the plan has its own serials and its own watermark.
+source are independent queries: each connected part of the plan has its own serials and its own watermark.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source row with the place errors should show for it, such as `txn/03.jsonl:18842`."""
+    """A source row with its place in error messages, such as `txn/03.jsonl:18842`."""
 
     row: Row
     place: str
 
 
 class Quiet(Enum):
-    """Stands among the rows of an input where there are none: at the moment, or for so long that it is silent."""
+    """Marks a gap among the rows of an input: there is none at the moment, or none for so long that it counts as
+    idle."""
 
     NOW = "now"
     SILENT = "silent"
@@ -63,11 +64,12 @@ class SourceCounts:
 
 @dataclass(slots=True)
 class ReferenceResult:
-    """What a run gave.
+    """The result of a run.
 
     outputs: by name, the rows in order with their positions.  sources: counts by source.  late: for each operator that
-    dropped late rows, how many.  error: the first data error, or None; `outputs` hold all that earlier events gave.
-    failed_at: serial and instant of the event that failed, unless the error was no operator's.
+    dropped late rows, how many.  error: the first data error, or None; `outputs` hold the results of all earlier
+    events.  failed_at: serial and instant of the event that failed, unless the error came from outside of the
+    operators.
     """
 
     outputs: dict[str, list[Delivered]]
@@ -77,7 +79,7 @@ class ReferenceResult:
     failed_at: tuple[int, int] | None = None
 
     def rows(self, name: str | None = None) -> list[Row]:
-        """The rows of an output, of the only one without a name."""
+        """The rows of an output, by default of the only one."""
         if name is None:
             (name,) = self.outputs
         return [d.row for d in self.outputs[name]]
@@ -85,9 +87,10 @@ class ReferenceResult:
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """A table of triggers at some moment: its rows by birth, and how many rows of each source had their turn.
+    """A table of triggers at some moment: its rows in order of creation, and how many rows of each source were
+    processed.
 
-    full: whether every output of the part has the rows it is limited to, so that no more rows are taken.
+    full: whether every output of the part has reached its limit, so that no more rows are taken.
     """
 
     table: KeyedTable
@@ -97,10 +100,10 @@ class KeptRows:
 
 
 class ReferenceRun:
-    """A plan that is fed row by row. Rows wait until the order of admission is known (see `cq.reference.merge`).
+    """A plan fed row by row. Rows wait until the order of admission is known (see `cq.reference.merge`).
 
-    push(source, row), silence(source), end(source), in any interleaving of the sources; `finish` ends what is still
-    open. Each returns what the call caused: the new rows of every output.
+    push(source, row), silence(source), end(source), in any interleaving of the sources; `finish` ends all others. Each
+    returns the new rows of every output that the call caused.
     """
 
     def __init__(self, plan: LogicalPlan) -> None:
@@ -118,38 +121,39 @@ class ReferenceRun:
 
     @property
     def late_rows(self) -> int:
-        """How many rows operators have dropped as late so far."""
+        """How many late rows operators have dropped so far."""
         return sum(o.late_rows for part in self._parts for o in part.graph.operators)
 
     @property
     def rejected_events(self) -> list[tuple[str, int]]:
-        """By operator, by trigger: how many events it has rejected so far."""
+        """By operator and trigger: how many events it has rejected so far."""
         return [pair for part in self._parts for o in part.graph.operators for pair in o.rejected_events.items()]
 
     def push(self, source: str, row: Row | SourceRow) -> dict[str, list[Delivered]]:
-        """One more row of a source."""
+        """Push one more row of a source."""
         return self._seen(self._part_of[source], lambda part: part.push(source, row))
 
     def silence(self, source: str) -> dict[str, list[Delivered]]:
-        """Nobody waits for the source until its next row, which comes behind all rows pushed before it."""
+        """Let nobody wait for the source until its next row, which comes after all rows pushed before it."""
         return self._seen(self._part_of[source], lambda part: part.silence(source))
 
     def end(self, source: str) -> dict[str, list[Delivered]]:
-        """The source has ended; after the last one the query has."""
+        """End the source; after the last one the query ends."""
         return self._seen(self._part_of[source], lambda part: part.end(source))
 
     def finish(self) -> ReferenceResult:
-        """End every source that has not, in order of position, and give the whole result."""
+        """End every remaining source, in order of position, and return the whole result."""
         for part in self._parts:
             part.finish()
         return self.result
 
     def watermark(self, source: str) -> int:
-        """The watermark of the part of the plan that reads the source; `BEFORE_ALL` and `NEVER` at its ends."""
+        """The watermark of the part of the plan that reads the source; `BEFORE_ALL` at the start, `NEVER` at the
+        end."""
         return self._part_of[source].graph.watermark
 
     def kept(self, name: str) -> KeptRows:
-        """The rows of a table of triggers, which the plan has, as they are now."""
+        """The current rows of a table of triggers in the plan."""
         return next(
             KeptRows(table, operator.rows_of(number), part.taken, part.graph.full)
             for part in self._parts
@@ -182,19 +186,19 @@ class _PartRun:
         self._time = {n: evaluator(s.event_time) if s.event_time else None for n, s in self.sources.items()}
         self._counts = {name: SourceCounts() for name in self.sources}
         self._ended: set[str] = set()
-        self.taken = dict.fromkeys(self.sources, 0)  # rows that had their turn
+        self.taken = dict.fromkeys(self.sources, 0)  # rows processed so far
         self._result = ReferenceResult({})
 
     def share(self, result: ReferenceResult) -> None:
-        """Let `result` hold what this part gives."""
+        """Make `result` hold the results of this part."""
         result.outputs.update(self.graph.results)
         result.sources.update(self._counts)
         self._result = result
 
     def run(self, inputs: Mapping[str, Iterator[Row | SourceRow | Quiet]]) -> None:
-        """Pull from whichever source decides, until all have ended, a row fails or all limits are reached.
+        """Pull from the source that decides, until all have ended, a row fails or all limits are reached.
 
-        Silent ones are asked when it has nothing at the moment.
+        When it has nothing at the moment, the silent ones are asked.
         """
         while not self._over() and not self._merge.over:
             source = self._merge.waits_for()
@@ -203,10 +207,10 @@ class _PartRun:
                     self._pull(silent, inputs[silent])
 
     def _pull(self, source: str, rows: Iterator[Row | SourceRow | Quiet]) -> Row | SourceRow | Quiet | None:
-        """What the source gave next has been taken."""
+        """Take what the source yields next."""
         try:
             row = next(rows, None)
-        except Exception as error:  # of the connector; rows of other sources may come before
+        except Exception as error:  # from the connector; rows of other sources may come before
             self._merge.broke(source, error)
             self._admit()
             return None
@@ -253,7 +257,7 @@ class _PartRun:
                 self.end(source)
 
     def _speak(self) -> None:
-        """Sources that were silent and have something again are waited for."""
+        """Wait again for sources that were silent and now have something."""
         for source in self._merge.speaking():
             self._merge.speak(source, self.graph.speak(source))
 
@@ -287,7 +291,7 @@ class _PartRun:
         self._result.late.extend((o.node, o.late_rows) for o in self.graph.operators if o.late_rows)
 
     def _over(self) -> bool:
-        """Whether nothing that comes can show: a row has failed, or every output has the rows it is limited to."""
+        """Whether nothing more can be visible: a row has failed, or every output has reached its limit."""
         return self._result.error is not None or self.graph.full
 
     def _fail(self, failure: Failure, place: str) -> None:
@@ -301,7 +305,7 @@ def run(plan: LogicalPlan, inputs: Mapping[str, Iterable[Row | SourceRow]]) -> R
     """The whole result of a plan over finite inputs, by source name: rows of physical values (`cq.lang.types`).
 
     A data error stops the run; it is in `error`, and everything before its position is delivered. The parts of a plan
-    that share no source run one after the other; those after a failed one give nothing.
+    that share no source run one after the other; those after a failed one have no results.
     """
     whole = ReferenceRun(plan)
     missing = [s.name for s in sources_of(plan.nodes()) if s.name not in inputs and s.rows is None]

@@ -1,7 +1,7 @@
 """Expressions as Python closures over a row: the meaning of every bound expression.
 
 `evaluator(expr)` is built once and called for each row. Three-valued logic, strict left to right evaluation and the
-stops of AND, OR, CASE and COALESCE are as `cq.lang.expressions` describes them. A value without a result raises
+short-circuits of AND, OR, CASE and COALESCE are described in `cq.lang.expressions`. A value without a result raises
 `Failure` with the span of the innermost expression at fault.
 """
 
@@ -21,7 +21,7 @@ from cq.lang.functions import Failure
 Row = tuple[Any, ...]
 Evaluator = Callable[[Row], Any]
 
-NAN = math.nan  # one object, so that Python's dictionaries find it again
+NAN = math.nan  # a single object, so that Python's dictionaries find it again
 
 
 def evaluator(expr: Expr) -> Evaluator:

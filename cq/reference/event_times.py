@@ -1,4 +1,4 @@
-"""Computed event times, row by row: what connectors check rows with when the reference or Spark runs the query."""
+"""Computed event times, row by row: how connectors check rows when the reference or Spark runs the query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from cq.reference.evaluate import evaluator
 
 
 def timer_of(source: SourceDef) -> EventTimer | None:
-    """Return what computes the event times of batches of all declared columns; None when one column gives them."""
+    """Return the function that computes the event times of batches of all declared columns; None when one column gives
+    them."""
     if source.event_time is None or not is_computed(source.event_time):
         return None
     time_of, types = evaluator(source.event_time), [f.type for f in source.fields]

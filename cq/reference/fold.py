@@ -11,7 +11,7 @@ from cq.reference.evaluate import Row, evaluator, keys_of
 
 
 class Fold:
-    """States are never changed, so that a pane's can be merged into several windows."""
+    """States are immutable, so that the state of a pane can be merged into several windows."""
 
     def __init__(self, call: AggregateCall) -> None:
         self.call = call
@@ -22,19 +22,19 @@ class Fold:
         self._arguments = [evaluator(a) for a in call.args]
 
     def add(self, state: Any, row: Row, arrival: int = 0) -> Any:
-        """The state with one more row. arrival: greater for a later row; 0 where rows only come in order."""
+        """The state with one more row. arrival: greater for a later row; 0 if rows only come in order."""
         values = self.values(row)
         return state if values is None else self.count(state, values, arrival)
 
     def values(self, row: Row) -> Row | None:
-        """What the state sees of a row; None for one that it skips."""
+        """The values of a row that the state sees; None for a row that it skips."""
         if self._filter is not None and not self._filter(row):
             return None
         values = tuple([a(row) for a in self._arguments])
         return None if None in values and not self.function.keeps_null else values
 
     def count(self, state: Any, values: Row, arrival: int = 0) -> Any:
-        """The state with what it sees of one more row."""
+        """The state with the values of one more row."""
         placed = (arrival,) if self.function.by_position else ()
         try:
             return self.function.add(self.signature, state, *placed, *values)
@@ -56,7 +56,7 @@ class Fold:
 
 
 class DistinctFold(Fold):
-    """Each distinct argument once, in the order of first arrival. The state is a dictionary that is never changed."""
+    """Each distinct argument once, in the order of first arrival. The state is an immutable dictionary."""
 
     def __init__(self, call: AggregateCall) -> None:
         super().__init__(call)
@@ -97,7 +97,7 @@ class Seen:
     def __init__(self, before: Iterable[Row], key: Row) -> None:
         if isinstance(before, Seen) and before._size == len(before._entries):
             self._entries, self._index = before._entries, before._index
-        else:  # nothing yet, or another version has grown already: a copy of its own
+        else:  # empty, or another version has already grown: a separate copy
             self._entries = list(before)
             self._index = {k: i for i, k in enumerate(self._entries)}
         self._index[key] = len(self._entries)

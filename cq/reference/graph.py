@@ -2,13 +2,13 @@
 
 A row: (1) is it late, its time below the watermark of its own source before it? (2) the watermark moves (the minimum
 over the sources that have not ended), and every instant it passes at which some operator has something to do is served,
-ascending, each through the whole graph; (3) the row itself goes through the graph. The end of a source is an event of
-its own, with step (2) only. At the very end the remaining instants are served, then the operators hear of the end.
+ascending, each through the whole graph; (3) the row itself goes through the graph. The end of a source is a separate
+event, with step (2) only. At the very end the remaining instants are served, then the operators are told of the end.
 
 Within an event the operators are visited inputs first, each reading its inputs in order. Rows of one event are
-delivered as they leave the graph; where an operator fails, the rows it had emitted before go on to the operators below
-it (one of them may fail at an even earlier row, which is then the error), and what comes later in the order of visits
-gets nothing of that event.
+delivered as they leave the graph; if an operator fails, the rows it had already emitted go on to the operators below it
+(one of them may fail at an even earlier row, which is then the error), and operators later in the order of visits get
+nothing from that event.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from cq.reference.operators import operator_of
 
 
 class Position(NamedTuple):
-    """Where a row stands in all order: the source row that caused it (the next one, for what an end causes), the
-    instant it left at (NEVER for what the row itself or the end of the input caused), its number within that."""
+    """The position of a row in the total order: the source row that caused it (the next one, for rows caused by an
+    end), the instant it left at (NEVER if the row itself or the end of the input caused it), and its number within
+    that."""
 
     serial: int
     instant: int
@@ -96,7 +97,7 @@ class Graph:
         self.serial = 0  # of the next row
 
     def _reached(self, source: str) -> list[_Step]:
-        """The steps a row of the source can come to, scans left out: they hold the row already."""
+        """The steps that a row of the source can reach, without scans: they already hold the row."""
         reached = {id(o) for o in self._scans[source]}
         steps = []
         for step in self._steps:
@@ -107,11 +108,11 @@ class Graph:
 
     @property
     def full(self) -> bool:
-        """Whether every output has the rows it is limited to: nothing that comes later is seen."""
+        """Whether every output has reached its limit: nothing that comes later is visible."""
         return all(limit is not None and len(rows) >= limit for rows, _, limit in self._delivery)
 
     def row(self, source: str, row: Row, time: int) -> bool:
-        """Process one accepted row and give it a serial; whether it was late."""
+        """Process one accepted row and give it a serial; return whether it was late."""
         progress = self._progress.get(source)
         late = progress is not None and time < progress.watermark()
         if progress is not None and time > progress.greatest:
@@ -128,20 +129,20 @@ class Graph:
         return late
 
     def end(self, source: str) -> None:
-        """The source has ended: it holds the watermark no longer."""
+        """The source has ended: it no longer holds back the watermark."""
         progress = self._progress.get(source)
         if progress is not None:
             progress.ended = True
             self._move_watermark()
 
     def silence(self, source: str) -> None:
-        """The source has nothing for now: it holds the watermark no longer."""
+        """The source has nothing for now: it no longer holds back the watermark."""
         if source in self._progress:
             self._progress[source].silent = True
             self._move_watermark()
 
     def speak(self, source: str) -> int:
-        """The source is silent no longer: what its running maximum is at least, so that the watermark does not fall."""
+        """The source is no longer silent. Return its running maximum, raised so that the watermark does not fall."""
         progress = self._progress.get(source)
         if progress is None:
             return BEFORE_ALL
@@ -151,7 +152,7 @@ class Graph:
         return progress.greatest
 
     def finish(self) -> None:
-        """All sources have ended: serve what is left, then let the operators know."""
+        """All sources have ended: serve the remaining instants, then tell the operators."""
         self.watermark = NEVER
         self._serve_instants()
         self.clock.now = self.clock.over = NEVER
@@ -167,7 +168,7 @@ class Graph:
             self._serve_instants()
 
     def _serve_instants(self) -> None:
-        """Every instant up to the watermark, ascending."""
+        """Serve every instant up to the watermark, ascending."""
         while self._timed and not self.full:
             instant = min([o.next_instant() for o in self._timed])
             if instant > self.watermark or instant == NEVER:
@@ -184,7 +185,8 @@ class Graph:
         self._visit(self._steps, instant, act)
 
     def _visit(self, steps: Sequence[_Step], instant: int, then: Callable[[RowOperator], None] | None) -> None:
-        """Every step once: its inputs' rows of this event, then what the event itself asks of it; then deliver."""
+        """Visit every step once: pass it its inputs' rows of this event, then let it do what the event itself requires;
+        then deliver."""
         at = 0
         try:
             for at, step in enumerate(steps):  # noqa: B007 - where it stopped is asked below
@@ -204,7 +206,8 @@ class Graph:
         self._deliver(instant)
 
     def _pass_on(self, steps: Sequence[_Step], at: int, failure: Failure) -> Failure:
-        """Take the rows emitted before a failure through the operators below it; the failure of least position."""
+        """Pass the rows emitted before a failure through the operators below it; return the failure with the least
+        position."""
         cut = {id(steps[at].operator)}
         for step in steps[at + 1 :]:
             if not any(id(read) in cut for _, read in step.reads):
@@ -221,7 +224,8 @@ class Graph:
         return failure
 
     def _told(self, node: LogicalNode, failure: Failure) -> Failure:
-        """The failure of an operator, with the group of whose result it was, if the operator treats those alone."""
+        """The failure of an operator, with the group whose result the row was, if the operator processes such rows
+        alone."""
         groups = node.groups
         if groups is None or node.keeps_state:
             return failure

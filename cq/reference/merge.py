@@ -3,11 +3,12 @@
 Rows are merged by (running maximum of the source's event time, position of the source in the file, row number): every
 source keeps its own order and nothing is sorted. The end of a source comes right after its last row; that of an empty
 source at the start. A source without a WATERMARK has no event time: its running maximum stays before all times, so its
-rows, and then its end, come before the rows of all that have one (such sources among themselves by position).
+rows, and then its end, come before the rows of all sources that have one (such sources are in order of position).
 
-A source with an IDLE TIMEOUT may be silent: right behind its last row, as an end. Nothing waits for it then, until it
-speaks again. Where there is such a source, an arrival is given back when the next one of every source is known, and not
-as soon as none that is unknown can be before it: what was admitted when a source speaks again is seen in the result.
+A source with an IDLE TIMEOUT may fall silent: right after its last row, like an end. Nothing waits for it then, until
+it speaks again. If there is such a source, an arrival is returned only when the next one of every source is known, and
+not as soon as no unknown one can precede it: which rows were admitted before a source speaks again is visible in the
+result.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from cq.reference.operator import BEFORE_ALL
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A row of a source, ready to be numbered; with `row` None the end of the source, or the beginning of a silence.
+    """A row of a source, ready to be numbered; with `row` None the end of the source, or the start of a silence.
 
-    number: the row's number in its source, from 1.  place: where errors say it stands.  failure: why its event time
-    cannot be computed; such a row moves nothing.
+    number: the row's number in its source, from 1.  place: its place in errors.  failure: why its event time cannot be
+    computed; such a row does not move the watermark.
     """
 
     source: str
@@ -40,10 +41,10 @@ class Arrival:
 
 @dataclass(slots=True)
 class _Lane:
-    """What waits of one source. greatest: the running maximum of the event time of all it ever gave.
+    """The waiting arrivals of one source. greatest: the running maximum of its event times so far.
 
-    broken: why its next row cannot be read. It stays next in this source, and where its rows have event times, behind
-    those of sources that have none.
+    broken: why its next row cannot be read. It stays next in this source and, if its rows have event times, after those
+    of sources without.
     """
 
     source: SourceDef
@@ -53,7 +54,7 @@ class _Lane:
     broken: Exception | None = None
 
     def bound(self) -> tuple[int, int]:
-        """No arrival still to come from this source goes before this."""
+        """No future arrival of this source precedes this."""
         if self.waiting:
             return self.waiting[0][0], self.source.position
         timed = self.broken is not None and self.source.event_time is not None
@@ -61,7 +62,7 @@ class _Lane:
 
 
 class Merge:
-    """Takes the arrivals of each source in its order; gives them back in the order of admission once it is known."""
+    """Takes the arrivals of each source in order; returns them in the order of admission once that is known."""
 
     def __init__(self, sources: Sequence[SourceDef]) -> None:
         self._lanes = {s.name: _Lane(s) for s in sources}
@@ -70,7 +71,7 @@ class Merge:
         self._may_be_silent = any(s.idle_us is not None for s in sources)
 
     def put(self, arrival: Arrival) -> None:
-        """Add the next arrival of a source. After the end of a source there is nothing."""
+        """Add the next arrival of a source. Nothing follows the end of a source."""
         lane = self._lanes[arrival.source]
         assert not lane.ended, f"a row of {arrival.source} after its end"
         if arrival.row is None:
@@ -94,11 +95,12 @@ class Merge:
         return [lane.source.name for lane in self._silent]
 
     def speaking(self) -> list[str]:
-        """Those of them that have something again."""
+        """The silent sources that have something again."""
         return [lane.source.name for lane in self._silent if lane.waiting or lane.broken is not None]
 
     def speak(self, source: str, greatest: int) -> None:
-        """The source is silent no longer; its running maximum is at least this. If it has ended, that comes at once."""
+        """The source is no longer silent; its running maximum is at least this. If it has ended, its end comes at
+        once."""
         lane = self._lanes[source]
         lane.greatest = max(lane.greatest, greatest)
         lane.waiting = deque((max(key, greatest), arrival) for key, arrival in lane.waiting)
@@ -122,12 +124,12 @@ class Merge:
         return arrival
 
     def _unknown(self) -> list[_Lane]:
-        """The sources whose next arrival must be known before any other is given back."""
+        """The sources whose next arrival must be known before any other is returned."""
         return [x for x in self._open if not x.waiting and x.broken is None] if self._may_be_silent else []
 
     def waits_for(self) -> str | None:
-        """The source whose next arrival decides; None when all have ended or are silent. Raises why it cannot be read,
-        if so."""
+        """The source whose next arrival decides; None when all have ended or are silent. Raises the error if it cannot
+        be read."""
         if not self._open:
             return None
         lane = min(self._unknown() or self._open, key=_Lane.bound)

@@ -1,4 +1,5 @@
-"""What every operator of the reference is: rows in by port, rows out, and instants at which it has something to do."""
+"""The interface of the reference's operators: rows in by port, rows out, and instants at which they have something to
+do."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ NEVER = 2**63
 
 
 class Clock:
-    """The event being processed, as operators may see it.
+    """The event being processed, as operators see it.
 
     now: the watermark; while an instant is served, that instant.
-    over: every instant up to it is over: the watermark, or what is just before the instant that is served.
+    over: every instant up to it is over: the watermark, or the time just before the instant being served.
     late: whether the source row was late.  late_fails: whether its source says `late = 'fail'`.
-    arrivals: rows that operators have numbered so far; a later row has a greater number.
+    arrivals: the number of rows that operators have numbered so far; a later row has a greater number.
     """
 
     __slots__ = ("arrivals", "late", "late_fails", "now", "over")
@@ -55,7 +56,7 @@ class RowOperator:
         return getattr(cls, method) is not getattr(RowOperator, method)
 
     def on_row(self, port: int, row: Row) -> None:
-        """Take a row of input `port`, counted as `node.inputs` are."""
+        """Process a row of input `port`, counted as in `node.inputs`."""
         raise AssertionError(f"{type(self).__name__} takes no rows")
 
     def next_instant(self) -> int:
@@ -69,11 +70,11 @@ class RowOperator:
         """The input has ended; all instants are over."""
 
     def place_of(self, row: Row) -> str:
-        """What errors name for a row it has emitted, where that is the result of a group."""
+        """The name that errors use for an emitted row that is the result of a group."""
         raise AssertionError(f"{type(self).__name__} has no groups")
 
     def drop_if_late(self) -> bool:
-        """Whether the row is late and was counted and dropped: what every event-time operator does first.
+        """Whether the row was late, and so was counted and dropped: the first step of every event-time operator.
 
         CQ0709 when its source wants late rows to stop the query.
         """

@@ -1,4 +1,4 @@
-"""Rows that wait for the watermark: they leave by (time, position)."""
+"""Rows that wait for the watermark: they are emitted by (time, position)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Pending:
         heapq.heappush(self._rows, (time, self._clock.arrival(), row))
 
     def earliest(self) -> int:
-        """The time of the first row to leave; NEVER when there is none."""
+        """The time of the first row to be emitted; NEVER when there is none."""
         return self._rows[0][0] if self._rows else NEVER
 
     def take(self, instant: int) -> Iterator[Row]:
-        """The rows with a time up to `instant`, in order, each gone once yielded."""
+        """The rows with a time up to `instant`, in order; each is removed once yielded."""
         while self._rows and self._rows[0][0] <= instant:
             yield heapq.heappop(self._rows)[2]

@@ -17,7 +17,7 @@ __all__ = ["OPERATORS", "operator_of"]
 
 
 def operator_of(node: LogicalNode, clock: Clock) -> RowOperator:
-    """What runs the node. It must define what the node declares."""
+    """The class that runs the node. It must define what the node declares."""
     made = OPERATORS[node.operator](node, clock)
     demanded = {
         "on_row": True,

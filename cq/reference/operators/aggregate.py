@@ -14,7 +14,7 @@ from cq.reference.operator import Clock, RowOperator, runs
 
 @runs("aggregate")
 class AggregateRows(RowOperator):
-    """Groups in order of first arrival: a dictionary keeps it."""
+    """Groups in order of first arrival, which dictionaries keep."""
 
     def __init__(self, node: Aggregate, clock: Clock) -> None:
         super().__init__(node, clock)

@@ -1,4 +1,5 @@
-"""AsofJoin: both sides in order of time; of the right side the latest row of each key, or those still to be found."""
+"""AsofJoin: both sides in order of time; for the right side the latest row of each key, or the rows still to be
+found."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class AsofJoinRows(RowOperator):
             rows.append(row)
 
     def _find(self, row: Row) -> Row | None:
-        """The right columns beside a left row; None where it does not leave. Left rows to come are no earlier."""
+        """The right columns for a left row; None if it is not emitted. Future left rows are not earlier."""
         rows, time = self._right.get(self._keys[LEFT](row)) or deque(), self._time(LEFT, row)
         lower, upper = self._bounds
         while rows and self._time(RIGHT, rows[0]) < time + lower:

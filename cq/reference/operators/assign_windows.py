@@ -1,4 +1,4 @@
-"""AssignWindows: the row once for each window that holds it."""
+"""AssignWindows: the row once for each window that contains it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AssignWindowsRows(RowOperator):
             self.out.append((*row, start, end, end - 1))
 
     def _windows(self, time: int) -> Iterator[tuple[int, int]]:
-        """The windows that hold a time, by their ends."""
+        """The windows that contain a time, by their ends."""
         w = self._window
         step = w.step_of(time)
         last = step - (step - w.offset) % w.slide

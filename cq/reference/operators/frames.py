@@ -21,7 +21,7 @@ Place = tuple[int, int]
 
 @runs("frames")
 class FramesRows(RowOperator):
-    """Rows wait until the watermark reaches their time. Then each waits for what comes behind it in its frame."""
+    """Rows wait until the watermark reaches their time. Then each waits for the later rows in its frame."""
 
     def __init__(self, node: Frames, clock: Clock) -> None:
         super().__init__(node, clock)
@@ -99,7 +99,7 @@ class FramesRows(RowOperator):
 
 
 class Partition(ABC):
-    """Its rows with their places. rows: how many there have been.  kept: those that have not left, where they wait."""
+    """Its rows with their places. rows: how many there have been.  kept: those not yet emitted, if they wait."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -107,20 +107,20 @@ class Partition(ABC):
 
     @abstractmethod
     def add(self, place: Place, peer: object, row: Row) -> None:
-        """One more row, the last by place. peer: what is equal in its peers alone."""
+        """One more row, the last by place. peer: equal in its peers alone."""
 
     @abstractmethod
     def values(self, place: Place) -> Row:
-        """What the calls are beside the row of this place: the first that has not been asked for."""
+        """The values of the calls for the row at this place: the first that was not asked for yet."""
 
     def leave(self) -> Row:
-        """The first row that is kept, with its values."""
+        """The first kept row, with its values."""
         place, row = self.kept.popleft()
         return (*row, *self.values(place))
 
 
 class Walk(Partition):
-    """All rows that may be in a frame: what each call sees of them, and whose peers they are."""
+    """All rows that may be in a frame: the values that each call sees, and their peer groups."""
 
     def __init__(self, frame: Frame, folds: Sequence[Fold]) -> None:
         super().__init__()
@@ -169,10 +169,11 @@ def _is_left_out(without: Without | None, same: bool, peers: bool) -> bool:
 
 
 class Stacks(Partition):
-    """Some rows wait behind the frame, some are in it.
+    """Some rows wait to enter the frame, some are in it.
 
-    Those in the frame are in two stacks: `front` has for each of its rows what the rows from there on add up to, the
-    first row on top, `back` what all rows behind them do. Where a frame has no start nothing leaves it.
+    Those in the frame are in two stacks: `front` has, for each of its rows, the aggregate of the rows from there on,
+    with the first row on top; `back` has the aggregate of all rows after them. If a frame has no start, nothing leaves
+    it.
     """
 
     def __init__(self, frame: Frame, folds: Sequence[Fold]) -> None:
@@ -205,7 +206,7 @@ class Stacks(Partition):
             self._behind.append(state)
 
     def _drop(self) -> None:
-        """The first row is no longer in the frame."""
+        """Drop the first row, which is no longer in the frame."""
         if not self._front:
             self._front.append(self._behind.pop())
             while self._behind:
@@ -219,6 +220,6 @@ class Stacks(Partition):
 
 
 def _from(place: Place, offset: int) -> Place:
-    """The bound of a frame so far from a place; of NULL the frame is all NULLs."""
+    """The bound of a frame this far from a place; for NULL the frame is all NULLs."""
     null, value = place
     return null, value if null else value + offset

@@ -21,7 +21,7 @@ class TimedRow:
 
     time: int
     row: Row
-    alone: Row | None  # how it leaves if nothing matches it; None where it does not
+    alone: Row | None  # how it is emitted if nothing matches it; None if it is not
     matched: bool = False
 
 
@@ -39,7 +39,7 @@ class IntervalJoinRows(RowOperator):
         self._kept: tuple[dict[Row, list[TimedRow]], dict[Row, list[TimedRow]]] = ({}, {})
         self._outer = (node.left_outer, node.right_outer)
         self._nulls = (nulls(len(node.left.schema)), nulls(len(node.right.schema)))
-        self._proofs: list[tuple[int, int, TimedRow]] = []  # (instant that proves it, arrival, row)
+        self._proofs: list[tuple[int, int, TimedRow]] = []  # (instant that proves it unmatched, arrival, row)
 
     def on_row(self, port: int, row: Row) -> None:
         if self.drop_if_late():
@@ -63,7 +63,8 @@ class IntervalJoinRows(RowOperator):
         return row + self._nulls[RIGHT] if port == LEFT else self._nulls[LEFT] + row
 
     def _meet(self, port: int, key: Row, mine: TimedRow) -> None:
-        """Every row of the other side that matches, in order of arrival; those that nothing can match are let go."""
+        """Every row of the other side that matches, in order of arrival; rows that nothing can match any more are
+        dropped."""
         other = 1 - port
         lower, upper = self._bounds[port]
         rows = [k for k in self._kept[other].get(key, ()) if k.time + self._expiry[other] >= self.clock.over]
@@ -80,7 +81,7 @@ class IntervalJoinRows(RowOperator):
                     self.out.append(joined)
 
     def _passes(self, joined: Row, side: str, theirs: TimedRow) -> bool:
-        """Whether the residual condition is TRUE; what fails in it names the kept row too."""
+        """Whether the residual condition is TRUE; a failure in it also names the kept row."""
         assert self._residual is not None
         try:
             return bool(self._residual(joined))

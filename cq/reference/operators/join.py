@@ -12,7 +12,7 @@ LEFT, RIGHT = 0, 1  # ports
 
 @dataclass
 class StoredRow:
-    """A row. alone: how it leaves if nothing has matched it; None where rows without a match do not."""
+    """A row. alone: how it is emitted if nothing matched it; None if unmatched rows are not."""
 
     row: Row
     alone: Row | None

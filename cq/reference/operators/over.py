@@ -19,7 +19,7 @@ Running = Callable[[Row], Any]
 
 @runs("over")
 class OverRows(RowOperator):
-    """Rows wait for the watermark only when an order is asked for, and then only those after it."""
+    """Rows wait for the watermark only if an order is required, and then only those after it."""
 
     def __init__(self, node: Over, clock: Clock) -> None:
         super().__init__(node, clock)

@@ -41,7 +41,7 @@ class SemiJoinRows(RowOperator):
             self._release(key, row)
 
     def _look_up(self, key: Row, row: Row) -> None:
-        """The left row leaves if something matches it; else it waits, if something may still come."""
+        """The left row is emitted if something matches it; else it waits, if a match may still come."""
         if None not in key and any(self._match(row, right) for right in self._right.get(key, ())):
             if not self._anti:
                 self.out.append(row)
@@ -57,7 +57,7 @@ class SemiJoinRows(RowOperator):
             self._all.append(waiting)
 
     def _release(self, key: Row, right: Row) -> None:
-        """The left rows that waited for this right row leave, or with `anti` never will."""
+        """The left rows that waited for this right row are emitted, or with `anti` never will be."""
         for waiting in self._waiting.get(key, ()):
             if not waiting.matched and self._match(waiting.row, right):
                 waiting.matched = True

@@ -1,4 +1,4 @@
-"""SessionAggregate: the open sessions of every group, each with its ends and its states."""
+"""SessionAggregate: the open sessions of every group, each with its bounds and its states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Session:
 
 @runs("session")
 class SessionAggregateRows(RowOperator):
-    """A row joins the sessions it touches, at most two: one before it and one behind it."""
+    """A row joins the sessions it touches, at most two: one before and one after it."""
 
     def __init__(self, node: SessionAggregate, clock: Clock) -> None:
         super().__init__(node, clock)

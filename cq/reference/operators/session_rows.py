@@ -19,7 +19,7 @@ class KeptSession:
 
 @runs("session_rows")
 class SessionRowsRows(RowOperator):
-    """A row joins the sessions it touches, at most two: one before it and one behind it."""
+    """A row joins the sessions it touches, at most two: one before and one after it."""
 
     def __init__(self, node: SessionRows, clock: Clock) -> None:
         super().__init__(node, clock)

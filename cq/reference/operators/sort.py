@@ -1,4 +1,4 @@
-"""Sort: the rows of each partition, put in order when it leaves."""
+"""Sort: the rows of each partition, ordered when it is emitted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SortRows(RowOperator):
 
     def _leave(self, partitions: dict[Row, list[tuple[Row, Row]]]) -> None:
         for kept in partitions.values():
-            kept.sort(key=lambda item: self._by(item[0]))  # equal ones stay as they arrived
+            kept.sort(key=lambda item: self._by(item[0]))  # ties stay in order of arrival
             self.out.extend(row for _, row in kept[self._first : self._last])
 
 

@@ -1,4 +1,4 @@
-"""TemporalJoin: for each left row, the right row of its key as of its time."""
+"""TemporalJoin: for each left row, the right row with its key at its time."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class TemporalJoinRows(RowOperator):
             return
         time = row[self._right_time.column] + self._right_time.shift_us
         times, rows = self._versions.setdefault(key, ([], []))
-        at = bisect_right(times, time)  # after its equals: the later arrival is the one seen
+        at = bisect_right(times, time)  # after its equals: the later arrival is the visible one
         times.insert(at, time)
         rows.insert(at, row)
-        outdated = bisect_right(times, self.clock.now) - 1  # no left row to come looks before the watermark
+        outdated = bisect_right(times, self.clock.now) - 1  # no future left row looks before the watermark
         if outdated > 0:
             del times[:outdated], rows[:outdated]
 

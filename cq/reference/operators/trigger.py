@@ -34,10 +34,10 @@ class Rejected(Exception):
 
 
 class Transaction:
-    """One program at work on one event: its frame, what it wrote by table and key (None: no row), what it emits."""
+    """One program processing one event: its frame, what it wrote by table and key (None: no row), what it emits."""
 
     def __init__(self, frame: list[Any], width: int) -> None:
-        self.frame: Any = frame + [None] * (width - len(frame))  # a list, which expressions read as they do a row
+        self.frame: Any = frame + [None] * (width - len(frame))  # a list, which expressions read like a row
         self.writes: dict[tuple[int, Row], Row | None] = {}
         self.emitted: list[Row] = []
 
@@ -72,7 +72,7 @@ class TriggerRows(RowOperator):
             self.out.clear()
 
     def _transact(self, number: int, row: Row) -> list[tuple[int, str | None, Row]]:
-        """(which, reason, columns) of what the program gives for the event."""
+        """(which, reason, columns) of the rows of the program for the event."""
         transaction = Transaction(list(row), self._width)
         when = self._whens[number]
         try:
@@ -95,7 +95,7 @@ class TriggerRows(RowOperator):
         return [(2 * number, None, made) for made in transaction.emitted]
 
     def _refuse(self, number: int, reason: str) -> list[tuple[int, str | None, Row]]:
-        """What a program gives for an event that it rejects, which is counted."""
+        """The rows of a program for an event that it rejects, which is counted."""
         name = self._node.programs[number].name
         self.rejected_events[name] = self.rejected_events.get(name, 0) + 1
         return [(2 * number + 1, reason, ())]
@@ -106,7 +106,7 @@ class TriggerRows(RowOperator):
         return self._node.tables
 
     def rows_of(self, number: int) -> list[Row]:
-        """The rows that a table of the operator has now, by birth."""
+        """The current rows of a table of the operator, in order of creation."""
         return [*self._tables[number].values()]
 
     def on_end(self) -> None:
@@ -230,13 +230,13 @@ class TriggerRows(RowOperator):
         return self._keys[access](transaction.frame)
 
     def _write(self, access: int, transaction: Transaction, new: list[Any]) -> None:
-        """The row is the access's."""
+        """Write the row of the access."""
         start = self._starts[access]
         transaction.writes[self._node.access(access).table, self._key(access, transaction)] = tuple(new)
         transaction.frame[start : start + 1 + len(new)] = [True, *new]
 
     def _demand(self, table: KeyedTable, new: list[Any]) -> None:
-        """Reject the event if the row may not be in the table."""
+        """Reject the event if the row is not allowed in the table."""
         for column, (field, value) in enumerate(zip(table.fields, new, strict=True)):
             if value is None and not field.nullable:
                 raise Rejected(table.missing(column))
@@ -248,7 +248,7 @@ class TriggerRows(RowOperator):
 def replayed(node: Trigger, events: Iterable[Row], rejected: list[tuple[str, int]]) -> Iterator[tuple[int | None, Row]]:
     """The trigger's rows of these events, in order: each with the number of its event, or None at the end of input.
 
-    rejected: gets, in the end, each program's name and how many events it has rejected.
+    rejected: receives, at the end, each program's name and how many events it has rejected.
     """
     loop = TriggerRows(node, Clock())
     for number, event in enumerate(events):

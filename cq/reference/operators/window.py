@@ -1,4 +1,4 @@
-"""WindowAggregate: panes filled as rows arrive, windows put together from them when the watermark passes their end."""
+"""WindowAggregate: panes filled as rows arrive, and merged into windows when the watermark passes their end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Group = list[Any]  # [arrival of its first row, a state for each aggregate]
 
 
 class WindowRows(RowOperator):
-    """Common to all windows: groups, and results at the close."""
+    """What all windows share: groups, and results at the close."""
 
     def __init__(self, node: WindowAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
@@ -27,7 +27,7 @@ class WindowRows(RowOperator):
         self._folds = [fold(call) for call in node.aggregates]
 
     def _pane_of(self, time_us: int) -> int:
-        """The pane that a time is in, by number."""
+        """The number of the pane that contains a time."""
         return (self._window.step_of(time_us) - self._window.offset) // self._window.pane
 
     def _start_of(self, pane: int) -> int:
@@ -69,7 +69,7 @@ class WindowRows(RowOperator):
 
 
 class GridWindowRows(WindowRows):
-    """TUMBLE and HOP: a row goes into the pane it falls in; a window is the panes between its ends, left to right."""
+    """TUMBLE and HOP: a row goes into its pane; a window is the panes between its bounds, left to right."""
 
     def __init__(self, node: WindowAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
@@ -77,7 +77,7 @@ class GridWindowRows(WindowRows):
         self._column, self._shift = w.time.column, w.time.shift_us
         self._size_panes, self._slide_panes = w.size // w.pane, w.slide // w.pane
         self._panes: dict[int, dict[Row, Group]] = {}
-        self._open: list[int] = []  # a heap: the first pane of each window a row has come to
+        self._open: list[int] = []  # a heap: the first pane of each window that has rows
         self._known: set[int] = set()
 
     def on_row(self, port: int, row: Row) -> None:
@@ -118,7 +118,7 @@ class GridWindowRows(WindowRows):
 
 
 class CumulateWindowRows(WindowRows):
-    """CUMULATE: windows that begin together share their panes until the last of them has closed. Times in panes."""
+    """CUMULATE: windows with one start share their panes until the last of them has closed. Times are in panes."""
 
     def __init__(self, node: WindowAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
@@ -126,7 +126,7 @@ class CumulateWindowRows(WindowRows):
         self._column, self._shift = w.time.column, w.time.shift_us
         self._most = w.size // w.slide
         self._panes: dict[int, dict[Row, Group]] = {}
-        self._open: list[int] = []  # a heap of the ends of windows to which a row has come
+        self._open: list[int] = []  # a heap of the ends of windows that have rows
         self._known: set[int] = set()
 
     def on_row(self, port: int, row: Row) -> None:
@@ -161,7 +161,7 @@ class CumulateWindowRows(WindowRows):
 
 
 class AttachedWindowRows(WindowRows):
-    """The window each row already belongs to: its columns say which."""
+    """The window to which each row already belongs, as its columns say."""
 
     def __init__(self, node: WindowAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
