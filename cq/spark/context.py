@@ -23,7 +23,7 @@ def view_of(source: SourceDef, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The view of a trigger's rows: its columns and the positions. late, strict: as of `CteRows`."""
+    """The view of a trigger's rows: its columns and the positions. late, strict: as in `CteRows`."""
 
     view: str
     late: bool
@@ -32,10 +32,10 @@ class Replayed:
 
 @dataclass(slots=True)
 class Context:
-    """One text while it is written. prefix: of the names of views.  replayed: the views of triggers, by id(node).
+    """One text being written. prefix: of view names.  replayed: the views of triggers, by id(node).
 
-    name: the CTE of the operator being lowered.  waits: whether that may see a row before the watermark has reached the
-    row's time.  steps: CTEs it needs below its own, by name.
+    name: the CTE of the operator being lowered.  waits: whether that operator may see a row before the watermark has
+    reached the row's time.  steps: CTEs it needs below its own, by name.
     """
 
     prefix: str
@@ -66,11 +66,12 @@ def timed(rows: CteRows, time: TimeAttribute, context: Context) -> str:
 
 
 def released(rows: CteRows, time: TimeAttribute, more: str, context: Context) -> str:
-    """A SELECT of `more` (which may use `_u`) and, as its position, where each row leaves in order of event time.
+    """A SELECT of `more` (which may use `_u`) and, as its position, the point at which each row is emitted in
+    event-time order.
 
-    A row leaves at once when the watermark has reached its time, else at the instant of its time, behind what leaves
-    there at once, by arrival. A time that lags is reached that much later. Without a delay, and with one source, no row
-    waits for any other.
+    A row is emitted at once if the watermark has reached its time, else at the instant of its time, after the rows
+    emitted there at once, by arrival. A time that lags is reached that much later. Without a delay, and with one
+    source, no row waits for any other.
     """
     name, due = timed(rows, time, context), plus("_u", time.lag_us)
     if not context.waits:
@@ -82,7 +83,7 @@ def released(rows: CteRows, time: TimeAttribute, more: str, context: Context) ->
 
 
 def argument(call: AggregateCall, columns: Sequence[str], context: Context) -> str:
-    """What the aggregate sees of a row: its argument, or several packed, `1` for COUNT(*); NULL (it skips those) unless
+    """The aggregate's input from a row: its argument, or several packed, `1` for COUNT(*); NULL (which it skips) unless
     FILTER is TRUE."""
     values = [context.text(a, columns) for a in call.args] or ["1"]
     condition = [context.text(call.filter, columns)] if call.filter is not None else []
@@ -103,7 +104,7 @@ def when(conditions: Sequence[str], value: str) -> str:
 
 
 def aggregate(call: AggregateCall, column: str, over: str = "", position: str = "") -> str:
-    """The aggregate over the column that holds its argument. position: the text of a row's."""
+    """The aggregate over the column that holds its argument. position: the text of a row's position."""
     text = f"DISTINCT {column}" if call.distinct else column
     return call.function.spark_text(call.signature, text, over, position, call.options)
 
@@ -116,7 +117,7 @@ L = TypeVar("L", bound=Lower)
 
 
 def lowers(operator: str) -> Callable[[L], L]:
-    """Register what lowers the nodes of this name."""
+    """Register the function that lowers the nodes of this name."""
 
     def register(lower: L) -> L:
         enter(OPERATORS, operator, lower, "operator of Spark")

@@ -1,7 +1,7 @@
 """Arrow tables into Spark and out again, with every SQL type kept.
 
-Left to itself PySpark reads an Arrow timestamp without a zone as an instant in the session's zone; so every table goes
-in with a schema spelled out here.
+By default PySpark reads an Arrow timestamp without a zone as an instant in the session's zone; so every table is passed
+with an explicit schema.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
-FILE_ROWS: Final = 20_000  # in, one query, out: equal here; at 100,000 the file takes half the time, rows fill the heap
+FILE_ROWS: Final = 20_000  # in, one query, out: equal here; at 100,000 a file takes half the time, rows fill the heap
 ROW_GROUP_ROWS: Final = 262_144  # Spark splits a file between row groups: 1 M rows make 4 tasks
 
 
@@ -36,7 +36,7 @@ def to_spark(session: SparkSession, table: pa.Table, name: str) -> DataFrame:
     directory = private_directory()
     with spark_errors():
         if directory is None or plain.num_rows < FILE_ROWS:
-            # of no rows PySpark cannot convert arrays
+            # PySpark cannot convert arrays without rows
             frame = session.createDataFrame(plain if plain.num_rows else [], schema=schema)
         else:
             import pyarrow.parquet as pq
@@ -49,7 +49,7 @@ def to_spark(session: SparkSession, table: pa.Table, name: str) -> DataFrame:
 
 
 def forget(session: SparkSession, name: str) -> None:
-    """Take back what `to_spark` registered as `name`, with its file; frames made from it must have been computed."""
+    """Drop what `to_spark` registered as `name`, with its file; frames made from it must have been computed."""
     with spark_errors():
         session.catalog.dropTempView(name)
     directory = private_directory()

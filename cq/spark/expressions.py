@@ -1,8 +1,8 @@
 """Bound expressions as Spark SQL text.
 
 Numbers, TRUE, FALSE and NULL are written out; every other literal is a parameter (`:k0`, `:k1`, …), so that no text of
-the query becomes SQL. Types are always spelled out: a NULL is cast, a parameter is cast, a cast is never left to Spark.
-Functions stand in the registry with their Spark text. Casts stand here: `cq.lang.casts` says what each means.
+the query becomes SQL. Types are always explicit: a NULL is cast, a parameter is cast, a cast is never left to Spark.
+The registry has the Spark text of functions. Casts are here: `cq.lang.casts` defines their meaning.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ CONSTANT_ARGUMENTS: Final = {
     "from_utc_timestamp": 1, "to_utc_timestamp": 1,
 }  # fmt: skip
 
-# What cq.lang.value_text reads as a number and as a time: the day, then the clock, then a zone that is UTC. White space
-# around it is not part of it. Spark takes more: a year alone, any zone (which it drops), anything after the day.
+# The numbers and times that cq.lang.value_text accepts: the day, then the clock, then a zone that is UTC, without
+# surrounding white space. Spark accepts more: a year alone, any zone (which it drops), anything after the day.
 _WHITE: Final = r"[\x00-\x20]*"
 _DAY: Final = r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
 _ZONE: Final = r"[ ]?(?:Z|z|UTC|[+-]00:?00)?"
@@ -46,14 +46,14 @@ DATE_PATTERN: Final = rf"\A{_WHITE}({_DAY})(?:[ Tt]{_TIME_OF_DAY}{_ZONE})?{_WHIT
 
 @dataclass(slots=True)
 class TextConstants:
-    """The values of the parameters of a text, by name; equal values of one type share a name."""
+    """The values of the parameters in a text, by name; equal values of one type share a name."""
 
     values: dict[str, object] = field(default_factory=dict)
     _names: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def name(self, value: object) -> str:
         """`:k3` for a value."""
-        key = (type(value).__name__, repr(value))  # not the value: 1.0 equals 1, and NaN nothing
+        key = (type(value).__name__, repr(value))  # not the value: 1.0 equals 1, and NaN equals nothing
         if key not in self._names:
             self._names[key] = f"k{len(self.values)}"
             self.values[self._names[key]] = value
@@ -68,7 +68,7 @@ class Expressions:
     _variables: int = 0
 
     def text(self, expr: Expr, columns: Sequence[str]) -> str:
-        """`expr` over a row whose columns are written as `columns`; it may stand anywhere in a larger expression."""
+        """`expr` over a row with columns written as `columns`; it may be used anywhere in a larger expression."""
         match expr:
             case Column(index=i):
                 return columns[i]
@@ -133,9 +133,9 @@ class Expressions:
                 return self.constants.name(value)
 
     def once(self, texts: list[str], write: Callable[[list[str]], str]) -> str:
-        """`write(texts)`, where a long text that it uses several times is computed, and stands, only once.
+        """`write(texts)`, in which a long text used several times is written, and computed, only once.
 
-        Without it the text of nested calls would grow with a power of their depth.
+        Without this the text of nested calls would grow exponentially with their depth.
         """
         marks = [f"\x00{i}\x00" for i in range(len(texts))]
         draft = write(marks)
@@ -153,7 +153,7 @@ class Expressions:
 
 
 def _for_spark(argument: Expr, made: Callable[[str], str] | None) -> Expr:
-    """The argument, a literal with the value that Spark is to see where `made` makes one."""
+    """The argument; for a literal converted by `made`, the value that Spark should see."""
     if made is None:
         return argument
     assert isinstance(argument, Literal), "a literal of Spark that is none"
@@ -161,7 +161,7 @@ def _for_spark(argument: Expr, made: Callable[[str], str] | None) -> Expr:
 
 
 def failure_of_constants(expr: Call | Cast) -> Failure | None:
-    """How a call of constants fails, if it does. Spark would compute it before there is a row that asks for it."""
+    """The failure of a call of constants, if any. Spark would compute it before any row needs it."""
     if columns_of(expr):
         return None
     try:
@@ -172,7 +172,7 @@ def failure_of_constants(expr: Call | Cast) -> Failure | None:
 
 
 def demand_constants(expr: Call) -> None:
-    """Refuse a call with a computed argument where Spark takes constants only."""
+    """Refuse a call with a computed argument where Spark accepts only constants."""
     place = CONSTANT_ARGUMENTS.get(expr.function.name)
     if place is None or place >= len(expr.args):
         return
@@ -188,12 +188,12 @@ def demand_constants(expr: Call) -> None:
 
 
 def is_simple(text: str) -> bool:
-    """Whether a text is so short that it may stand several times."""
+    """Whether a text is short enough to be repeated."""
     return len(text) <= 24
 
 
 def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
-    """CAST or TRY_CAST as `cq.lang.casts` defines it, around Spark's."""
+    """CAST or TRY_CAST as defined in `cq.lang.casts`, built on Spark's."""
     name = spark_type(target)
     cast = "try_cast" if soft else "cast"
     if source == target:
@@ -210,7 +210,7 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
     if source.kind is Kind.INTERVAL and target.kind is Kind.VARCHAR:
         return f"cast(cast({text} as {spark_type(source)}) as STRING)"  # a narrower interval would show fewer fields
     if source == REAL and (target.is_integer or target.kind is Kind.DECIMAL):
-        # Spark compares a REAL with the range as REALs; and ours counts by its shortest text
+        # Spark compares a REAL with the range as REALs; and ours uses its shortest text
         text, source = (f"cast({text} as DOUBLE)", DOUBLE) if target.is_integer else (f"cast({text} as STRING)", source)
     if source == DOUBLE and target == BIGINT:
         text = f"nullif({text}, 9223372036854775807D)" if soft else _below_two_to_63(text)
@@ -220,7 +220,7 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
 
 
 def _instant_cast(text: str, source: DataType, target: DataType, soft: bool) -> str:
-    """From and to TIMESTAMP_LTZ, by way of the local time."""
+    """From and to TIMESTAMP_LTZ, through the local time."""
     if source.kind is target.kind:
         return text
     if source.kind is Kind.VARCHAR:
@@ -233,7 +233,7 @@ def _instant_cast(text: str, source: DataType, target: DataType, soft: bool) -> 
 
 
 def _time_cast(text: str, source: DataType, target: DataType) -> str:
-    """To TIME from a time or an interval, and from TIME; none of them fails."""
+    """To TIME from a time or an interval, and from TIME; none of these fail."""
     if source.kind is Kind.NULL:
         return f"cast({text} as {spark_type(target)})"
     if target.kind is Kind.VARCHAR:
@@ -250,7 +250,8 @@ def _below_two_to_63(text: str) -> str:
 
 
 def _or_bad_cast(text: str, name: str) -> str:
-    """A value out of range is a bad cast (Spark: an overflow); so are NaN and infinity as DECIMAL (Spark: NULL)."""
+    """A value out of range is a bad cast (in Spark: an overflow); so are NaN and infinity as DECIMAL (in Spark:
+    NULL)."""
     return f"coalesce(try_cast({text} as {name}), cast(concat('?', cast({text} as STRING)) as {name}))"
 
 

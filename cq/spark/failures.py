@@ -1,4 +1,4 @@
-"""What Spark raises, as errors of ours: one code, one line of cause, no stack."""
+"""Convert Spark's exceptions to our errors: one code, one line of cause, no stack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DATA_FAULTS: Final = {
 }
 LONGEST_CAUSE: Final = 400  # characters of a cause; Spark lists every column of a table in some
 
-# Where Spark stops saying what is wrong and starts advising about its own functions and settings.
+# Where Spark's message turns from the problem to advice about its own functions and settings.
 ADVICE: Final = re.compile(
     r" Use (?:the SQL function )?[`']| If necessary set | Correct the value | Verify the spelling | To tolerate "
     r"| ?SQLSTATE: "
@@ -41,11 +41,12 @@ ADVICE: Final = re.compile(
 RAISED_BY_US: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (CQ07\d\d): ")  # raise_error('CQ0709: …')
 RAISED_BY_FUNCTION: Final = re.compile(r"^ArithmeticError: \[(CQ07\d\d)\] ", re.MULTILINE)  # one of the user's
 DEATH_SECONDS: Final = 5  # from a lost connection until the process can be reaped: a few milliseconds when idle
-OUT_OF_MEMORY_STATUS: Final = 3  # what the JVM ends with under -XX:+ExitOnOutOfMemoryError
+OUT_OF_MEMORY_STATUS: Final = 3  # the exit message of the JVM under -XX:+ExitOnOutOfMemoryError
 
 
 def translate(error: BaseException, jvm: Jvm | None) -> CqError:
-    """The `DataError` or `EngineError` for what Spark raised. jvm: the one it ran in; its last words may be quoted."""
+    """The `DataError` or `EngineError` for an exception of Spark. jvm: the one it ran in; its last words may be
+    quoted."""
     if isinstance(error, CqError):
         return error
     if jvm is not None and _is_gone(jvm, error):
@@ -60,9 +61,9 @@ def translate(error: BaseException, jvm: Jvm | None) -> CqError:
 
 
 def _at_fault(error: BaseException) -> BaseException:
-    """The one of `error` and its causes that says most: a fault of the data, else the innermost with a condition.
+    """The most informative of `error` and its causes: a data fault, else the innermost one with a condition.
 
-    What fails in a sub-query or a broadcast arrives wrapped in exceptions that only say so.
+    A failure in a sub-query or a broadcast arrives wrapped in exceptions that only say that.
     """
     chain = [error]
     if "Py4JJavaError" in _names(error):
@@ -79,7 +80,7 @@ def _at_fault(error: BaseException) -> BaseException:
 
 
 def _data_fault(error: BaseException) -> str | None:
-    """Our code for a fault of the data; None for anything else."""
+    """Our code for a data fault; None for anything else."""
     condition = _condition(error)
     if not condition and "ArithmeticException" in _names(error) and "overflow" in str(error):
         return "CQ0705"  # Java's own, from the arithmetic of timestamps: it has no condition
@@ -91,7 +92,7 @@ def _data_fault(error: BaseException) -> str | None:
 
 
 def _is_gone(jvm: Jvm, error: BaseException) -> bool:
-    """Whether the JVM has ended. A lost connection is seen first, so it gets a moment to be reaped."""
+    """Whether the JVM has ended. A lost connection is noticed first, so the JVM gets a moment to be reaped."""
     names = _names(error)
     if isinstance(error, OSError | EOFError) or ("Py4JError" in names and "Py4JJavaError" not in names):
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -120,9 +121,9 @@ def _condition(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """The first sentence of what Spark says, on one line: no stack, no advice about Spark's own settings."""
+    """The first sentence of Spark's message, on one line: no stack, no advice about Spark's own settings."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if "PythonException" in _names(error):  # a Python function failed: the last line of its traceback says how
+    if "PythonException" in _names(error):  # a Python function failed: the last line of its traceback says why
         lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit)\b", line)][-1:] or lines
     first = lines[0] if lines else type(error).__name__
     first = re.sub(r"^(?:ArithmeticError: )?\[[A-Z0-9_.]+\]\s*(?:CQ07\d\d: )?", "", first)

@@ -1,6 +1,6 @@
 """Grouped aggregates: what windows and aggregates of the whole input share.
 
-Keys and arguments are computed in a SELECT of their own, as _k0, _k1, … and _a0, _a1, …, so that each stands once.
+Keys and arguments are computed in a separate SELECT, as _k0, _k1, … and _a0, _a1, …, so that each appears once.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cq.spark.position import CteRows
 class GroupTexts:
     """The texts of GROUP BY keys and aggregates over `rows`.
 
-    inner: what the SELECT below GROUP BY has to select.  keys: the columns to group by.  results: keys, then
-    aggregates, for the SELECT above.
+    inner: the columns of the SELECT below GROUP BY.  keys: the columns to group by.  results: keys, then aggregates,
+    for the SELECT above.
     """
 
     def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall], rows: CteRows, context: Context) -> None:
@@ -31,6 +31,6 @@ class GroupTexts:
 
 
 def place_of_group(before: str = "") -> str:
-    """The place of a group among those that leave together: after `before`, by the position of its first row."""
+    """The place of a group among those emitted together: after `before`, by the position of its first row."""
     comma = f"{before}, " if before else ""
     return f"concat(array({comma}min(_at)._w, min(_at)._s), min(_at)._o)"

@@ -1,8 +1,8 @@
-"""Admission for Spark: what the reference does row by row at its door, computed for whole sources with numpy.
+"""Admission for Spark: what the reference does row by row on admission, computed for whole sources with numpy.
 
 Every source row gets its serial `_s`, the watermark after it `_w`, and whether it was late `_late`; rows without an
-event time are dropped. A part of the plan is what reads common sources, directly or not: it has its own serials and
-watermark.
+event time are dropped. A part of the plan is the set of nodes that share sources, directly or not: it has its own
+serials and watermark.
 
 Serials: the sources of a part are merged by (running maximum of the event time, position of the source, row number); a
 source without a WATERMARK has no event time and goes before all that have one. Late: the event time is below the
@@ -33,7 +33,7 @@ BEFORE_ALL: Final = INT64_MIN  # stands for a watermark before all times
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Nodes that are connected, and their sources by position."""
+    """Connected nodes, and their sources by position."""
 
     nodes: tuple[LogicalNode, ...]
     sources: tuple[SourceDef, ...]
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """One source's accepted rows: which rows of its table they are, and the columns `_s`, `_w` and `_late` for each."""
+    """One source's accepted rows: their indices in its table, and the columns `_s`, `_w` and `_late` for each."""
 
     rows: np.ndarray[Any, Any]
     serial: np.ndarray[Any, Any]
@@ -131,8 +131,8 @@ def _watermark(lanes: Sequence[_Lane], serials: Sequence[np.ndarray[Any, Any]], 
 
 
 def stored_type(type_: DataType) -> pa.DataType:
-    """The Arrow type a column of this type has in a view: intervals and times of day cross to Spark as integers, and
-    instants as the TIMESTAMP of their UTC."""
+    """The Arrow type of a column of this type in a view: intervals and times of day cross to Spark as integers, and
+    instants as their UTC TIMESTAMP."""
     import pyarrow as pa
 
     from cq.lang.types import to_arrow
@@ -156,5 +156,5 @@ def from_view(column: str, type_: DataType) -> str:
 
 
 def to_result(column: str, type_: DataType) -> str:
-    """A column of a result as a type that crosses back to Arrow."""
+    """A column of a result in a type that crosses back to Arrow."""
     return f"cast({column} as INT)" if type_.kind is Kind.INTERVAL_MONTH else column

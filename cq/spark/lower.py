@@ -1,11 +1,11 @@
 """Lowering: the bound plan as Spark SQL text over one temp view for each source, and for each trigger.
 
-`lower` gives a text for every output, `lower_triggers` one for the events of every trigger. Operator number 3 is the
-CTE n3, behind its steps (n3_timed, …) if it has any; operators that several others read stand once. What the columns
-that begin with `_` mean is said in `cq.spark.position`.
+`lower` returns a text for every output, `lower_triggers` one for the events of every trigger. Operator number 3 is the
+CTE n3, after its steps (n3_timed, …) if it has any; operators with several readers appear once. `cq.spark.position`
+explains the columns that begin with `_`.
 
-Where Spark may differ: it adds DOUBLEs in any order; it computes only what reaches an output, so that a data error in a
-column nobody reads, or behind a LIMIT, may or may not happen; of several data errors it may meet any first.
+Where Spark may differ: it adds DOUBLEs in any order; it computes only what reaches an output, so a data error in a
+column nobody reads, or beyond a LIMIT, may or may not happen; of several data errors it may report any.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from cq.spark.ingest import parts, to_result
 from cq.spark.operators import OPERATORS
 from cq.spark.position import CteRows, select_list
 
-MAX_EXPANDED: Final = 400  # Spark puts a CTE in wherever it is named; planning takes seconds at a few hundred operators
+MAX_EXPANDED: Final = 400  # Spark inlines a CTE wherever it is named; planning takes seconds at a few hundred operators
 
 
 @dataclass(frozen=True, slots=True)
 class SparkQuery:
-    """One output. text: its SQL, with parameters; constants: their values.  schema: what the columns c0, c1, … are."""
+    """One output. text: its SQL, with parameters; constants: their values.  schema: the meaning of the columns c0, c1,
+    …."""
 
     name: str
     text: str
@@ -37,7 +38,7 @@ class SparkQuery:
     schema: Schema
 
     def __str__(self) -> str:
-        """The text for people: with the names of the columns and the values of the constants."""
+        """The text for people: with column names and constants filled in."""
         shown = [f"-- c{i}: {printable(str(f))}" for i, f in enumerate(self.schema.fields)]
         shown += [f"-- :{name} = {printable(repr(value))}" for name, value in self.constants.items()]
         return "\n".join([self.text, *shown])
@@ -45,7 +46,7 @@ class SparkQuery:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A trigger: what the serial loop makes of its events is to be the view. events: with their positions, in order."""
+    """A trigger: its view is the output of the serial loop over its events. events: with their positions, in order."""
 
     node: Trigger
     rows: Replayed
@@ -55,15 +56,15 @@ class Replay:
 def lower(plan: LogicalPlan, prefix: str = "", ordered: bool = False) -> tuple[SparkQuery, ...]:
     """The text of every output. CompileError CQ0901 when Spark cannot run one.
 
-    prefix: what the names of the views begin with, those of sources (`cq.spark.context.view_of`) and of triggers.
-    ordered: whether rows are to come in the order of their positions; without it they come in any order.
+    prefix: of the names of the views, for sources (`cq.spark.context.view_of`) and triggers.  ordered: whether rows
+    must come in the order of their positions; otherwise they come in any order.
     """
     lowering = _Lowering(plan, prefix)
     return tuple(lowering.query(o.name, o.node, o.span, ordered or o.limit is not None, o.limit) for o in plan.outputs)
 
 
 def lower_triggers(plan: LogicalPlan, prefix: str = "") -> tuple[Replay, ...]:
-    """The triggers of a plan; those whose views the text of another reads come before it."""
+    """The triggers of a plan; those whose views another one's text reads come before it."""
     return _Lowering(plan, prefix).replays
 
 
@@ -114,7 +115,7 @@ class _Lowering:
         return "with\n" + ",\n".join(ctes), rows, context
 
     def _inputs(self, node: LogicalNode) -> tuple[LogicalNode, ...]:
-        """What the text of an operator reads: a trigger's is a view."""
+        """What the text of an operator reads: for a trigger, a view."""
         return () if id(node) in self._replayed else node.inputs
 
     def _reached(self, root: LogicalNode) -> tuple[LogicalNode, ...]:
@@ -133,7 +134,7 @@ class _Lowering:
         return node.source.strict if node.source is not None else any(r.strict for r in below)
 
     def _demand_small(self, nodes: tuple[LogicalNode, ...], span: Span) -> None:
-        """Refuse a plan that would be too large once every shared sub-plan is put in wherever it is read."""
+        """Refuse a plan that would be too large once every shared sub-plan is inlined wherever it is read."""
         size: dict[int, int] = {}
         for node in nodes:
             size[id(node)] = 1 + sum(size[id(i)] for i in self._inputs(node))

@@ -1,4 +1,4 @@
-"""Pairs of rows of two inputs: what the joins share whose pairs leave with the later of their rows.
+"""Pairs of rows of two inputs: shared by the joins whose pairs are emitted with the later of their rows.
 
 The rows of a side are a step with the keys `_k0`, `_k1`, …, the columns `_l0`, … or `_r0`, …, and the position.
 """
@@ -29,7 +29,7 @@ def columns(node: Joined) -> list[str]:
 
 
 def condition(node: Joined, context: Context, *between: str) -> str:
-    """When two rows are a pair. between: what is tested before the residual condition."""
+    """The condition for two rows to form a pair. between: tested before the residual condition."""
     on = [f"l._k{i} = r._k{i}" for i in range(len(node.left_keys))] + [*between]
     if node.residual is not None:
         on.append(context.text(node.residual, columns(node)))
@@ -37,9 +37,9 @@ def condition(node: Joined, context: Context, *between: str) -> str:
 
 
 def pairs(node: Joined, sides: Sequence[str], on: str) -> str:
-    """A SELECT of the pairs: each stands at the later row's place within its event, then by the earlier one's position.
+    """A SELECT of the pairs: each comes at the later row's place within its event, then by the earlier one's position.
 
-    Of one event left rows come first.
+    Within one event left rows come first.
     """
     first = "struct(l._w, l._s) <= struct(r._w, r._s)"
     later = f"concat(array({RIGHT}), r._o, array(l._w, l._s), l._o)"
@@ -62,10 +62,10 @@ def without_pair(node: Joined, sides: Sequence[str], on: str, place: str, right:
 
 
 def at_end(name: str, port: str) -> str:
-    """The position of a row without a pair: of one event left rows came first."""
+    """The position of a row without a pair: within one event left rows come first."""
     return f"{END} as _w, {END} as _s, concat(array({ALONE}, {name}._w, {name}._s, {port}), {name}._o) as _o"
 
 
 def at_row() -> str:
-    """The position of a left row without a pair that leaves when it comes: where its pairs would stand."""
+    """The position of a left row without a pair that is emitted when it comes: where its pairs would be."""
     return f"l._w, l._s, concat(array({LEFT}), l._o) as _o"

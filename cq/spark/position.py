@@ -1,4 +1,4 @@
-"""Positions in Spark: the columns that every CTE carries beside its own, and what they mean.
+"""Positions in Spark: the columns that every CTE carries besides its own, and what they mean.
 
 All order is by position (`docs/language.md`, "Meaning"). A row belongs to an event: a source row, or an instant that
 the watermark passed. Three columns hold its position; sorted by them, rows are in the reference's order:
@@ -12,7 +12,7 @@ closes at `e` emits at (e, -1), and a row that waits until the watermark reaches
     _late TINYINT      only where rows can be late (`CteRows.late`): ON_TIME; LATE, when the source row that caused the
                        row was; LATE_FAILS, when its source says `late = 'fail'`. What an instant causes is never late
 
-The columns of the operator itself are c0, c1, … . Names from the query never stand in the text.
+The columns of the operator itself are c0, c1, … . Names from the query never appear in the text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cq.records import dataclass
 ON_TIME, LATE, LATE_FAILS = 0, 1, 2
 END = "9223372036854775807L"  # the watermark, and the serial, of the end of the input
 LATE_FAILURE = "a row is late: its event time is below the watermark"
-NO_ORDINAL = "cast(array() as ARRAY<BIGINT>)"  # the place of what is alone in its event
+NO_ORDINAL = "cast(array() as ARRAY<BIGINT>)"  # the place of a row that is alone in its event
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class CteRows:
 
     @property
     def position(self) -> str:
-        """The position columns and `_late` where it has one, as a list to select."""
+        """The position columns, and `_late` if there is one, as a list to select."""
         return "_w, _s, _o, _late" if self.late else "_w, _s, _o"
 
     @property
     def on_time(self) -> str:
-        """The WHERE clause of an event-time operator, on a line of its own; empty where nothing is late."""
+        """The WHERE clause of an event-time operator, on its own line; empty if nothing is late."""
         if self.strict:
             raised = f"raise_error('CQ0709: {LATE_FAILURE}')"
             return f"\n  where case _late when {LATE_FAILS} then {raised} else _late = {ON_TIME} end"
@@ -59,7 +59,8 @@ class CteRows:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """What an operator becomes: a SELECT over the CTEs of its inputs. late: whether it has a column `_late`."""
+    """The result of lowering an operator: a SELECT over the CTEs of its inputs. late: whether it has a column
+    `_late`."""
 
     text: str
     late: bool = False
@@ -95,5 +96,5 @@ def event_time(time: TimeAttribute, columns: tuple[str, ...]) -> str:
 
 
 def plus(text: str, amount: int) -> str:
-    """A sum with a constant; nothing is added for 0."""
+    """A sum with a constant; 0 adds nothing."""
     return text if amount == 0 else f"{text} {'+' if amount > 0 else '-'} {abs(amount)}L"

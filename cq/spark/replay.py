@@ -1,7 +1,7 @@
-"""Replay: triggers on Spark. One serial loop takes the events, since every transaction sees those before it.
+"""Replay: triggers on Spark. One serial loop processes the events, since every transaction sees those before it.
 
-Spark computes the events and sorts them by position; the loop takes them in the process that asks, and its rows become
-a view that the rest of the query reads. More tasks would gain nothing.
+Spark computes the events and sorts them by position; the loop runs in the calling process, and its rows become a view
+that the rest of the query reads. More tasks would gain nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SerialLoop: TypeAlias = Callable[[Trigger, Iterable[Row]], Iterator[tuple[int | 
 
 
 def replay(session: SparkSession, trigger: Replay, loop: SerialLoop) -> None:
-    """The view of the trigger is there, if the events can be computed: `DataError` where they cannot."""
+    """Create the view of the trigger, or raise `DataError` if its events cannot be computed."""
     width = len(trigger.events.schema)
     given = query(session, trigger.events.text, trigger.events.constants)
     causes, rows = [], []
@@ -53,7 +53,8 @@ def _events(trigger: Replay, given: pa.Table) -> Iterator[Row]:
 
 
 def _positions(causes: list[int | None], events: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The columns of positions: a row goes behind its event and the rows the event caused before, or is at the end."""
+    """The columns of positions: a row comes after its event and the rows that the event caused before, or at the
+    end."""
     at_end: dict[str, Any] = {"_w": INT64_MAX, "_s": INT64_MAX, "_o": [], "_late": ON_TIME}
     made = {name: [at_end[name] if c is None else column[c] for c in causes] for name, column in events.items()}
     places = (n for _, together in groupby(causes) for n, _ in enumerate(together))

@@ -1,4 +1,4 @@
-"""Run a bound plan on Spark: sources in, numbered and judged; one query for each output; Arrow tables out."""
+"""Run a bound plan on Spark: sources in, numbered and checked for lateness; one query per output; Arrow tables out."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def run_spark(
     """The result of every output, by name, for whole inputs by source name.
 
     inputs: the rows of each source in order, with its declared columns.  ordered: whether rows come in the order of
-    their positions; without it in any order.  loop: what takes the events of triggers, where there are any.
-    told: what takes time now, in words.
+    their positions; otherwise in any order.  loop: processes the events of triggers, if there are any.
+    told: receives, in words, what is taking time.
     A data error is raised as `DataError`, without the rows before it; a plan Spark cannot run as `CompileError`.
     """
-    lower(plan)  # refuses what Spark cannot run before a JVM is started
+    lower(plan)  # refuses plans that Spark cannot run before a JVM is started
     told("waiting for Spark to start")
     session = open_session()
     prefix = f"cq_{uuid.uuid4().hex}_"
@@ -75,7 +75,7 @@ def run_spark(
 
 
 def _stored(source: SourceDef, table: pa.Table) -> pa.Table:
-    """The declared columns as c0, c1, …, of the types they have in a view."""
+    """The declared columns as c0, c1, …, in the types they have in a view."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -90,7 +90,8 @@ def _stored(source: SourceDef, table: pa.Table) -> pa.Table:
 
 
 def _event_times(session: SparkSession, source: SourceDef, stored: pa.Table) -> pa.Array | int:
-    """The event time of every row in microseconds; a computed one is computed by Spark. Without one: how many rows."""
+    """The event time of every row in microseconds; a computed one is computed by Spark. Without one: the number of
+    rows."""
     import pyarrow as pa
 
     match source.event_time:

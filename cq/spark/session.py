@@ -1,8 +1,8 @@
 """The one Spark session of this process.
 
-`open_session` gives it, `close_session` ends it and everything it wrote; `spark_errors` turns what Spark raises into
-errors of ours. A session that somebody else started in this process (a notebook, a cluster) is used as it is, in a
-session of its own with our settings, and not closed.
+`open_session` returns it, `close_session` ends it and removes everything it wrote; `spark_errors` converts what Spark
+raises into our errors. If somebody else started Spark in this process (a notebook, a cluster), it is used through a
+separate session with our settings, and not closed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cq.spark.jre import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What gives a query its meaning, or keeps Spark from answering differently on another machine.
+# Settings that fix the meaning of a query, or keep Spark from answering differently on another machine.
 MEANING: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -49,7 +49,7 @@ COMFORT: Final = {
     # 10,000 rows (the default) made Arrow functions three times slower than 100,000
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.pyspark.jvmStacktrace.enabled": "false",
-    # one round resolves one level: 100 (the default) were too few for 150 views above each other
+    # one round resolves one level: 100 (the default) were too few for 150 nested views
     "spark.sql.analyzer.maxIterations": "1000",
 }
 TASKS: Final = {"small": 2, "throughput": os.cpu_count() or 2}
@@ -58,7 +58,7 @@ QUERY_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger") 
 
 @dataclass(slots=True)
 class _Open:
-    """The open session; `jvm` is None when the session was somebody else's before it was ours."""
+    """The open session; `jvm` is None if somebody else started the session."""
 
     session: SparkSession
     profile: Profile
@@ -73,7 +73,7 @@ def open_session(profile: Profile = "small", train: Path | None = None) -> Spark
     """The session of this process, started if there is none.
 
     profile: `small` starts fast and suits tests and diffs; `throughput` lets the JVM optimise and uses all cores. A
-    second call must ask for the same one. train: see `start_jvm`.
+    second call must use the same one. train: see `start_jvm`.
     """
     with _lock:
         if _open and _open[0].jvm is not None and _open[0].jvm.process.poll() is not None:
@@ -98,14 +98,14 @@ def close_session(seconds: float = STOP_SECONDS) -> None:
 
 
 def private_directory() -> Path | None:
-    """A directory that ends with the session and that its tasks can read; None when the session is somebody else's."""
+    """A directory that ends with the session and that its tasks can read; None if somebody else started the session."""
     with _lock:
         return _open[0].jvm.directory if _open and _open[0].jvm is not None else None
 
 
 @contextlib.contextmanager
 def spark_errors() -> Iterator[None]:
-    """Whatever Spark raises inside is raised as a `DataError` or `EngineError` of one line; Ctrl-C stays Ctrl-C."""
+    """Raise whatever Spark raises inside as a `DataError` or `EngineError` of one line; Ctrl-C stays Ctrl-C."""
     try:
         yield
     except (CqError, AssertionError):
@@ -148,7 +148,7 @@ def _start(profile: Profile, train: Path | None) -> _Open:
 
 def _demand_packages() -> None:
     pyspark_home()
-    for package in ("pandas", "google.protobuf"):  # pyspark needs both in places and demands neither
+    for package in ("pandas", "google.protobuf"):  # pyspark uses both in places and requires neither
         try:
             found = importlib.util.find_spec(package)
         except ModuleNotFoundError:
@@ -158,7 +158,7 @@ def _demand_packages() -> None:
 
 
 def _silence_loggers() -> None:
-    """Failures reach the user as our errors only: not as JSON for each query, not as a traceback when a JVM ends."""
+    """Failures reach the user only as our errors: not as JSON for each query, not as a traceback when a JVM ends."""
     from pyspark.logger import PySparkLogger
 
     for name in QUERY_LOGGERS:
@@ -167,12 +167,12 @@ def _silence_loggers() -> None:
 
 
 def _is_not_a_lost_gateway(record: logging.LogRecord) -> bool:
-    # py4j logs this on the root logger, where there is no name to switch off
+    # py4j logs this on the root logger, which has no name to switch off
     return record.msg != "Exception while sending command."
 
 
 def _attach(jvm: Jvm, profile: Profile) -> SparkSession:
-    """A session in `jvm`. What PySpark reads from the environment is there only meanwhile: no child sees the secret."""
+    """A session in `jvm`. What PySpark reads from the environment is set only meanwhile: no child sees the secret."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -180,7 +180,7 @@ def _attach(jvm: Jvm, profile: Profile) -> SparkSession:
     attaching = {
         "PYSPARK_GATEWAY_PORT": str(jvm.port),
         "PYSPARK_GATEWAY_SECRET": jvm.secret,
-        "PYSPARK_PYTHON": sys.executable,  # workers are the Python that runs us, whatever the PATH says
+        "PYSPARK_PYTHON": sys.executable,  # workers use the Python that runs us, whatever the PATH says
     }
     before = {name: os.environ.get(name) for name in attaching}
     os.environ.update(attaching)
@@ -199,7 +199,7 @@ def _attach(jvm: Jvm, profile: Profile) -> SparkSession:
 
 
 def _say_nothing(request: object, address: object) -> None:
-    """The accumulator server's word on a JVM that is gone; the query that needed the JVM reports it."""
+    """Silence the accumulator server when a JVM is gone; the query that needed the JVM reports it."""
 
 
 def _settings(jvm: Jvm, profile: Profile) -> dict[str, str]:
@@ -222,7 +222,7 @@ def _settings(jvm: Jvm, profile: Profile) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _interrupt_handler_kept() -> Iterator[None]:
-    """A Ctrl-C handler that the program installed is still there afterwards; SparkContext brings its own."""
+    """Restore a Ctrl-C handler that the program installed; SparkContext brings its own."""
     before = signal.getsignal(signal.SIGINT)
     yield
     ours = before is not signal.default_int_handler and threading.current_thread() is threading.main_thread()
@@ -239,7 +239,7 @@ def _stop(session: SparkSession, jvm: Jvm, seconds: float) -> None:
 
 
 def _forget_gateway() -> None:
-    """PySpark knows no JVM any more, so that another session can be opened in this process."""
+    """Make PySpark forget its JVM, so that another session can be opened in this process."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -1,6 +1,6 @@
-"""The user's functions on Spark: Arrow functions of the session, each under a name that tells its source.
+"""User-defined functions on Spark: Arrow functions of the session, each under a name that identifies its source.
 
-A worker gets the function itself, not the name of its module, so that the module need not be there.
+A worker gets the function itself, not the name of its module, so it does not need the module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def register_functions(session: SparkSession, plan: LogicalPlan) -> None:
-    """The session knows every function and aggregate of the user that the plan calls."""
+    """Register every user-defined function and aggregate that the plan calls in the session."""
     called: list[UserFunction | UserFold] = [function for function, _ in user_calls(plan)]
     called += [fold for node in plan.nodes() for fold, _ in user_folds(node)]
     for made in {c.spark_name: c for c in called}.values():
@@ -55,7 +55,7 @@ def _register(
 
 
 def _over_arrow(function: UserFunction) -> Callable[..., pa.Array]:
-    """The function over columns: what a worker runs."""
+    """The function over columns, as a worker runs it."""
     parts = (function.function, function.name, function.parameters, function.returns)
 
     def over_columns(*columns: Any) -> Any:
@@ -72,7 +72,7 @@ def _over_arrow(function: UserFunction) -> Callable[..., pa.Array]:
 
 
 def _folding(fold: UserFold) -> Callable[..., pa.Array]:
-    """The aggregate over arrays of structs, one for each group: what a worker runs."""
+    """The aggregate over arrays of structs, one for each group, as a worker runs it."""
     parts = fold.parts
 
     def over_groups(*columns: Any) -> Any:

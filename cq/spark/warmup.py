@@ -1,4 +1,4 @@
-"""Makes later starts of Spark cheaper: an ahead-of-time cache of the classes a diff loads (180 MB; 20 s to make)."""
+"""Make later starts of Spark cheaper: an ahead-of-time cache of the classes a diff loads (180 MB; 20 s to make)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TRAIN_SECONDS: Final = 180  # the JVM writes the cache as it ends: 10-20 s of CPU
 
-# The kinds of query that a diff runs; what they load is what the cache holds.
+# The kinds of query that a diff runs; the cache holds what they load.
 TRAINING: Final = (
     "SELECT t, k, SUM(v) OVER (PARTITION BY k ORDER BY t ROWS UNBOUNDED PRECEDING) AS total,"
     " LAG(v) OVER (PARTITION BY k ORDER BY t) AS before FROM _training WHERE k <> 3",
@@ -30,7 +30,7 @@ TRAINING: Final = (
 
 
 def train_aot() -> Path:
-    """Write the cache for the Java and pyspark found now, and return its path. No session may be open."""
+    """Write the cache for the current Java and pyspark, and return its path. No session may be open."""
     java = find_java()
     target = aot_cache(java)
     if target is None:

@@ -1,4 +1,4 @@
-"""Aggregate: GROUP BY; its rows stand at the end of the input."""
+"""Aggregate: GROUP BY; its rows come at the end of the input."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def lower_asof_join(node: AsofJoin, inputs: tuple[CteRows, ...], context: Contex
     ):
         shown = f"{keyed(exprs, rows, context)} as _r, {event_time(time, rows.columns)} as _u, _w, _s, _o"
         sides.append(context.step(what, f"select {shown}\n  from {rows.name}{rows.on_time}"))
-    # of one time a left row stands before the right rows it may find next, and behind those it may have found
+    # at one time, a left row comes before the right rows it may find next, and after those it may have found
     reach, place, frame = (node.lower_us, 0, FOLLOWING) if node.ahead else (node.upper_us, 2, RUNNING)
     known = f"\n  where {' and '.join(f'{k} is not null' for k in keys)}" if keys else ""
     both = context.step(
@@ -40,7 +40,7 @@ def lower_asof_join(node: AsofJoin, inputs: tuple[CteRows, ...], context: Contex
     theirs = event_time(node.right_time, tuple(f"_found.{c}" for c in right.columns))
     near = f"{theirs} - _u between {node.lower_us}L and {node.upper_us}L"
     match = f"if({near}, _found, null)" if node.limited else "_found"
-    # a left row leaves at an instant of its own, behind those of that time that came before it
+    # a left row is emitted at an instant of its own, after those of that time that came before it
     matched = context.step(
         "matched",
         f"select _l, {match} as _r, {plus('_u', node.left_wait_us)} as _w, -1L as _s, concat(array(_w, _s), _o) as _o\n"

@@ -1,4 +1,4 @@
-"""AssignWindows: the bounds of a row's windows by integer arithmetic, those of several exploded."""
+"""AssignWindows: the bounds of a row's windows by integer arithmetic; if there are several, exploded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Frames: window functions over a frame of the partition's rows, by where they leave, by event time or by a key.
+"""Frames: window functions over a frame of the partition's rows, by position, by event time or by a key.
 
-Where rows are gone through, the frame is collected as a list, of which the elements that are not left out are the rows
-of a GROUP BY.
+If rows are walked, the frame is collected as a list, whose elements, without excluded ones, are the rows of a GROUP BY.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def lower_frames(node: Frames, inputs: tuple[CteRows, ...], context: Context) ->
 
 
 def _walked(node: Frames, rows: CteRows, step: str, over: str, late: bool, context: Context) -> Lowered:
-    """Frames as lists, of which the rows that are not left out are grouped by the row whose frame it is."""
+    """Frames as lists, whose rows, without excluded ones, are grouped by the row whose frame it is."""
     told = [c for c, there in (("_p", node.frame.unit is not Unit.ROWS), ("_q", node.peer is not None)) if there]
     members = ", ".join((*(f"_a{i}" for i in range(len(node.aggregates))), "_n", *told, f"{POSITION} as _at"))
     own = "".join(f"{c}, " for c in rows.columns)
@@ -62,7 +61,7 @@ def _walked(node: Frames, rows: CteRows, step: str, over: str, late: bool, conte
 
 
 def _left_out(node: Frames, told: list[str]) -> str:
-    """Whether the row f is left out."""
+    """Whether the row f is excluded."""
     same = "f._n = _n"
     if node.frame.without is Without.ROW:
         return same
@@ -79,7 +78,7 @@ def _kept(node: Frames, within: str) -> str:
 
 
 def _position(node: Frames, late: bool) -> str:
-    """Where rows leave."""
+    """The position at which rows are emitted."""
     if node.behind_us is not None:
         return f"{plus('_p', node.behind_us)} as _w, -1L as _s, concat(array(_w, _s), _o) as _o"
     if not node.keeps_rows:
@@ -94,7 +93,7 @@ def _position(node: Frames, late: bool) -> str:
 
 
 def _place(node: Frames, columns: tuple[str, ...], context: Context) -> str:
-    """What a range is of, as a number."""
+    """The key of a range, as a number."""
     if node.key is None:
         assert node.order is not None
         return event_time(node.order, columns)

@@ -1,4 +1,4 @@
-"""IntervalJoin: both sides joined by key and time; a pair stands where the later of its rows does."""
+"""IntervalJoin: both sides joined by key and time; a pair comes at the position of its later row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lower_interval_join(node: IntervalJoin, inputs: tuple[CteRows, ...], context
 
 
 def _proved(name: str, port: str, expiry_us: int, node: IntervalJoin) -> str:
-    """The position of a row without a pair: the instant that proves it, by arrival; at once where that is over."""
+    """The position of a row without a pair: the instant that proves it, by arrival; at once if that is over."""
     proof = f"({name}._u + {expiry_us + 1}L)"
     at_once = f"({proof} < {name}._w or {proof} = {name}._w and {name}._s >= 0)"
     keyed = " or ".join(f"{name}._k{i} is null" for i in range(len(node.left_keys)))

@@ -1,4 +1,5 @@
-"""Join: both sides joined by key; rows without a pair stand at the end of the input, by arrival, or where they came."""
+"""Join: both sides joined by key; rows without a pair come at the end of the input, by arrival, or at their own
+position."""
 
 from __future__ import annotations
 

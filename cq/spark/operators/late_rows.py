@@ -1,4 +1,4 @@
-"""LateRows: what `cq.spark.ingest` found late."""
+"""LateRows: the rows that `cq.spark.ingest` found late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SemiJoin: left rows with their first match, which says where they stand; with `anti` those that have none."""
+"""SemiJoin: left rows with their first match, which decides their position; with `anti` those that have none."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""SessionAggregate: a row begins a session where no row before it, by time, is within the gap; sessions are groups.
+"""SessionAggregate: a row begins a session if no earlier row, by time, is within the gap; sessions are groups.
 
-What the watermark closes never meets a row that is on time, so the sessions of the whole input are those of the stream.
+A closed session never meets a row that is on time, so the sessions of the whole input are those of the stream.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def numbered_sessions(
     node: SessionAggregate | SessionRows, keys: Sequence[str], inner: str, rows: CteRows, context: Context
 ) -> str:
     """A step with the rows that are not late, their time as `_u`, `inner`, and `_session`, which numbers the sessions
-    of each group. keys: the columns of `inner` that the sessions are of."""
+    of each group. keys: the columns of `inner` that form the groups."""
     placed = context.step("placed", f"select _u,\n         {inner}\n  from {timed(rows, node.time, context)}")
     partition = f"partition by {', '.join(keys)} " if keys else ""
     begins = f"coalesce(_u - lag(_u) over ({partition}order by _u) > {node.gap_us}L, true)"

@@ -1,4 +1,4 @@
-"""Sort: rows numbered in each partition by the order, ties by position; they stand where their partition leaves."""
+"""Sort: rows numbered in each partition by the order, ties by position; they come where their partition is emitted."""
 
 from __future__ import annotations
 

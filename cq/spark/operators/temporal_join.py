@@ -1,8 +1,9 @@
 """TemporalJoin: both sides in one sequence by (time, event), and the last version seen up to each left row.
 
-A left row sees the versions that came before it, or with it in one event (there the right side goes first), and that
+A left row sees the versions that came before it, or with it in one event (where the right side goes first), and that
 are not younger than it. It is looked up when the watermark has reached its time `t`, so every version older than `t`
-has come by then; only of those of time `t` itself the event decides. Hence the order by (time, event, side, arrival).
+has come by then; only for versions at time `t` itself does the event decide. Hence the order by (time, event, side,
+arrival).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Unnest: POSEXPLODE, which gives no row for NULL and for an empty array; POSEXPLODE_OUTER gives one with NULLs."""
+"""Unnest: POSEXPLODE, which gives no row for NULL or an empty array; POSEXPLODE_OUTER gives one with NULLs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""WindowAggregate: rows are put into their windows by integer arithmetic, then grouped.
+"""WindowAggregate: rows are assigned to windows by integer arithmetic, then grouped.
 
-A row at the step `u` (a microsecond, or a month of the calendar) is in the windows that start at the points of the grid
-(every slide) in (u - size, u]: the last of them is `u - pmod(u - offset, slide)`. Where windows do not overlap that is
-all; else the others are exploded, and of windows that grow their ends. With a slide longer than the size, a row further
-than the size behind its grid point is in no window.
+A row at the step `u` (a microsecond, or a calendar month) is in the windows that start at the points of the grid (every
+slide) in (u - size, u]: the last of them is `u - pmod(u - offset, slide)`. If windows do not overlap that is the only
+one; else the others are exploded, and for windows that grow, their ends. With a slide longer than the size, a row
+further than the size behind its grid point is in no window.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def lower_window(node: WindowAggregate, inputs: tuple[CteRows, ...], context: Co
 
 
 def window_end(window: Window) -> str:
-    """The end of a window in microseconds by its columns `_start` and, where windows grow, `_end`."""
+    """The end of a window in microseconds from its columns `_start` and, if windows grow, `_end`."""
     if window.kind is WindowKind.CUMULATE:
         return "_end"
     if not window.by_calendar:
@@ -47,9 +47,9 @@ def window_end(window: Window) -> str:
 
 
 def in_windows(window: Window, more: str, rows: str, context: Context) -> str:
-    """A SELECT of `more`, and of `_start`: of each window that holds a row of the CTE `rows`, whose time is `_u`.
+    """A SELECT of `more`, and of `_start` for each window that contains a row of the CTE `rows`, whose time is `_u`.
 
-    Where windows of one start grow, also of `_end`.
+    If windows with one start grow, also of `_end`.
     """
     if window.by_calendar:
         rows = context.step("months", f"select *, {_step_of(window, '_u')} as _step from {rows}")
@@ -65,25 +65,25 @@ def in_windows(window: Window, more: str, rows: str, context: Context) -> str:
 
 
 def _step_of(window: Window, micros: str) -> str:
-    """Months since January 1970 of a time in microseconds."""
+    """Months from January 1970 to the month of a time in microseconds."""
     shifted = plus(micros, -window.shift_us)
     day = f"date_from_unix_date(cast((({shifted}) - pmod({shifted}, {DAY_US}L)) div {DAY_US}L as int))"
     return f"cast((year({day}) - 1970) * 12 + month({day}) - 1 as BIGINT)"
 
 
 def _time_of(window: Window, step: str) -> str:
-    """When a month begins, in microseconds."""
+    """The start of a month, in microseconds."""
     first = f"unix_date(add_months(date'1970-01-01', cast({step} as int)))"
     return plus(f"{first} * {DAY_US}L", window.shift_us)
 
 
 def _into_window(window: Window, step: str) -> str:
-    """How far a row is behind its grid point, in steps."""
+    """How far a row is after its grid point, in steps."""
     return f"pmod({plus(step, -window.offset)}, {window.slide}L)"
 
 
 def _bounds(window: Window, step: str) -> tuple[str, ...]:
-    """The start of a row's windows, and where those of one start grow their end, in steps."""
+    """The starts of a row's windows and, if windows with one start grow, their ends, in steps."""
     into, slide = _into_window(window, step), f"{window.slide}L"
     if window.kind is WindowKind.CUMULATE:
         start = f"{step} - pmod({plus(step, -window.offset)}, {window.size}L)"
