@@ -1,6 +1,7 @@
-"""The command line: `cq COMMAND …`. Every command is a function in a file here; a command's file loads when it is used.
+"""The command line: `cq COMMAND …`. Every command is a function in a file here, which is loaded when the command is
+used.
 
-Exit codes: 0 done; 1 the query or the data is at fault; 2 usage or an internal fault; 130 interrupted.
+Exit codes: 0 done; 1 the query or the data is at fault; 2 usage or an internal error; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 class Commands(click.Group):
-    """The commands by name; only the one that is used is imported."""
+    """The commands by name; only the one used is imported."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -112,10 +113,10 @@ def cli(context: click.Context, debug: bool, version: bool) -> int | None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The `cq` command: run it and leave the process with its exit code."""
-    # what starting makes lives to the end: looking through it 150 times for cycles took 41 ms of a run of 400
+    """The `cq` command: run it and exit with its code."""
+    # what starting creates lives to the end: looking through it for cycles 150 times took 41 ms of a run of 400
     gc.set_threshold(200_000, 50, 50)
-    # nothing here multiplies matrices: the threads that numpy's BLAS starts while it loads only spin for a while
+    # nothing here multiplies matrices: the threads that numpy's BLAS starts on import only spin for a while
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _replace_closed_streams()
     _heed_signals()
@@ -123,10 +124,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """The process ends at once: everything is written and exit functions have run; the interpreter is not taken apart.
+    """End the process at once: everything is written and exit functions have run; the interpreter is not torn down.
 
-    A thread that is inside a library then, or waits for input that does not come, would come back to an interpreter
-    that is half gone, and abort the process. Taking it apart also costs a warm `cq run` 75 of 480 ms.
+    A thread inside a library, or waiting for input that does not come, would return to a half-destroyed interpreter and
+    abort the process. Tearing it down also costs a warm `cq run` 75 of 480 ms.
     """
     try:
         atexit._run_exitfuncs()
@@ -138,21 +139,22 @@ def _leave(code: int) -> NoReturn:
 
 
 def _heed_signals() -> None:
-    """A signal that asks the process to end interrupts the command, which takes away its unfinished files."""
+    """Let a signal that asks the process to end interrupt the command, which then removes its unfinished files."""
     for number in ENDING_SIGNALS:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
 
 
 def _replace_closed_streams() -> None:
-    """A standard stream that was closed before the start is the null device; no file opened later is taken for it."""
+    """Replace a standard stream that was closed before the start with the null device; no file opened later is mistaken
+    for it."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
 
 
 def execute(arguments: list[str]) -> int:
-    """Run one command line and return its exit code; everything that goes wrong has been said on stderr."""
+    """Run one command line and return its exit code; all errors have been reported on stderr."""
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     try:
@@ -191,17 +193,17 @@ def _print_traceback() -> None:
 
 
 def _full_disk(error: Exception) -> Diagnostic | None:
-    """What to say when what a command prints finds no room; files have their own words."""
+    """The message if the output of a command finds no room; files have their own."""
     if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT):
         from cq.connectors.sinks.targets import cannot_write, silence_stdout
 
-        silence_stdout()  # what is left in its buffer cannot be written either
+        silence_stdout()  # the rest of its buffer cannot be written either
         return cannot_write("<stdout>", error).first
     return None
 
 
 def _demand_directory() -> None:
-    """CQ0601 where the working directory has been removed: no path can be found from there."""
+    """CQ0601 if the working directory has been removed: no path can be resolved from there."""
     try:
         os.getcwd()
     except OSError:

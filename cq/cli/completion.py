@@ -1,6 +1,6 @@
 """`cq completion`: the script with which a shell completes commands, options, their values and files.
 
-What follows a word is said where the word is declared (`shell_complete=`); only files need help from here.
+Completions of a word's values are declared with the word (`shell_complete=`); only files need help from here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 SHELLS = ("bash", "zsh", "fish")
-VARIABLE = "_CQ_COMPLETE"  # by which the script asks `cq` what goes on; click's own name for it
+VARIABLE = "_CQ_COMPLETE"  # through which the script asks `cq` for completions; click's own name for it
 
 
 def complete_files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -78,7 +78,7 @@ def diff(
 
 
 def _collected(compiled: Compiled, engine: str, options: RunOptions, quiet: bool) -> CollectedRun:
-    """What the query gives on an engine, with its progress shown."""
+    """The results of the query on an engine, with progress shown."""
     progress = Progress(engine=f"{engine}: ")
     with progress_shown(progress, Screen.stdout(titles=False), quiet):
         return collect(compiled, engine, options, progress)

@@ -7,7 +7,7 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HelpEntry:
-    """What there is to say of a function. names: all its spellings."""
+    """The documentation of a function. names: all its spellings."""
 
     names: tuple[str, ...]
     shape: str

@@ -1,4 +1,4 @@
-"""`cq examples`: the queries that ship with cq, listed, or one of them run in miniature."""
+"""`cq examples`: list the queries that ship with cq, or run one of them on a small input."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from cq.errors import Diagnostic, UsageError, did_you_mean
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-MINIATURE_ROWS = 100_000  # of each input: enough that minutes of traffic close, and no query runs for a second
+MINIATURE_ROWS = 100_000  # for each input: enough to close minutes of traffic, while no query runs for a second
 SHOWN_ROWS = 10
 
 
 def shipped() -> dict[str, Path]:
-    """The queries by name, as `nexmark/q5`: those of the installation, or of the checkout that it runs from."""
+    """The queries by name, such as `nexmark/q5`: those of the installation, or of the checkout that it runs from."""
     package = Path(cq.__file__).parent
     root = next((d for d in (package / "queries", package.parent / "queries") if d.is_dir()), package / "queries")
     found = [p.relative_to(root).with_suffix("").as_posix() for p in root.rglob("*.cq")]
@@ -39,7 +39,7 @@ def shipped() -> dict[str, Path]:
 
 
 def _order(name: str) -> tuple[bool, list[str | int]]:
-    """Those of no group first, q2 before q10."""
+    """Those without a group first, q2 before q10."""
     return "/" in name, [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 

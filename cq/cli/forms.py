@@ -1,4 +1,4 @@
-"""What `cq docs` says of forms that look like functions and are none: each has a grammar or a binding of its own.
+"""The `cq docs` entries of forms that look like functions but are not: each has its own grammar or binding.
 
 Examples that begin with SELECT are over `s (k BIGINT, x BIGINT, items BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts)`.
 """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 WIDTH = 100
-LEAST_OF_DOC = 40  # characters of a description in the list, beside however many names
+LEAST_OF_DOC = 40  # characters of a description in the list, however many names come with it
 
 
 @click.command()
@@ -51,7 +51,7 @@ def _complete_functions(context: click.Context, parameter: click.Parameter, type
     return [CompletionItem(n) for n in names]
 
 
-@click.command(context_settings={"ignore_unknown_options": True})  # ->> is none
+@click.command(context_settings={"ignore_unknown_options": True})  # ->> is not
 @click.argument("function", shell_complete=_complete_functions)
 def docs(function: str) -> int:
     """Explain FUNCTION, or an operator such as +: its syntax, meaning, examples and errors."""
@@ -66,7 +66,7 @@ def docs(function: str) -> int:
 
 
 def all_entries() -> list[HelpEntry]:
-    """Every function, aggregate and short form of the language, and what looks like one, by name."""
+    """Every function, aggregate and short form of the language, and everything that looks like one, by name."""
     from cq.lang import aggregates, functions
     from cq.planner.binding.functions.shorthands import SHORTHANDS
 
@@ -76,7 +76,7 @@ def all_entries() -> list[HelpEntry]:
         (aggregates.all_aggregates(), aggregates.ALIASES),
     ):
         for e in every.values():
-            if e.name.isidentifier():  # an operator is no name
+            if e.name.isidentifier():  # an operator is not a name
                 names = (e.name, *(alias for alias, meant in aliases.items() if meant == e.name))
                 found.append(HelpEntry(names, e.shape, " ".join(e.doc.split()), tuple(e.examples), tuple(e.fails)))
     for form in dict.fromkeys(SHORTHANDS.values()):
@@ -87,7 +87,7 @@ def all_entries() -> list[HelpEntry]:
 
 
 def all_operators() -> list[HelpEntry]:
-    """Every sign or word between values."""
+    """Every sign or word that can be between values."""
     from cq.lang import functions
 
     signs = [e for e in functions.all_scalars().values() if not e.name.isidentifier()]

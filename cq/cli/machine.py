@@ -1,4 +1,4 @@
-"""`cq machine` and `cq limits`: what a run finds here, and what it does not exceed."""
+"""`cq machine` and `cq limits`: the hardware that a run finds here, and the limits it obeys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `cq docs` says of signs and words between values. Those that are functions, as `+`, say it themselves."""
+"""The `cq docs` entries of signs and words between values. Those that are functions, such as `+`, have their own."""
 
 from __future__ import annotations
 

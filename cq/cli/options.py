@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
-# of what is meant as a query, also where cq has no such statement and says so
+# words that start a query, including statements of which cq only says that it does not have them
 _WORDS = (
     "SELECT", "WITH", "FROM", "VALUES", "CREATE", "INSERT", "EXPLAIN", "SET", "TABLE", "DESCRIBE", "SHOW", "SUMMARIZE",
     "PIVOT", "UNPIVOT", "UPDATE", "DELETE", "MERGE", "COPY", "DROP", "ALTER", "PRAGMA",
@@ -35,7 +35,7 @@ _BEGINNING = re.compile(rf"\s*(/\*|--|\(|({'|'.join(_WORDS)})\s)", re.IGNORECASE
 
 
 def complete_settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Settings that go on from what was typed."""
+    """The settings that continue the typed text."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(f"{name}=", help=doc) for name, doc in SETTINGS.items() if name.startswith(typed)]
@@ -86,7 +86,7 @@ def compiled_query(
     restrict: Sequence[str],
     quiet: bool = False,
 ) -> Compiled:
-    """The query of a command line, bound. quiet: nobody is told that a pipe keeps us waiting."""
+    """The query of a command line, bound. quiet: do not report that a pipe keeps us waiting."""
     if sum(a == STDIN or a.endswith(f"={STDIN}") for a in arguments) > 1:
         raise _usage("standard input can only be read once", "write the other input to a file")
     bindings = list(arguments)
@@ -123,12 +123,12 @@ def compiled_query(
 
 
 def is_query_text(argument: str) -> bool:
-    """Whether an argument is no file but the text of a query: it begins as one, and has more than a word."""
+    """Whether an argument is the text of a query rather than a file: it starts like one, and has more than one word."""
     return _BEGINNING.match(argument) is not None and not os.path.exists(argument)
 
 
 def _refuse_misspelt_query(argument: str) -> None:
-    """CQ0100 for words of which the first is nearly one that begins a query, and that name no file."""
+    """CQ0100 for words of which the first is nearly one that starts a query, and that name no file."""
     word, _, more = argument.partition(" ")
     meant = did_you_mean(word.upper(), _WORDS) if more and not os.path.exists(argument) else ""
     if meant:
@@ -137,9 +137,9 @@ def _refuse_misspelt_query(argument: str) -> None:
 
 
 def input_options(given: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Options by stream, those of every stream under ""; CQ0207 for one that no input has.
+    """Options by stream, those for every stream under ""; CQ0207 for one that no input has.
 
-    Those of a stream are checked with it: a workload has parameters of its own.
+    Options for one stream are checked with the stream: a workload has its own parameters.
     """
     known = {key for connector in SOURCES.values() for key in connector.options} - {"path", "workload"}
     found: dict[str, dict[str, str]] = {}
@@ -157,7 +157,7 @@ def input_options(given: Sequence[str]) -> dict[str, dict[str, str]]:
 
 def _pair(text: str, what: str, shape: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not name or not (value or what != "a stream"):  # the empty text is a value, and no path
+    if not equals or not name or not (value or what != "a stream"):  # the empty text is a value, but not a path
         help = "a path with = in it goes after the first =" if what == "a stream" else f"write {what} {shape}"
         raise _usage(f'{what} must be written {shape}, not "{text}"', help)
     return name, value

@@ -13,11 +13,11 @@ from cq.connectors.sinks.targets import OutputClosed
 from cq.connectors.sinks.terminal import Screen
 
 LESS = "SRFX"  # long lines are cut, colours kept; what fits stays on the screen, and so does what was read
-NONE = ("", "cat")  # what people set PAGER to who want none
+NONE = ("", "cat")  # values of PAGER for people who want none
 
 
 def pager() -> str:
-    """The command that pages on this terminal; empty where there is none, or none is wanted."""
+    """The command that pages on this terminal; empty if there is none, or none is wanted."""
     if os.environ.get("TERM") == "dumb":
         return ""
     given = os.environ.get("PAGER")
@@ -36,7 +36,7 @@ class Pages:
         )
 
     def write(self, text: str) -> None:
-        """Raises OutputClosed when the reader has left."""
+        """Raises OutputClosed when the reader has quit."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(text)
@@ -45,7 +45,7 @@ class Pages:
             raise OutputClosed from None
 
     def close(self) -> None:
-        """The reader has left. Ctrl-C is the pager's meanwhile."""
+        """Wait until the reader quits. Ctrl-C belongs to the pager meanwhile."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -56,10 +56,11 @@ class Pages:
 
 
 class PagedScreen(Screen):
-    """Keeps what is written until that is more than the terminal has lines; then a pager gets it and what follows."""
+    """Keeps what is written until it exceeds the lines of the terminal; then a pager gets it and everything after
+    it."""
 
     def __init__(self, like: Screen, command: str, at_once: bool) -> None:
-        """at_once: the pager gets the first line already."""
+        """at_once: give the pager even the first line."""
         super().__init__(
             like.stream, like.colour, like.titles, like.width, expanded=like.expanded, in_full=like.in_full
         )
@@ -90,7 +91,7 @@ class PagedScreen(Screen):
             self._pages.write("".join(self._waiting))
 
     def close(self) -> None:
-        """Everything is on the terminal, or the reader has left the pager."""
+        """Finish: everything is on the terminal, or the reader has quit the pager."""
         if self._pages is not None:
             self._pages.close()
         elif self._waiting:
@@ -99,7 +100,7 @@ class PagedScreen(Screen):
 
 @contextmanager
 def paged(screen: Screen, wanted: bool, at_once: bool = False) -> Iterator[Screen]:
-    """The screen, or one that pages where that is wanted and can be."""
+    """The screen, or one that pages if that is wanted and possible."""
     command = pager() if wanted and sys.stdout.isatty() else ""
     if not command:
         yield screen

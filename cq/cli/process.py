@@ -1,4 +1,4 @@
-"""The process of a command: its exit codes, the signals that end it, and what it says on stderr."""
+"""The process of a command: its exit codes, the signals that end it, and its messages on stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from cq.errors import shows_colours
 
 DONE, AT_FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # that do what Ctrl-C does
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # signals that act like Ctrl-C
 
 RED, YELLOW, CYAN, BOLD, PLAIN = "\x1b[31;1m", "\x1b[33;1m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 _HEAD = re.compile(r"(?:data )?(error|warning)\[CQ\d+\]:")
@@ -21,7 +21,7 @@ _WAY = re.compile(r" *= (help|note):")
 
 
 def say(text: str) -> None:
-    """A line or more on stderr, whoever reads it; what is wrong stands out on a terminal that shows colours."""
+    """Print a line or more on stderr, whether or not anybody reads it; errors stand out on a terminal with colours."""
     if shows_colours(sys.stderr):
         text = "\n".join(map(_coloured, text.split("\n")))
     try:
@@ -31,7 +31,7 @@ def say(text: str) -> None:
 
 
 def _coloured(line: str) -> str:
-    """A line of the picture of an error or warning, as `errors.render` draws it."""
+    """A line of the drawing of an error or warning, as made by `errors.render`."""
     head = _HEAD.match(line)
     if head is not None:
         return f"{YELLOW if head[1] == 'warning' else RED}{head[0]}{PLAIN}{BOLD}{line[head.end() :]}{PLAIN}"

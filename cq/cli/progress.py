@@ -1,6 +1,6 @@
-"""What a run tells the person who waits: one redrawn line while it runs, one closing line when it is over.
+"""Progress of a run for the person waiting: one redrawn line while it runs, one closing line when it is over.
 
-Where standard error is no terminal, the same words are a plain line every few seconds.
+If standard error is not a terminal, the same text is a plain line every few seconds.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 FIRST_AFTER_S = 1.0  # a shorter run shows nothing, unless the runtime has to be compiled
 EVERY_S = 0.25
-PLAIN_FIRST_AFTER_S, PLAIN_EVERY_S = 2.0, 5.0  # lines that stay are fewer
+PLAIN_FIRST_AFTER_S, PLAIN_EVERY_S = 2.0, 5.0  # permanent lines are less frequent
 CLEAR = "\r\x1b[K"
-UNNAMED = "result"  # the output of a query that names no sink
+UNNAMED = "result"  # the output of a query without a sink
 
 
 class ProgressLine:
-    """Redraws a line on a terminal from a thread of its own; `clear` takes it away before something else is written."""
+    """Redraws a line on a terminal from its own thread; `clear` removes it before something else is written."""
 
     def __init__(self, progress: Progress, stream: TextIO) -> None:
         self._progress, self._stream = progress, stream
@@ -46,12 +46,12 @@ class ProgressLine:
         self.clear()
 
     def end(self) -> None:
-        """The line is gone, and not drawn again."""
+        """Remove the line for good."""
         self._over.set()
         self.clear()
 
     def clear(self) -> None:
-        """The line is gone."""
+        """Remove the line."""
         with self._lock:
             if self._shown:
                 self._shown = False
@@ -66,7 +66,7 @@ class ProgressLine:
                 self.draw()
 
     def draw(self) -> None:
-        """The line shows how things are now."""
+        """Show the current state on the line."""
         text = progress_now(self._progress) or "cq: compiling"
         with self._lock:
             if self._over.is_set():
@@ -77,9 +77,9 @@ class ProgressLine:
 
 
 class ProgressNotes:
-    """Says in plain lines how far compiling and running have come, to whom a redrawn line is no use.
+    """Reports in plain lines how far compiling and running have come, where a redrawn line is of no use.
 
-    A thread of its own writes the first line after PLAIN_FIRST_AFTER_S, so a short run says nothing.
+    Its own thread writes the first line after PLAIN_FIRST_AFTER_S, so a short run prints nothing.
     """
 
     def __init__(self, progress: Progress, stream: TextIO) -> None:
@@ -99,7 +99,7 @@ class ProgressNotes:
         pause, said = PLAIN_FIRST_AFTER_S, None
         while not self._over.wait(pause):
             text, done = progress_now(self._progress), _done(self._progress)
-            if text and done != said:  # where nothing comes, as of a quiet file that is followed, nothing is written
+            if text and done != said:  # if nothing arrives, as from a quiet file that is followed, nothing is written
                 said = done
                 self._stream.write(text + "\n")
                 self._stream.flush()
@@ -108,7 +108,7 @@ class ProgressNotes:
 
 @contextmanager
 def compiling_shown() -> Iterator[None]:
-    """While this is open, whoever waits is told what is being compiled."""
+    """While this is open, show what is being compiled."""
     from cq.engines.protocol import Progress
 
     progress = Progress()
@@ -124,7 +124,7 @@ def _columns() -> int:
 
 
 def progress_now(progress: Progress) -> str:
-    """How far a run has come by now; empty while there is nothing to say."""
+    """How far a run has come by now; empty while there is nothing to report."""
     began = progress.began
     if progress.waiting_for:
         return f"cq: {progress.engine}{progress.waiting_for}"
@@ -134,13 +134,13 @@ def progress_now(progress: Progress) -> str:
 
 
 def _done(progress: Progress) -> object:
-    """What has come in and gone out, and what is waited for: a line is worth writing when that has changed."""
+    """The rows in and out, and what is waited for: a line is worth writing when these have changed."""
     shares = [share() for share in progress.shares.values()]
     return dict(progress.rows_in), dict(progress.rows_out), shares, progress.waiting_for, progress.compiling
 
 
 def progress_text(progress: Progress, seconds: float) -> str:
-    """Rows read of each source with the share that is done, rows written, rows/s, and the time it may still take.
+    """Rows read from each source with the share done, rows written, rows/s, and the estimated remaining time.
 
     seconds: since the first row was asked for.
     """
@@ -162,11 +162,11 @@ def _duration(seconds: float) -> str:
 
 
 def summary_text(summary: RunSummary, hashes: bool = False) -> str:
-    """The closing line: rows read and written, those that were not, where there are any, the time, and the rate.
+    """The closing line: rows read and written, rows that were not, if any, the time, and the rate.
 
-    A run too short for a rate that means anything has none.
+    A run too short for a meaningful rate shows none.
 
-    Until it is ready it compiles and opens; the time it ran, and the rate, do not count that. hashes: of every output.
+    Compiling and opening come first; the running time, and the rate, exclude them. hashes: of every output.
     """
     from cq.planner.measured import rejected_text
 
@@ -200,7 +200,7 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
 
 
 def summary_json(summary: RunSummary) -> str:
-    """The same for programs: one object on one line, with the hash of every output."""
+    """The same for programs: one JSON object on one line, with the hash of every output."""
     counts = ("rows_in", "rows_out", "late_rows", "rejected_events", "bad_rows", "blank_lines")
     ends = ("silent", "notes", "limited", "interrupted", "left", "unwritten")
     found = {name: getattr(summary, name) for name in ("engine", *counts, "seconds", "start_seconds", *ends)}
@@ -208,7 +208,7 @@ def summary_json(summary: RunSummary) -> str:
 
 
 def _counts(counts: Mapping[str, int], word: str, behind: Sequence[str] = ()) -> str:
-    """`3 rows of a, 5 of b`; a result without a name comes first. behind: what follows each."""
+    """`3 rows of a, 5 of b`; a result without a name comes first. behind: the text after each."""
     notes = behind or [""] * len(counts)
     ordered = sorted(zip(counts.items(), notes, strict=True), key=lambda each: each[0][0] != UNNAMED)
     named = [f"{c:,}{_rows(c) if i == 0 else ''}{_of(n, word)}{note}" for i, ((n, c), note) in enumerate(ordered)]

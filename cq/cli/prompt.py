@@ -1,4 +1,4 @@
-"""The prompt of the shell: a statement is edited over several lines, with history and completion."""
+"""The prompt of the shell: edits a statement over several lines, with history and completion."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from cq.records import dataclass
 PROMPT, MORE = "cq> ", "..> "
 HISTORY = Path("~/.cq_history")
 KEPT_ENTRIES = 10_000  # of the history: years of a person's work, and 10 ms to read
-MENU_LINES = 6  # kept free below the prompt for what Tab offers
+MENU_LINES = 6  # kept free below the prompt for the completion menu
 COMMAND_SIGNS = (".", "\\")
-BARE_WORDS = ("exit", "quit", "help")  # what people type who do not know yet how commands are written here
+BARE_WORDS = ("exit", "quit", "help")  # what people type before they know how commands are written here
 _COMMAND = re.compile(r"(\.[a-z]+|\\[a-z?])( .*)?;?", re.IGNORECASE)
 _WORD = re.compile(r"[\w.\\]*$")
-_ENTRY = re.compile(rb"^\n# ", re.MULTILINE)  # how prompt_toolkit begins one: its lines begin with +
+_ENTRY = re.compile(rb"^\n# ", re.MULTILINE)  # how prompt_toolkit starts one: its lines begin with +
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A word that completion knows. kind: what the menu says of it."""
+    """A word that completion knows. kind: its description in the menu."""
 
     word: str
     kind: str
@@ -43,11 +43,11 @@ Offers = Callable[[str, str], Iterator[Offer]]
 
 
 class Cancelled(Exception):
-    """Ctrl-C was typed at the prompt: what stood there is dropped."""
+    """Ctrl-C was typed at the prompt: its text is discarded."""
 
 
 def finished(text: str) -> bool:
-    """Whether Enter runs the text: a command of the shell, or something that ends as a statement does."""
+    """Whether Enter runs the text: a command of the shell, or something that ends like a statement."""
     typed = text.strip()
     return not typed or typed.startswith(COMMAND_SIGNS) or _is_bare(typed) or ends_a_statement(text)
 
@@ -57,9 +57,9 @@ def _is_bare(line: str) -> bool:
 
 
 def interposed(text: str) -> tuple[str, str] | None:
-    """(the lines before, the last line) where that one is for the shell, inside a statement that has not ended.
+    """(the lines before, the last line) if the last one is for the shell, inside an unfinished statement.
 
-    A line that begins as a command does, or is nothing but a word that leaves or helps, as far as no quote is open.
+    A line that starts like a command, or is just a word for leaving or for help, unless a quote is open.
     """
     before, _, last = text.rpartition("\n")
     line = last.strip()
@@ -84,27 +84,28 @@ class Prompt:
         )
 
     def read(self, begun: str = "") -> str:
-        """What was typed, behind what was begun already.
+        """The text typed, after the text already started.
 
-        EOFError after Ctrl-D; Cancelled after Ctrl-C, and after Ctrl-D behind a statement that has not ended.
+        EOFError after Ctrl-D; Cancelled after Ctrl-C, and after Ctrl-D in an unfinished statement.
         """
         typed: str = self._session.prompt(PROMPT, default=begun)
         return typed
 
 
 def _history() -> Any:
-    """The history of earlier shells; where the home directory cannot be written, that of this one alone."""
+    """The history of earlier shells; if the home directory is not writable, only that of this one."""
     path = HISTORY.expanduser()
     writable = os.access(path if path.exists() else path.parent, os.W_OK)
     if not writable:
         return InMemoryHistory()
-    with suppress(OSError):  # then it stays as long as it is
+    with suppress(OSError):  # then it keeps its length
         shorten(path)
     return FileHistory(str(path))
 
 
 def shorten(path: Path, kept: int = KEPT_ENTRIES) -> None:
-    """A history file that has a tenth more entries than are kept has the last of them; it is whole at every moment."""
+    """Cut a history file with a tenth more entries than are kept to the last of them; the file is complete at every
+    moment."""
     if not path.exists():
         return
     text = path.read_bytes()
@@ -123,7 +124,7 @@ def shorten(path: Path, kept: int = KEPT_ENTRIES) -> None:
 
 
 def _keys(completer: Completer) -> Any:
-    """Tab completes before the next key is read, so that what is typed ahead stands behind the completed word."""
+    """Make Tab complete before the next key is read, so that text typed ahead follows the completed word."""
 
     def complete(event: Any) -> None:
         buffer = event.current_buffer
@@ -141,7 +142,7 @@ def _keys(completer: Completer) -> Any:
             buffer.start_completion()
 
     def interpose(event: Any) -> None:
-        event.app.exit(result=event.app.current_buffer.text)  # past the history, which has statements
+        event.app.exit(result=event.app.current_buffer.text)  # past the history, which holds statements
 
     def cancel(event: Any) -> None:
         event.app.exit(exception=Cancelled)
@@ -154,18 +155,18 @@ def _keys(completer: Completer) -> Any:
 
 
 def _at_the_end(buffer: Any) -> bool:
-    """Whether the cursor is behind text: there is nothing that Ctrl-D could delete."""
+    """Whether the cursor is after all text: there is nothing that Ctrl-D could delete."""
     return bool(buffer.text) and buffer.cursor_position == len(buffer.text)
 
 
 def _common_start(first: str, last: str) -> str:
-    """What all words of a sorted list begin with, from its first and its last."""
+    """The common prefix of a sorted list of words, from its first and its last."""
     shorter = min(len(first), len(last))
     return first[: next((n for n in range(shorter) if first[n] != last[n]), shorter)]
 
 
 class Completer:
-    """Completion as prompt_toolkit asks for it: files behind a quote that is open, else words."""
+    """Completion for prompt_toolkit: files after an open quote, else words."""
 
     def __init__(self, offers: Offers) -> None:
         self._offers = offers
@@ -182,7 +183,7 @@ class Completer:
             yield completion
 
     def offered(self, text: str, before: str) -> tuple[str, list[Offer]]:
-        """The beginning of a word, and what it may become."""
+        """The start of a word, and its possible completions."""
         quote = _open_quote(before)
         typed = before[quote + 1 :] if quote is not None else before[_word_start(before) :]
         found = _files(typed) if quote is not None else self._offers(text, typed)
@@ -196,7 +197,7 @@ def _word_start(before: str) -> int:
 
 
 def _open_quote(before: str) -> int | None:
-    """Where the quote stands that the cursor is behind, if it is inside quotes."""
+    """The position of the quote in which the cursor is, if it is inside quotes."""
     opened = None
     for at, sign in enumerate(before):
         if opened is None and sign in "'\"":

@@ -1,4 +1,4 @@
-"""Commands that read a query or a file and run nothing: `cq check`, `explain`, `fmt`, `schema`."""
+"""Commands that read a query or a file but run nothing: `cq check`, `explain`, `fmt`, `schema`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def explain(stage: str | None, format_: str, threads: int | None, verbose: bool,
 
 
 def _analyzed(compiled: Compiled, format: str, threads: int | None) -> str:
-    """The stages of the query with what they did when it was run."""
+    """The stages of the query with measurements from running it."""
     from cq.cli.running import progress_shown
     from cq.cli.signals import stopping
     from cq.connectors.sinks.terminal import Screen
@@ -166,7 +166,7 @@ def formatted_text(text: str, name: str) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """The file has the new text, or, when that fails, the old one; its mode stays."""
+    """Replace the file's text, or keep the old one when that fails; its mode stays."""
     real = Path(os.path.realpath(path))
     part = real.with_name(f".{real.name}.{os.urandom(4).hex()}.part")
     try:
@@ -246,7 +246,7 @@ def schema(
     written = ", ".join(f"{inline.option_key(k)} = {inline.string(v)}" for k, v in options.items())
     stream = name or stream_name(file, ())
     body = ",\n".join(lines)
-    # Comments stand inside: a text that begins with -- is an option on the command line.
+    # Comments go inside: a text that starts with -- is an option on the command line.
     said = "".join(f"  -- {line}\n" for line in [*(f"left out: {printable(str(u))}" for u in left_out), *without])
     text = f"CREATE STREAM {inline.name(stream)} (\n{said}{body}\n) WITH (connector = 'file', {written});"
     try:
@@ -258,7 +258,7 @@ def schema(
 
 
 def _of_the_file(given: Sequence[str]) -> dict[str, str]:
-    """The options of -w. CQ0207 and CQ0208 for what a file does not take."""
+    """The options of -w. CQ0207 and CQ0208 for those that a file does not accept."""
     from cq.connectors.registry import SOURCES
     from cq.planner.binding.stream_options import check_options
 
@@ -278,8 +278,8 @@ def _of_the_file(given: Sequence[str]) -> dict[str, str]:
 
 
 def _event_time(fields: tuple[Field, ...], options: dict[str, str]) -> tuple[list[str], list[str]]:
-    """The WATERMARK with the delay that the first rows need, after the column that computes it where none is a
-    TIMESTAMP; and what to say of rows that have no time, which no stream takes. Nothing where no column holds times."""
+    """The WATERMARK with the delay that the first rows need, after the column that computes it if none is a TIMESTAMP;
+    and a note on rows without a time, which no stream accepts. Nothing if no column holds times."""
     from cq.connectors.lateness import seen_times
     from cq.connectors.proposed_times import first_proposed_time
     from cq.grammar import inline
@@ -304,7 +304,7 @@ def _event_time(fields: tuple[Field, ...], options: dict[str, str]) -> tuple[lis
 
 
 def _commented(column: str, seen: SeenTimes) -> str:
-    """The WATERMARK with a comment on the rows that tell its delay."""
+    """The WATERMARK with a comment on the rows from which its delay comes."""
     from cq.lang.event_time import seconds, watermark_text
 
     late = f"in {seen} some are as late as {seconds(seen.delay_us)} s"
@@ -313,7 +313,7 @@ def _commented(column: str, seen: SeenTimes) -> str:
 
 
 def _natives() -> Natives:
-    """The native engine's ways to read, where it is installed."""
+    """The native engine's readers, if it is installed."""
     from cq.connectors.natives import NONE
     from cq.engines.feeding import natives_of
 
@@ -324,7 +324,7 @@ def _natives() -> Natives:
 
 
 def _from_where_it_goes(file: str) -> str:
-    """The path as the query has to say it: from the directory of the query file that standard output goes to."""
+    """The path as the query must write it: relative to the directory of the query file that standard output goes to."""
     target = os.path.realpath(f"/proc/self/fd/{sys.stdout.fileno()}")
     if os.path.isabs(file) or not target.endswith(".cq"):
         return file

@@ -101,7 +101,7 @@ def run(
         if progress.summary is not None:
             closing.say(progress.summary)
         raise
-    if len(done.left) < len(compiled.outputs):  # somebody looks at what was done
+    if len(done.left) < len(compiled.outputs):  # so that the user sees what was done
         closing.say(done)
         if not quiet:
             say_late(done, compiled)
@@ -109,8 +109,8 @@ def run(
 
 
 def _said_before(compiled: Compiled, threads: int | None) -> bool:
-    """Say what there is to say before a run; whether there is something to run. UsageError for a text of declarations
-    only."""
+    """Print the messages before a run; return whether there is something to run. UsageError for a text with only
+    declarations."""
     for warning in compiled.warnings:
         say(render(warning))
     for explained in compiled.bound.explains:
@@ -124,7 +124,7 @@ def _said_before(compiled: Compiled, threads: int | None) -> bool:
 class TerminalView:
     """How results are shown on a terminal.
 
-    every_row, limited: with all their rows.  paged: in a pager where they are long, if there is one.
+    every_row, limited: with all their rows.  paged: in a pager if they are long, and there is one.
     """
 
     wide: bool = False
@@ -134,7 +134,7 @@ class TerminalView:
     limited: bool = False
 
     def screen(self, compiled: Compiled) -> contextlib.AbstractContextManager[Screen]:
-        """The screen for the outputs of a run. Rows of which nobody knows the end are shown as they come."""
+        """The screen for the outputs of a run. Rows of an endless result are shown as they come."""
         screen = Screen.stdout(len(compiled.outputs) > 1, self.wide, self.expanded)
         return paged(screen, self.paged and not any(map(compiled.endless, compiled.outputs)), self.every_row)
 
@@ -147,7 +147,7 @@ class TerminalView:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How a run is summed up on standard error."""
+    """How a run is summarised on standard error."""
 
     quiet: bool
     hashes: bool
@@ -155,7 +155,7 @@ class Closing:
 
     @property
     def hashed(self) -> bool:
-        """Whether anybody sees the hashes: they cost time."""
+        """Whether anybody sees the hashes, which take time."""
         return not self.quiet and (self.hashes or self.as_json)
 
     def say(self, summary: RunSummary) -> None:
@@ -164,13 +164,13 @@ class Closing:
 
 
 def say_late(summary: RunSummary, compiled: Compiled) -> None:
-    """Say which rows came late, and what to do about it; the closing line has the unreadable ones."""
+    """Report which rows were late, and what to do about it; unreadable ones are in the closing line."""
     for loss in late_losses(summary, compiled.plan):
         say(f"note: {loss}")
 
 
 def explain_statement(compiled: Compiled, explained: Explained, threads: int | None) -> str:
-    """What an EXPLAIN statement of the text shows, for as many workers as would run the query."""
+    """The output of an EXPLAIN statement in the text, for as many workers as would run the query."""
     one = compiled.of_plan(explained.plan)
     return one.for_workers(one.workers(threads)).explain(explained.stage or EXPLAINED)
 
@@ -186,9 +186,9 @@ def open_sinks(
     shown: int | None = None,
     partition_by: str | None = None,
 ) -> dict[str, Sink]:
-    """A sink for every output: as given on the command line, else as declared, else standard output.
+    """A sink for every output: given on the command line, else declared, else standard output.
 
-    shown: how many rows of an output that ends a table on the screen has; None: all.
+    shown: how many rows of an output that ends are shown in a table on the screen; None: all.
     """
     names = [o.name for o in compiled.outputs]
     paths: dict[str, str] = {}
@@ -210,7 +210,7 @@ def open_sinks(
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
                 room, more = shown if output.node.bounded else None, f"; {face().all_rows}"
-                ends = output.node.bounded if screen.titles else not endless  # one result of a pipe: as rows come
+                ends = output.node.bounded if screen.titles else not endless  # the only result, to a pipe: as rows come
                 sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, more, ends)
                 continue
             if format_ == "table":
@@ -223,9 +223,9 @@ def open_sinks(
 
 
 def _demand_one_on_stdout(compiled: Compiled, paths: Mapping[str, str], tabular: bool) -> None:
-    """CQ0606 where somebody who reads standard output could not tell whose lines are whose.
+    """CQ0606 if a reader of standard output could not tell which lines belong to which output.
 
-    Tables have titles. Lines of a sink beside them are for people on a terminal, and nothing that a program can read.
+    Tables have titles. Lines of a sink between them are acceptable for people on a terminal, but not for programs.
     """
     outputs = {o.name: o.sink for o in compiled.outputs}
     declared = [n for n, sink in outputs.items() if sink and n not in paths and writes_stdout(dict(sink.options))]
@@ -254,7 +254,7 @@ def _target(given: str, names: Sequence[str]) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def progress_shown(progress: Progress, screen: Screen, quiet: bool) -> Iterator[None]:
-    """While this is open, whoever waits is told how far the run has come, unless it is to be quiet."""
+    """While this is open, show how far the run has come, unless it is to be quiet."""
     if quiet:
         yield
         return

@@ -1,4 +1,4 @@
-"""The shell: `cq` alone on a terminal. Statements end with `;`, what is declared stays, commands begin with a point."""
+"""The shell: `cq` alone on a terminal. Statements end with `;`, declarations stay, commands begin with a point."""
 
 from __future__ import annotations
 
@@ -42,35 +42,35 @@ KEPT = ast.CreateRelation | ast.CreateSink | ast.CreateView | ast.SetOption
 
 @dataclass(slots=True)
 class Shell:
-    """declared: the statements that stay, by what they name."""
+    """declared: the statements that stay, by the name they declare."""
 
     declared: dict[str, str] = field(default_factory=dict)
     engine: str = next(iter(ENGINES))
     timer: bool = False
     expanded: bool = False
     parameters: dict[str, Untyped] = field(default_factory=dict)
-    last: str = ""  # the statements that were run last, for .all
-    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by what is asked for and declared
+    last: str = ""  # the statements run last, for .all
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by what is requested and declared
     interrupts: Interrupts = field(default_factory=Interrupts)
 
     def loop(self, read: Callable[[str], str]) -> int:
-        """Read and run until the input ends. Ended if a signal ends the process.
+        """Read and run until the input ends. Raises Ended if a signal ends the process.
 
-        read: given the text that a statement begins with already, gives what was typed.
+        read: takes the text with which a statement already starts, and returns what was typed.
         """
         with self.interrupts:
             say(WELCOME)
             return self.goes_on(read)
 
     def goes_on(self, read: Callable[[str], str]) -> int:
-        """The same, where Ctrl-C does not end the shell."""
+        """The same, in which Ctrl-C does not end the shell."""
         begun = ""
         while True:
             try:
                 typed = read(begun)
             except Ended:
                 raise
-            except (Cancelled, KeyboardInterrupt):  # the latter while the prompt gives the keys back
+            except (Cancelled, KeyboardInterrupt):  # the latter while the prompt releases the keyboard
                 begun = ""
                 continue
             except EOFError:
@@ -90,14 +90,14 @@ class Shell:
                 self.guarded(self.run, typed)
 
     def told(self, word: str, begun: str) -> None:
-        """`help` shows the commands; inside a statement such a word may be a name, and the way out is told."""
+        """`help` shows the commands; inside a statement such a word may be a name, and the fix is shown."""
         if begun:
             say(f"{word} is part of the statement: use .quit to leave, .help for help, Ctrl-C to drop it")
         else:
             self.help("")
 
     def guarded(self, work: Callable[[str], None], text: str) -> None:
-        """Do it; what goes wrong is said, and the shell goes on."""
+        """Run it; report errors, and let the shell go on."""
         try:
             with self.interrupts.work():
                 work(text)
@@ -107,12 +107,12 @@ class Shell:
             raise
         except KeyboardInterrupt:
             say("interrupted")
-        except Exception as error:  # a mistake of ours must not cost what was declared
+        except Exception as error:  # a bug of ours must not cost the declarations
             say(render(internal_error(error)))
 
     def compiled(self, text: str) -> Compiled:
-        """The text among what is declared: on one line before it, and behind it from the first name that it declares
-        anew, since what follows may read that."""
+        """The text among the declarations: they come on one line before it, and after it from the first name that it
+        redeclares, since later ones may read that."""
         new = {_key(s) for s in parse(SourceText(NAME, text)).statements if isinstance(s, KEPT)}
         at = next((i for i, name in enumerate(self.declared) if name in new), len(self.declared))
         kept = [(i < at, d) for i, (name, d) in enumerate(self.declared.items()) if name not in new]
@@ -120,7 +120,7 @@ class Shell:
         return compile(f"{before}\n{text}\n{after}", NAME, self.parameters, Inputs(FileAccess(Path.cwd())))
 
     def run(self, text: str) -> None:
-        """Run the statements of a text, and keep what they declare."""
+        """Run the statements of a text, and keep its declarations."""
         compiled = self.compiled(text)
         self.last = text
         for warning in compiled.warnings:
@@ -199,8 +199,8 @@ class Shell:
         click.echo(f"expanded view {'on' if self.expanded else 'off'}")
 
     def offers(self, text: str, typed: str) -> Iterator[Offer]:
-        """What a word at the prompt may become: a command where a line begins with one, else a word of the language, a
-        name that was declared, or a column of it or of a file that the text names."""
+        """Completions of a word at the prompt: a command where a line may start with one, else a word of the language,
+        a declared name, or a column of it or of a file that the text names."""
         if text.lstrip().startswith(COMMAND_SIGNS) and text.split(maxsplit=1)[0] == typed:
             yield from (Offer(c, "command") for c in (*COMMANDS, ".quit") if c.startswith(typed))
             return
@@ -222,7 +222,7 @@ class Shell:
                 yield Offer(offer.word.upper(), offer.kind) if in_capitals else offer
 
     def columns_of(self, relation: str) -> tuple[str, ...]:
-        """The columns of a stream, view or file as a query writes it; none of what cannot be read now."""
+        """The columns of a stream, view or file as a query writes them; none for what cannot be read now."""
         text = " ".join((relation, *self.declared.values()))
         if text not in self.columns:
             found: tuple[str, ...] = ()
@@ -269,14 +269,14 @@ COMMANDS: dict[str, tuple[Callable[[Shell, str], None], str]] = {
 
 
 def run_shell() -> int:
-    """The shell at a prompt that completes what it knows."""
+    """The shell at a prompt with completion."""
     shell = Shell()
     with facing(SHELL):
         return shell.loop(Prompt(shell.offers).read)
 
 
 def _called(entry: HelpEntry) -> bool:
-    """Whether queries call it by its names: `date_trunc('day', …)` is how date_trunc_day is written."""
+    """Whether queries call it by its names: date_trunc_day is written `date_trunc('day', …)`."""
     shown = _CALL.match(entry.shape)
     return shown is None or shown[1] in entry.names
 
@@ -286,7 +286,7 @@ def _key(statement: ast.CreateRelation | ast.CreateSink | ast.CreateView | ast.S
 
 
 def _in_own_text(d: Diagnostic, text: str) -> Diagnostic:
-    """A finding in the text among declarations, in the text alone: it begins on the second line."""
+    """A finding moved from the text among declarations to the text alone, which starts on the second line."""
     if (
         d.source is None
         or d.source.name != NAME

@@ -1,4 +1,4 @@
-"""What Ctrl-C, SIGTERM and SIGHUP do while a query runs, and between two prompts of the shell."""
+"""Ctrl-C, SIGTERM and SIGHUP while a query runs, and between two prompts of the shell."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cq.engines.protocol import Progress
 
 @contextmanager
 def stopping(progress: Progress) -> Iterator[None]:
-    """The first Ctrl-C, SIGTERM or SIGHUP lets the run drain and say what it did; the second one ends it.
+    """The first Ctrl-C, SIGTERM or SIGHUP lets the run drain and report; the second one ends it.
 
-    A signal that whoever started us ignores (`nohup`, `&` in a script) stays ignored. A thread hears of signals, too:
-    Python runs handlers in the main thread only, which with `-j 0` is inside a kernel for as long as that takes.
+    A signal that our parent ignores (`nohup`, `&` in a script) stays ignored. A thread watches for signals, too: Python
+    runs handlers in the main thread only, which with `-j 0` is inside a kernel for as long as that takes.
     """
     first = True
 
@@ -48,7 +48,7 @@ def stopping(progress: Progress) -> Iterator[None]:
 
 
 def _listen(heard: int, heeded: frozenset[int], progress: Progress) -> None:
-    """Ask the run to stop when one of these signals comes, until nobody tells of signals any more."""
+    """Ask the run to stop when one of these signals comes, until the pipe that delivers them is closed."""
     with suppress(OSError):
         while numbers := os.read(heard, 64):
             if heeded.intersection(numbers):
@@ -56,14 +56,14 @@ def _listen(heard: int, heeded: frozenset[int], progress: Progress) -> None:
 
 
 class Ended(KeyboardInterrupt):
-    """SIGTERM or SIGHUP: the process is to end, whatever it does."""
+    """SIGTERM or SIGHUP: the process must end, whatever it is doing."""
 
 
 class Interrupts:
-    """While this is open, Ctrl-C interrupts what is done inside `work`, and nothing else: between two statements there
-    is nothing that it could mean. SIGTERM and SIGHUP raise Ended anywhere.
+    """While this is open, Ctrl-C interrupts only what runs inside `work`: between two statements it has no meaning.
+    SIGTERM and SIGHUP raise Ended anywhere.
 
-    What is interrupted ends by one KeyboardInterrupt, however often somebody presses the keys.
+    Interrupted work ends with a single KeyboardInterrupt, however often the keys are pressed.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Interrupts:
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """Something that Ctrl-C interrupts."""
+        """Work that Ctrl-C interrupts."""
         self._works = True
         try:
             yield

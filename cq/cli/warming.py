@@ -1,4 +1,4 @@
-"""`cq warmup`: the runtime and queries are compiled before their first run."""
+"""`cq warmup`: compile the runtime and queries before their first run."""
 
 from __future__ import annotations
 
