@@ -1,7 +1,7 @@
 """Generated input: every workload under its name, with its parameters.
 
 `WORKLOADS[name].generate(**parameters)` gives record batches. The `generator` connector and `cq gen`, which writes them
-in every format there is, look workloads up with `workload_named`.
+in every format, look workloads up with `workload_named`.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ WORKLOADS: dict[str, Workload] = {}
 
 
 def register(workload: Workload) -> None:
-    """The generator connector and `cq gen` have this workload."""
+    """Add this workload to the generator connector and `cq gen`."""
     enter(WORKLOADS, workload.name, workload, "workload", workload.problems())
 
 
@@ -298,7 +298,7 @@ for _workload in _ALL:
 
 
 def workload_named(name: str) -> Workload:
-    """The workload of that name, or a UsageError that lists them."""
+    """The workload with that name, or a UsageError that lists them all."""
     found = WORKLOADS.get(name)
     if found is None:
         listing = "workloads: " + ", ".join(WORKLOADS)

@@ -1,4 +1,4 @@
-"""Cutting a stream of record batches into equal ones."""
+"""Cut a stream of record batches into equal ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GENERATED_ROWS = 16_384
 
 
 def regroup(batches: Iterable[pa.RecordBatch], rows: int | None = None) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of GENERATED_ROWS, the last one shorter; stops after `rows` rows when given."""
+    """The same rows in batches of GENERATED_ROWS, the last one shorter; stops after `rows` rows if given."""
     left = rows
     waiting: list[pa.RecordBatch] = []
     waiting_rows = 0

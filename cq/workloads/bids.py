@@ -1,4 +1,4 @@
-"""A stream of auction bids after NEXMark, reduced to what tests and benchmarks turn: keys, skew, disorder, NULLs."""
+"""A stream of auction bids after NEXMark, reduced to what tests and benchmarks vary: keys, skew, disorder, NULLs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ START_US = 1_436_918_400_000_000  # 2015-07-15 00:00:00, the base time of NEXMar
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 COLD_CHANNELS = 10_000
 PRICE_STEPS = 1 << 16
-BIDS, SCATTER = 0, 21  # what draws and hashes are for
-NULL_BITS = 21  # of a draw decide whether one value is NULL
+BIDS, SCATTER = 0, 21  # purposes of draws and hashes
+NULL_BITS = 21  # bits of a draw that decide whether one value is NULL
 
 
 def bids(
@@ -46,15 +46,15 @@ def bids(
     """`rows` bids (auction, bidder, price, ts, channel).
 
     keys, theta: number of auctions and their skew, P(rank) ∝ rank^-theta; ids are dense from 1000, or with `scatter`
-    spread over 63 bits.  interval_us: between arrivals; an event time lies uniformly up to delay_us before its arrival,
-    so a watermark with that delay makes no row late.  nulls: share of NULLs in bidder, in price and in channel.
-    price: cents, log-uniform 100 … 10^8.  channel: half of the bids use one of four, the others one of 10 000.
+    spread over 63 bits.  interval_us: between arrivals; an event time is uniformly up to delay_us before its arrival,
+    so with a watermark of that delay no row is late.  nulls: share of NULLs in bidder, in price and in channel. price:
+    cents, log-uniform 100 … 10^8.  channel: half of the bids use one of four, the others one of 10 000.
     """
     zipf, channels, prices = Zipf(keys, theta), channel_names(), price_table()
     for start in range(0, rows, GENERATED_ROWS):
         n = min(GENERATED_ROWS, rows - start)
         bits = philox(seed, 0, BIDS, start // GENERATED_ROWS)
-        # Whole chunks are drawn, so that fewer rows are a prefix of more.
+        # Whole chunks are drawn, so fewer rows are a prefix of more.
         rank_bits, bidder_bits, price_bits, channel_bits, null_bits = (raw(bits, GENERATED_ROWS)[:n] for _ in range(5))
         rank = zipf.ranks(rank_bits)
         auction = (mix_columns(SCATTER, seed, rank) >> np.uint64(1)).view(np.int64) if scatter else FIRST_ID + rank
@@ -74,7 +74,7 @@ def bids(
 
 
 def _absent(draws: Ints, shift: int, share: float) -> NDArray[np.bool_] | None:
-    """Which rows are NULL, by some bits of each draw; None when no row can be."""
+    """Which rows are NULL, by some bits of each draw; None if no row can be."""
     return ((draws >> shift) & ((1 << NULL_BITS) - 1)) < null_limit(share) if share > 0 else None
 
 

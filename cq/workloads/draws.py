@@ -43,7 +43,7 @@ def mix(*values: int) -> int:
 
 
 def mix_columns(*columns: int | Ints) -> Bits:
-    """`mix` of every row; integers stand for constant columns, at least one column is an array."""
+    """`mix` of every row; integers stand for constant columns, and at least one column is an array."""
     rows = next(len(c) for c in columns if not isinstance(c, int))
     h = np.zeros(rows, dtype=np.uint64)
     for c in columns:
@@ -64,7 +64,7 @@ def _splitmix64_rows(x: Bits) -> Bits:
 
 
 def philox(seed: int, stream: int, purpose: int, block: int) -> np.random.Philox:
-    """The counter-based generator of one (seed, stream) at the place reserved for (purpose, block).
+    """The counter-based generator of one (seed, stream) at the position reserved for (purpose, block).
 
     Any block can be made without the ones before it, so streams and blocks may be produced in any order.
     """
@@ -100,7 +100,7 @@ def normal_table(mean: float, deviation: float) -> Ints:
 
 @lru_cache(maxsize=1)
 def _quantiles() -> Floats:
-    """Of the standard normal distribution; mean + deviation * each is what `NormalDist.inv_cdf` computes."""
+    """Quantiles of the standard normal distribution; mean + deviation * each is what `NormalDist.inv_cdf` computes."""
     size = 1 << NORMAL_BITS
     inverse = NormalDist().inv_cdf
     return np.array([inverse((i + 0.5) / size) for i in range(size)])
@@ -112,7 +112,7 @@ def normal_index(draws: Ints) -> Ints:
 
 
 def poisson(rate: float, u: float) -> int:
-    """The quantile u of the Poisson distribution; rate at most a few hundred, for exp(-rate) must not vanish."""
+    """The quantile u of the Poisson distribution; rate at most a few hundred, since exp(-rate) must not vanish."""
     p = math.exp(-rate)
     k, total = 0, p
     while u >= total and p > 0.0:
@@ -148,7 +148,7 @@ class Zipf:
 def _alias_table(n: int, theta: float) -> tuple[Ints, Ints]:
     """(acceptance threshold in 2^-32, alias) per column, by Vose's method.
 
-    Weights are rounded to integers first, so that the order of the work cannot hang on the last bit of a power.
+    Weights are rounded to integers first, so that the order of the work cannot depend on the last bit of a power.
     """
     alias = np.arange(n, dtype=np.int64)
     accept = np.full(n, 1 << 32, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a workload is: a named, seeded stream with declared parameters that are checked before anything is generated."""
+"""Workloads: named, seeded streams with declared parameters, which are checked before anything is generated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     def problems(self) -> Iterator[str]:
-        """What it lacks, and where it contradicts itself."""
+        """What it lacks, and how it contradicts itself."""
         if not self.doc:
             yield "is not explained"
         if not self._takes_its_default():
@@ -49,7 +49,7 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """What may be written, in words."""
+        """The values allowed, in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
         if self.type is bool:
@@ -60,7 +60,7 @@ class Parameter:
         return noun + low + high + (f" in steps of {self.step:g}" if self.step else "")
 
     def read(self, value: object) -> Value:
-        """The value, of this parameter's type. ValueError when it cannot be taken."""
+        """The value, in this parameter's type. ValueError if it is not accepted."""
         if value is None and self.default is None:
             return None
         if self.type is bool:
@@ -133,7 +133,7 @@ class Workload:
     build: Build
 
     def problems(self) -> Iterator[str]:
-        """What it lacks, and where it contradicts itself."""
+        """What it lacks, and how it contradicts itself."""
         if not self.description:
             yield "is not described"
         for name, parameter in self.parameters.items():
@@ -169,11 +169,11 @@ class Workload:
         return out
 
     def generate(self, **parameters: object) -> Iterator[pa.RecordBatch]:
-        """Rows in order of arrival as record batches of `schema`; wrong parameters are refused at the call."""
+        """Rows in order of arrival as record batches of `schema`; wrong parameters are refused by the call."""
         return self.generate_by(self.build, parameters)
 
     def generate_by(self, build: Build, parameters: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
-        """The same rows, made by `build`: the definition, or a twin of it."""
+        """The same rows, made by `build`: the definition, or a faster twin."""
         return build(**self.checked(parameters))
 
     def _listing(self) -> str:

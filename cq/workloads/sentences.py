@@ -35,7 +35,7 @@ def sentences(
     vocabulary: int = 100_000,
     interval_us: int = 1,
 ) -> Iterator[pa.RecordBatch]:
-    """`rows` sentences (line, ts): words separated by one blank, event times `interval_us` apart from 1970 on.
+    """`rows` sentences (line, ts): words separated by one blank, event times `interval_us` apart, starting in 1970.
 
     theta: skew of the words, P(rank) ∝ rank^-theta, 0 is uniform.  artefact: words of 18 random letters instead,
     practically all distinct, as the published word-count benchmark draws them.
@@ -75,7 +75,7 @@ def vocabulary_of(seed: int, size: int) -> pa.StringArray:
 
 
 def _random_words(bits: np.random.BitGenerator, n: int) -> NDArray[np.uint8]:
-    """n words of uniform length, one row of LONGEST bytes each, zeros behind the end."""
+    """n words of uniform length, one row of LONGEST bytes each, zeros after the end."""
     lengths = SHORTEST + below(raw(bits, n), LONGEST - SHORTEST + 1)
     value: Bits = bits.random_raw(n)  # 26^12 words fit well into 64 bits
     letters = np.empty((n, LONGEST), dtype=np.uint8)
@@ -88,8 +88,8 @@ def _random_words(bits: np.random.BitGenerator, n: int) -> NDArray[np.uint8]:
 def _lines(words: pa.StringArray, ranks: Ints, words_per_line: int) -> pa.StringArray:
     """Sentences of words_per_line words each.
 
-    `take` puts the chosen words one behind the other; every line is then a stretch of that buffer, whose ends are every
-    words_per_line-th offset. The last word of a line comes from the half of `words` that has no blank.
+    `take` concatenates the chosen words; every line is then a stretch of that buffer, which ends at every
+    words_per_line-th offset. The last word of a line comes from the half of `words` without blanks.
     """
     ranks = ranks.reshape(-1, words_per_line)
     ranks[:, -1] += len(words) // 2

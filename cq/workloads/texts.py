@@ -1,4 +1,4 @@
-"""Random texts, a row of characters each: letters and words to a length, digits, and pieces one behind the other."""
+"""Random texts, as rows of characters: letters and words up to a length, digits, and concatenated pieces."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from cq.workloads.draws import Bits, Ints, mix_more
 
 LETTERS = np.array([ord("a") + (b * 26 >> 8) for b in range(256)], np.uint8)
-BLANKS = 20  # of 256 bytes make a blank: one in thirteen
+BLANKS = 20  # of 256 byte values make a blank: one in thirteen
 WORDS = np.array(
     [ord(" ") if b < BLANKS else ord("a") + (b - BLANKS) * 26 // (256 - BLANKS) for b in range(256)], np.uint8
 )
 
-Piece = tuple[NDArray[np.uint8], NDArray[np.bool_]]  # characters, a row each, and which of them there are
+Piece = tuple[NDArray[np.uint8], NDArray[np.bool_]]  # characters, one row each, and which of them are used
 
 
 def random_bytes(drawn: Bits, width: int) -> NDArray[np.uint8]:
@@ -26,13 +26,13 @@ def random_bytes(drawn: Bits, width: int) -> NDArray[np.uint8]:
 
 
 def letters(drawn: Bits, lengths: Ints, longest: int) -> Piece:
-    """Random letters, so many of them."""
+    """This many random letters."""
     made = LETTERS[random_bytes(drawn, longest)[:, :longest]]
     return made, np.arange(longest) < lengths[:, None]
 
 
 def words(drawn: Bits, lengths: Ints, longest: int) -> Piece:
-    """Random words with blanks between them, so many characters; a letter first and last."""
+    """Random words separated by blanks, this many characters; a letter first and last."""
     raw = random_bytes(drawn, longest)[:, :longest]
     made = WORDS[raw]
     ends = np.zeros(raw.shape, np.bool_)
@@ -58,7 +58,7 @@ def always(text: str, rows: int) -> Piece:
 
 
 def joined(*pieces: Piece) -> pa.StringArray:
-    """The pieces of each row one behind the other."""
+    """The pieces of each row, concatenated."""
     made, there = (np.concatenate([piece[n] for piece in pieces], axis=1) for n in (0, 1))
     ends = np.zeros(len(made) + 1, np.int32)
     np.cumsum(there.sum(axis=1), out=ends[1:])

@@ -1,8 +1,9 @@
-"""The tables of TPC-H, as far as its queries look: keys that meet, dates, prices and words distributed as it says.
+"""The tables of TPC-H, as far as its queries need them: matching keys, and dates, prices and words distributed as
+specified.
 
-Rows are functions of (seed, number of the row), so a table can be made in part, and needs no other one: what an order
-sums up is drawn again from the numbers of its lines. Orders have 1 to 7 lines, always the same numbers in turn.
-Comments and addresses are random words.
+Rows are functions of (seed, number of the row), so a table can be made in part, and without the others: the totals of
+an order are drawn again from the numbers of its lines. Orders have 1 to 7 lines, in a fixed cycle. Comments and
+addresses are random words.
 """
 
 from __future__ import annotations
@@ -70,20 +71,20 @@ WRAPS = ("SM", "LG", "MED", "JUMBO", "WRAP")
 BOXES = ("CASE", "BOX", "BAG", "JAR", "PKG", "PACK", "CAN", "DRUM")
 
 FIRST_DAY = 8035  # 1992-01-01
-ORDER_DAYS = 2406  # an order may come on so many days, up to 1998-08-02
-TODAY = 9298  # 1995-06-17: what is shipped later has not been shipped
+ORDER_DAYS = 2406  # orders come on this many days, up to 1998-08-02
+TODAY = 9298  # 1995-06-17: items with later ship dates have not been shipped
 
-# Lines of an order, in turn: 28 lines make 7 orders.
+# Lines of consecutive orders: 28 lines make 7 orders.
 LINES = np.array([1, 4, 7, 2, 5, 3, 6], np.int64)
 _ORDER_OF_LINE = np.repeat(np.arange(7, dtype=np.int64), LINES)
 _FIRST_LINE = np.cumsum(LINES) - LINES
 
-# What numbers are drawn for; a table adds its own hundred.
+# Purposes of draws; each table adds its own hundred.
 _LINES, _ORDERS, _CUSTOMERS, _SUPPLIERS, _PARTS, _NATIONS, _REGIONS, _OFFERS = range(200, 1000, 100)
 
 
 def lineitem(rows: int = 60_000, seed: int = 1, orders: int = 15_000) -> Iterator[pa.RecordBatch]:
-    """Four lines for each order, on average. orders: of the whole database, whose other tables grow with it."""
+    """Four lines for each order, on average. orders: in the whole database, whose other tables grow with it."""
 
     def make(row: Ints) -> Columns:
         order, drawn = row // 28 * 7 + _ORDER_OF_LINE[row % 28], _Draws(_LINES, seed, row)
@@ -142,7 +143,7 @@ def orders(rows: int = 15_000, seed: int = 1, orders: int = 15_000) -> Iterator[
 
 
 def customer(rows: int = 1_500, seed: int = 1) -> Iterator[pa.RecordBatch]:
-    """Who orders: a customer for ten orders."""
+    """The customers: one for ten orders."""
 
     def make(row: Ints) -> Columns:
         drawn = _Draws(_CUSTOMERS, seed, row)
@@ -158,7 +159,7 @@ def customer(rows: int = 1_500, seed: int = 1) -> Iterator[pa.RecordBatch]:
 
 
 def supplier(rows: int = 100, seed: int = 1) -> Iterator[pa.RecordBatch]:
-    """Who delivers: a supplier for 150 orders."""
+    """The suppliers: one for 150 orders."""
 
     def make(row: Ints) -> Columns:
         drawn = _Draws(_SUPPLIERS, seed, row)
@@ -173,7 +174,7 @@ def supplier(rows: int = 100, seed: int = 1) -> Iterator[pa.RecordBatch]:
 
 
 def part(rows: int = 2_000, seed: int = 1) -> Iterator[pa.RecordBatch]:
-    """What is delivered: two parts for fifteen orders, each by four suppliers."""
+    """The parts: two for fifteen orders, each from four suppliers."""
 
     def make(row: Ints) -> Columns:
         drawn = _Draws(_PARTS, seed, row)
@@ -197,7 +198,7 @@ def part(rows: int = 2_000, seed: int = 1) -> Iterator[pa.RecordBatch]:
 
 
 def partsupp(rows: int = 8_000, seed: int = 1, orders: int = 15_000) -> Iterator[pa.RecordBatch]:
-    """Who delivers what: four suppliers for each part."""
+    """Which suppliers have which parts: four for each part."""
 
     def make(row: Ints) -> Columns:
         drawn, key = _Draws(_OFFERS, seed, row), row // 4 + 1
@@ -213,7 +214,7 @@ def partsupp(rows: int = 8_000, seed: int = 1, orders: int = 15_000) -> Iterator
 
 
 def nation(rows: int = 25, seed: int = 1) -> Iterator[pa.RecordBatch]:
-    """Where customers and suppliers are; 25 at most."""
+    """The nations of customers and suppliers; 25 at most."""
 
     def make(row: Ints) -> Columns:
         return {
@@ -227,7 +228,7 @@ def nation(rows: int = 25, seed: int = 1) -> Iterator[pa.RecordBatch]:
 
 
 def region(rows: int = 5, seed: int = 1) -> Iterator[pa.RecordBatch]:
-    """Where nations are; 5 at most."""
+    """The regions of nations; 5 at most."""
 
     def make(row: Ints) -> Columns:
         return {
@@ -261,13 +262,13 @@ class _Draws:
         return [choices[n] for n in self.below(column, len(choices)).tolist()]
 
     def words(self, column: int, shortest: int, longest: int) -> pa.Array:
-        """Random words, so many characters."""
+        """Random words, this many characters."""
         drawn = mix_columns(self._table + column, self._seed, self._row)
         return joined(words(drawn, shortest + under(drawn, longest - shortest + 1), longest))
 
 
 class _Lines:
-    """What an order sums up of its lines, by their numbers: parts, prices in cents, percents, days."""
+    """The lines from which an order is summed up, by number: parts, prices in cents, percents, days."""
 
     def __init__(self, seed: int, row: Ints, order: Ints, orders: int) -> None:
         drawn = _Draws(_LINES, seed, row)
@@ -286,7 +287,7 @@ def _batches(make: Callable[[Ints], Columns], schema: pa.Schema, rows: int) -> I
 
 
 def _place(drawn: _Draws) -> Columns:
-    """Where somebody is, how to call them, and what they have."""
+    """Address, nation, phone number and balance of a customer or supplier."""
     at = drawn.below(1, len(NATIONS))
     parts = [at + 10, 100 + drawn.below(2, 900), 100 + drawn.below(3, 900), 1000 + drawn.below(7, 9000)]
     return {
@@ -302,7 +303,7 @@ def _customers(orders: int) -> int:
 
 
 def _order_key(order: Ints) -> Ints:
-    """The first eight of each 32 keys are used."""
+    """Only the first eight of every 32 keys are used."""
     return order // 8 * 32 + order % 8 + 1
 
 
@@ -347,5 +348,5 @@ def _texts(rows: Iterator[tuple[object, ...]] | zip[tuple[object, ...]], form: s
 
 
 def _named(kind: str, number: Ints) -> pa.Array:
-    """Names as Clerk#000000007."""
+    """Names such as Clerk#000000007."""
     return _texts(((kind, n) for n in number.tolist()), "{}#{:09}")

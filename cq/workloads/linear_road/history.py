@@ -1,4 +1,4 @@
-"""Ten weeks of history that nobody stores: every value is a function of the seed and its key."""
+"""Ten weeks of history that is not stored: every value is a function of the seed and its key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cq.lang.arrow_buffers import from_numpy
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import Ints, mix, mix_columns
 
-DAYS = 69  # days with a toll row per vehicle; 1 is yesterday
+DAYS = 69  # days with one toll row per vehicle; 1 is yesterday
 WEEKS = 10
 MINUTES = 1440
 FIRST_VID = 100

@@ -1,4 +1,4 @@
-"""Planned stops: accidents, and look-alikes that must not be taken for accidents.
+"""Planned stops: accidents, and look-alikes that must not be mistaken for accidents.
 
 Every incident is a place on the road (travel coordinates) at which the next vehicles passing it are held. Plans depend
 only on (seed, expressway, direction, slot), never on the traffic.

@@ -1,8 +1,8 @@
 """The serial oracle: the right answers of Linear Road, one row at a time, in plain Python.
 
 Rows are tuples of the fifteen fields of `COLUMNS`, non-decreasing in time (`rows_of` makes them from batches). Answers
-leave out the emission time, which is a measurement. Where the public validator and the definitions differ, the choice
-is named at the line.
+leave out the emission time, which is a measurement. Where the public validator and the definitions differ, a comment at
+the line names the choice.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Toll(NamedTuple):
 
 
 class Alert(NamedTuple):
-    """Type 1: an accident in `seg`, told to a vehicle on its way there."""
+    """Type 1: an accident in `seg`, reported to a vehicle on its way there."""
 
     time: int
     xway: int
@@ -98,7 +98,8 @@ def toll_of(cars: int, lav: int) -> int:
 
 @dataclass(slots=True)
 class _Minute:
-    """One segment in one minute: sum of speeds and reports, of all and, as [sum, reports], of every vehicle."""
+    """One segment in one minute: sum of speeds and number of reports, for all and, as [sum, reports], for every
+    vehicle."""
 
     speeds: int = 0
     reports: int = 0
@@ -150,7 +151,7 @@ def _half_up(numerator: int, denominator: int) -> int:
 
 @dataclass(slots=True)
 class _Car:
-    """What is remembered of a vehicle on its trip. -1 stands for "no report yet"."""
+    """What is known about a vehicle on its trip. -1 stands for "no report yet"."""
 
     time: int = -1
     lane: int = -1
@@ -162,7 +163,7 @@ class _Car:
 
 @dataclass(slots=True)
 class _Open:
-    """An accident: who caused it and from when to when it is known, in minutes."""
+    """An accident: who caused it, and from when to when it is known, in minutes."""
 
     accident: Accident
     vehicles: frozenset[int]
@@ -221,7 +222,7 @@ class _Road:
         car.pending = toll
 
     def _stop(self, lane: int, pos: int, seg: int, vid: int, time: int) -> None:
-        """The vehicle has become stopped; the second one at a spot makes an accident, a third changes nothing."""
+        """The vehicle has stopped; the second one at a spot makes an accident, a third changes nothing."""
         here = self._stopped.setdefault((lane, pos), set())
         if vid in here or len(here) == 2:
             return
@@ -233,7 +234,7 @@ class _Road:
             self._oracle.detected.append(found)
 
     def _drive_on(self, car: _Car, vid: int, time: int) -> None:
-        """The vehicle is seen elsewhere than before: it is no longer stopped, and its accident is cleared."""
+        """The vehicle is seen at another place: it is no longer stopped, and its accident is cleared."""
         here = self._stopped.get((car.lane, car.pos))
         if here is not None:
             here.discard(vid)

@@ -6,7 +6,7 @@ from cq.records import dataclass
 
 SEGMENT_FT = 5280
 REPORT_S = 30
-FT_PER_MPH = 44  # way in one report interval
+FT_PER_MPH = 44  # travelled in one report interval
 EXIT_OFFSET_FT = 4800  # where the exit ramp of a segment begins
 TOP_MPH = 100
 SLOT_S = 1200  # one accident per expressway and slot

@@ -1,7 +1,8 @@
 """The Linear Road stream: all directions merged by time, vehicles that come back, and the queries in between.
 
-Directions are simulated apart and only meet here, one block of a minute at a time, so memory is bounded by the vehicles
-on the road. Whatever is cut off by `duration_s` or `rows` is a prefix: asking for less changes nothing before the cut.
+Directions are simulated separately and only meet here, one block of a minute at a time, so memory is bounded by the
+vehicles on the road. Whatever is cut off by `duration_s` or `rows` is a prefix: asking for less changes nothing before
+the cut.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SCHEMA = pa.schema(
 REENTRY_SHARE = 0.1
 _REENTRY_FIRST_S, _REENTRY_LAST_S = 61, 1061
 
-# First word of every hash: what it decides.
+# First word of every hash: its purpose.
 HASH_OF_REENTRY, HASH_OF_QUERY, HASH_OF_QUERY_FIELDS = 11, 12, 13
 HIT_SHARE = 0.9  # of the queries about a day that ask for the expressway the vehicle used
 MICROS = 1_000_000
@@ -49,8 +50,8 @@ def generate(
     """Position reports and queries of SCHEMA in order of time, as record batches.
 
     expressways: L in steps of 0.5; a half is the eastbound direction of the last expressway.  duration_s: simulated
-    seconds, default the profile's; with `rows` alone the traffic goes on at its last rate until there are enough.
-    rows: stop after so many.  queries: share of the position reports that bring a query along.
+    seconds, default the profile's; with `rows` alone the traffic continues at its last rate until there are enough.
+    rows: stop after this many.  queries: share of the position reports that come with a query.
 
     Within a second: reports by (xway, dir, vid), then queries in the order of their reports. QIDs count from 1.
     """
@@ -128,7 +129,7 @@ class Simulation:
         return names
 
     def _remember_exits(self, reports: dict[str, Ints]) -> None:
-        """Choose who of the vehicles leaving in this block comes back, where, and from when on."""
+        """Choose which of the vehicles leaving in this block come back, where, and from when on."""
         out = np.flatnonzero(reports["lane"] == EXIT_LANE)
         chosen = mix_columns(HASH_OF_REENTRY, self.seed, reports["vid"][out], reports["time"][out])
         out = out[_fraction(chosen) < REENTRY_SHARE]
@@ -137,7 +138,8 @@ class Simulation:
             self.comes_back(vid, time, xway, mix(HASH_OF_REENTRY, self.seed, vid, time, 1))
 
     def comes_back(self, vid: int, time: int, xway: int, drawn: int) -> None:
-        """The vehicle that leaves this expressway now is to enter again; `drawn`, 64 bits, says when and where."""
+        """Schedule the return of a vehicle that leaves this expressway now; `drawn`, 64 bits, decides when and
+        where."""
         others = self._others(xway)
         # The delay leaves half of the range for finding a vehicle.
         earliest = time + _REENTRY_FIRST_S + (drawn >> 32) % (_REENTRY_LAST_S - _REENTRY_FIRST_S - 400)
@@ -151,7 +153,7 @@ class Simulation:
         return self._apart[xway]
 
     def _return_vehicles(self, end: int, new: list[NewVehicles], names: list[Ints]) -> None:
-        """Give arriving vehicles the names of those who come back before second `end`; each the first free one."""
+        """Give arriving vehicles the names of those returning before second `end`; each gets the first free one."""
         due = sorted(r for r in self._returning if r[0] < end)
         if not due:
             return

@@ -39,7 +39,7 @@ from cq.workloads.linear_road.profiles import (
 )
 
 # Seconds simulated between two looks at the other directions. A vehicle re-enters at least 61 s after it left, so all
-# who may re-enter within a block have left before it.
+# vehicles that may re-enter within a block have left before it.
 BLOCK_S = 60
 
 _ARRIVALS, _MOVES = 0, 1
@@ -220,7 +220,7 @@ class Direction:
         return (bucket[_VID], speed, lane, reached), bucket
 
     def _held(self, t: int, bucket: Ints) -> NDArray[np.bool_] | None:
-        """Which vehicles of the bucket stand at an incident at t, None when none can; frees the released."""
+        """Which vehicles of the bucket are held at an incident at t, None when none can be; frees those released."""
         if not self._open and not bucket[_HELD].any():
             return None
         held: NDArray[np.bool_] = self._release_s[bucket[_HELD]] > t

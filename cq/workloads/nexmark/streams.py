@@ -1,8 +1,8 @@
-"""Persons, auctions and bids of NEXMark, each a stream of its own; rows of one seed belong together.
+"""Persons, auctions and bids of NEXMark, as separate streams; rows with one seed belong together.
 
-Where the text of the benchmark leaves something open: event times begin at 2015-07-15 and are whole milliseconds;
-`extra` has letters only; the id base is added once to bidders, so they are persons (`flink_bidders` adds it twice, as
-Flink's generator does).
+Choices where the text of the benchmark is open: event times begin at 2015-07-15 and are whole milliseconds; `extra` has
+letters only; the id base is added once to bidders, so they are persons (`flink_bidders` adds it twice, as Flink's
+generator does).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BID_SCHEMA = _schema(
 )
 SIDE_SCHEMA = _schema(key=_NUMBER, value=_NUMBER)
 
-# Fields: what the draws of an event are for.
+# Fields: the purposes of an event's draws.
 NAME, CITY, STATE, CARD, MAILBOX, HOST, PERSON_EXTRA = range(100, 107)
 SELLER, CATEGORY, INITIAL, RESERVE, EXPIRES, ITEM, DESCRIPTION, AUCTION_EXTRA = range(107, 115)
 AUCTION, BIDDER, PRICE, CHANNEL, BID_EXTRA = range(115, 120)
@@ -55,7 +55,7 @@ LIFE_EVENTS = ev.ROUND * 100 // ev.AUCTIONS_A_ROUND  # an auction lives as long 
 def persons(rows: int = 20_000, seed: int = 1, rate: int = 10_000, disorder: int = 1) -> Iterator[pa.RecordBatch]:
     """`rows` persons: id, name, emailaddress, creditcard, city, state, datetime, extra.
 
-    rate: events of all three streams a second.  disorder: events that change places with each other.
+    rate: events of all three streams per second.  disorder: events that swap positions with each other.
     """
 
     def make(event: Ints) -> list[pa.Array]:
@@ -82,7 +82,7 @@ def persons(rows: int = 20_000, seed: int = 1, rate: int = 10_000, disorder: int
 def auctions(rows: int = 60_000, seed: int = 1, rate: int = 10_000, disorder: int = 1) -> Iterator[pa.RecordBatch]:
     """`rows` auctions: id, itemname, description, initialbid, reserve, datetime, expires, seller, category, extra.
 
-    Three of four have the hot seller. An auction ends at most as long after its beginning as 3,333 events take.
+    Three of four have the hot seller. An auction lasts at most as long as 3,333 events take.
     """
     longest_ms = life_ms(rate)
 
@@ -169,7 +169,7 @@ def life_ms(rate: int) -> int:
 
 
 def _length(drawn: Bits, most: int) -> Ints:
-    """How long a random text is: less than `most`."""
+    """The length of a random text: less than `most`."""
     return SHORTEST + under(drawn, most - SHORTEST)
 
 

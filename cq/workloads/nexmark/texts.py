@@ -1,4 +1,4 @@
-"""The lists that texts of NEXMark are drawn from."""
+"""The lists from which texts of NEXMark are drawn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CITIES = (
 )
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
 
-_URLS = 120  # what the urls are drawn for
+_URLS = 120  # purposes of the draws for urls
 _LINKED = 0.9  # of the cold channels have their number in the url
 
 

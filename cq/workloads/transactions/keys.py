@@ -1,4 +1,4 @@
-"""Which rows a transaction names: skewed, of one partition or of several, no row twice."""
+"""Which rows a transaction names: skewed, from one partition or several, no row twice."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cq.workloads.draws import Bits, Ints, Zipf, mix_columns, mix_more
 
 Truths = NDArray[np.bool_]
 
-# Fields: what the draws of an event are for. Those of the keys are FIRST_KEY + slot + SLOTS * attempt.
+# Fields: the purposes of an event's draws. Those of the keys are FIRST_KEY + slot + SLOTS * attempt.
 PLACES, SEVERAL, START, FIRST_KEY = 200, 201, 202, 256
 SLOTS = 64
-TRIES = 8  # draws for a key that is none of the transaction's others; then the next rank that is free is taken
+TRIES = 8  # draws for a key that differs from the transaction's others; then the next free rank is taken
 
 
 class KeyDraw:
@@ -22,8 +22,8 @@ class KeyDraw:
 
     A transaction draws its first partition p with skew theta. With probability `several` its accesses go round-robin
     over p … p+length−1, else they are all in p; within a partition P(rank) ∝ rank^-theta, and ranks are keys by a fixed
-    permutation. There are fewer partitions where one would have fewer keys than a transaction has accesses; the keys
-    beyond a multiple of the partitions are not drawn.
+    permutation. There are fewer partitions if one would have fewer keys than a transaction has accesses; keys beyond a
+    multiple of the partitions are not drawn.
     """
 
     def __init__(self, n: int, theta: float, partitions: int, several: float, length: int, accesses: int) -> None:
@@ -33,7 +33,7 @@ class KeyDraw:
         self.places = np.argsort(mix_columns(PLACES, np.arange(self.ranks.n)), kind="stable")
 
     def draw(self, event: Bits, slot: int, turn: int | Ints, taken: Sequence[Ints]) -> Ints:
-        """A key for each event, which is hashed, that is none of those taken. turn: the number of the access."""
+        """A key for each event, given as a hash, that differs from those taken. turn: the number of the access."""
         several = share(mix_more(event, SEVERAL), self.several)
         step = np.where(several, turn % self.length, 0)
         partition = (self.starts.ranks(positive(mix_more(event, START))) + step) % self.partitions
@@ -48,7 +48,7 @@ class KeyDraw:
         return key
 
     def several_of(self, event: Bits, accesses: int) -> list[Ints]:
-        """So many keys for each event, all different."""
+        """This many keys for each event, all different."""
         found: list[Ints] = []
         for slot in range(accesses):
             found.append(self.draw(event, slot, slot, found))

@@ -1,7 +1,7 @@
 """Streaming Ledger, Grep and Sum, Online Bidding and Toll Processing, with the parameters of the paper.
 
 Each value of an event is drawn from a hash of the seed and the event's number, so fewer rows are a prefix of more. The
-first rows of tables are streams, too, whose events come a second before the first one of the application.
+initial rows of tables are streams, too, whose events come a second before the first one of the application.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ BIDDING_SCHEMA = _schema(
 GOODS_SCHEMA = _schema(ts=_TIME, id=_NUMBER, price=_NUMBER, quantity=_NUMBER)
 REPORTS_SCHEMA = _schema(ts=_TIME, vid=_NUMBER, seg=_NUMBER, speed=_NUMBER)
 
-# Fields: what the draws of an event are for, beside those of keys.
+# Fields: the purposes of an event's draws, besides those of keys.
 LEDGER, TOLLS, REQUESTS, BIDDING, GOODS = range(100, 105)
 KIND, AMOUNT, UNITS, VEHICLE, SEGMENT, SPEED, PRICE, QUANTITY, VALUE = range(120, 129)
 
-AMOUNTS, ASSET_UNITS, SPEEDS = 10_000, 1_000, 101  # of each the values from 0 on, one fewer
+AMOUNTS, ASSET_UNITS, SPEEDS = 10_000, 1_000, 101  # exclusive upper bounds of values, which start at 0
 VALUES, PRICES, QUANTITIES = 1 << 31, 100, 20
-PATTERN = 8  # of so many events of Online Bidding the last two are an alter and a top, the others bids
+PATTERN = 8  # of this many events of Online Bidding the last two are an alter and a top, the others bids
 BID, ALTER, TOP = range(3)
 FROM_ACCOUNT, TO_ACCOUNT, FROM_ASSET, TO_ASSET = range(4)
 
@@ -61,9 +61,9 @@ def ledger(
     length: int = 4,
     interval_us: int = 100,
 ) -> Iterator[pa.RecordBatch]:
-    """`rows` deposits and transfers between accounts and between assets, which are as many.
+    """`rows` deposits and transfers between accounts and between assets, of which there are equally many.
 
-    A deposit has no accounts that it takes from.
+    A deposit has no source accounts.
     """
     keys = KeyDraw(accounts, theta, partitions, several, length, 4)
 
@@ -89,7 +89,7 @@ def ledger(
 
 
 def ledger_accounts(rows: int = 10_000, balance: int = 20_000) -> Iterator[pa.RecordBatch]:
-    """Every account with what it has at first; with 0 many transfers are refused, with 10^6 none is for long."""
+    """Every account with its initial balance; with 0 many transfers are refused, with 10^6 none is for a long time."""
 
     def make(number: Ints) -> list[pa.Array]:
         return [_opening(number), from_numpy(number), from_numpy(np.full(len(number), balance))]
@@ -109,7 +109,7 @@ def grep_sum(
     length: int = 4,
     interval_us: int = 100,
 ) -> Iterator[pa.RecordBatch]:
-    """`rows` requests to read so many records, or to write as many values."""
+    """`rows` requests to read this many records, or to write this many values."""
     keys = KeyDraw(records, theta, partitions, several, length, accesses)
 
     def make(number: Ints) -> list[pa.Array]:
@@ -127,7 +127,7 @@ def grep_sum(
 
 
 def grep_sum_records(rows: int = 10_000) -> Iterator[pa.RecordBatch]:
-    """Every record; its value is its key at first."""
+    """Every record; its value is initially its key."""
     return _batches(lambda n: [_opening(n), from_numpy(n), from_numpy(n)], RECORDS_SCHEMA, rows)
 
 
@@ -143,7 +143,7 @@ def bidding(
     length: int = 4,
     interval_us: int = 100,
 ) -> Iterator[pa.RecordBatch]:
-    """`rows` bids for an item, alters of the prices of some, and tops of what there is of some, 6 : 1 : 1.
+    """`rows` bids for an item, alters of the prices of some, and tops of the quantities of some, 6 : 1 : 1.
 
     accesses: items of an alter or a top.  added: the most that a top adds.
     """
@@ -169,7 +169,7 @@ def bidding(
 
 
 def bidding_goods(rows: int = 10_000, seed: int = 1, quantity: int = 100) -> Iterator[pa.RecordBatch]:
-    """Every item with its price and how much of it there is at first."""
+    """Every item with its price and its initial quantity."""
 
     def make(number: Ints) -> list[pa.Array]:
         price = under(mix_columns(GOODS, seed, number), PRICES)
@@ -215,7 +215,7 @@ def _times(number: Ints, interval_us: int) -> pa.Array:
 
 
 def _lists(columns: Sequence[Ints], there: Truths | None = None) -> pa.Array:
-    """A list of a value of each column; NULL where there is none."""
+    """A list of one value from each column; NULL if there are none."""
     rows = np.stack(columns, axis=1)
     given = np.full(len(rows), True) if there is None else there
     return list_array(from_numpy(rows[given].reshape(-1)), given * len(columns), ~given)
