@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _ERRORS = ("CompileError", "CqError", "DataError", "EngineError", "UsageError")
-_EXTENSION = "load_ipython_extension"  # what `%load_ext cq` asks for
+_EXTENSION = "load_ipython_extension"  # called by `%load_ext cq`
 _HOMES = {
     **dict.fromkeys(_ERRORS, "cq.errors"),
     "Job": "cq.job",

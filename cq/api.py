@@ -1,6 +1,6 @@
-"""The Python face of cq: load a query, run it over tables and files, or feed it row by row.
+"""The Python interface of cq: load a query, run it over tables and files, or feed it row by row.
 
-Errors are those of `cq.errors`, a mistake of ours (CQ0999) too; what an input or a function of yours raises passes.
+Errors are those of `cq.errors`, including bugs of ours (CQ0999); exceptions of your inputs and functions pass through.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from cq.result import Hashes, Output, Result
 
 @contextmanager
 def _in_python() -> Iterator[None]:
-    """Mistakes of ours are told as such, and hints say what is written in Python, or where it was called from."""
+    """Report bugs of ours as such, and word hints for Python, or for where the call came from."""
     with mistakes_told(), facing(PYTHON):
         yield
 
@@ -60,8 +60,8 @@ def load(
     """Return the query in a file; it is read now, compiled when it is checked, explained or run.
 
     variables: values of its parameters (`:name`). Relative paths in the text start at the file's directory.
-    restrict: the directories whose files its text may name, for the query of a stranger; left out, all the user may.
-    functions: those of the user's that it may call (`@cq.udf`, `@cq.udaf`).
+    restrict: the directories whose files its text may name, for queries from strangers; by default, all that the user
+    may access.  functions: user-defined functions that it may call (`@cq.udf`, `@cq.udaf`).
     Raises UsageError when the file cannot be read, CompileError when it is too long or not UTF-8.
     """
     file = Path(path)
@@ -73,7 +73,7 @@ def sql(
 ) -> Query:
     """Return the query of a text; its mistakes are raised when it is checked, explained or run.
 
-    restrict, functions: as of `load`.
+    restrict, functions: as in `load`.
     given: values of its parameters (`:name`), and what its streams read: paths, Arrow, pandas or polars tables, lists
     of dicts, readers. They are kept, not copied; a reader serves one run. A stream that has an input needs no CREATE
     STREAM. Paths start at the working directory.
@@ -86,8 +86,8 @@ def sql(
 
 
 def _parted(text: str, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(inputs, values of parameters), as the text writes their names. A text that is none says so when it is run."""
-    if not any(f":{name.lower()}" in text.lower() for name in given):  # nothing is parsed for that
+    """(inputs, values of parameters), under the names in the text. An invalid text is reported when it is run."""
+    if not any(f":{name.lower()}" in text.lower() for name in given):  # then nothing needs to be parsed
         return given, {}
     try:
         names = names_of(parse(SourceText("<python>", text)))
@@ -98,10 +98,10 @@ def _parted(text: str, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str,
 
 
 def run(query: str | os.PathLike[str] | Query, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
-    """Run a query and return its result; options and errors as of `Query.run`.
+    """Run a query and return its result; options and errors as in `Query.run`.
 
     query: a Query, a path, or a str: the path of a file if it ends in `.cq` and has one line, else the text itself.
-    inputs: by stream, besides those the query has; of one that has both, this one is read.
+    inputs: by stream, in addition to the query's own, which they override.
     """
     return _as_query(query).run(inputs, **options)
 
@@ -154,7 +154,7 @@ def _reusable(given: Any, name: str) -> Any:
 
 
 class Query:
-    """A query text with what it is given. Compiled when first needed, so that schemas may come from its inputs."""
+    """A query text with its inputs. Compiled when first needed, since schemas may come from its inputs."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class Query:
         return compile(self.text, self.name, self._variables, given, settings, self._functions, self._kept)
 
     def with_variables(self, **variables: Any) -> Query:
-        """Return the same query with these parameter values besides those it has; this one stays as it is."""
+        """Return the same query with these parameter values in addition to its own; this one is unchanged."""
         return Query(
             self.text,
             self.name,
@@ -203,9 +203,10 @@ class Query:
 
     @_in_python()
     def check(self, inputs: Mapping[str, Any] | None = None) -> tuple[Diagnostic, ...]:
-        """Return the warnings, or raise a CompileError with every mistake; what no native kernel can run is one.
+        """Return the warnings, or raise a CompileError with every mistake, including anything that no native kernel can
+        run.
 
-        Reads of the inputs what their schemas need, and no rows to run over.
+        Reads only what schemas need from the inputs, and runs over no rows.
         """
         found = self.bound(inputs).findings()
         if any(d.severity == "error" for d in found):
@@ -321,7 +322,7 @@ class Query:
 
 
 def _warn(message: str) -> None:
-    """Give a UserWarning that is placed where cq was called."""
+    """Issue a UserWarning placed where cq was called."""
     frame, depth = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in {"cq", "contextlib"}:
         frame, depth = frame.f_back, depth + 1
@@ -329,7 +330,7 @@ def _warn(message: str) -> None:
 
 
 def _declared_sink(output: PlannedOutput) -> dict[str, str] | None:
-    """The options of the sink that the text declares for the rows, unless they stay in memory."""
+    """The options of the sink that the text declares for these rows, unless they stay in memory."""
     options = dict(output.sink.options) if output.sink is not None else {"connector": "memory"}
     return options if options.get("connector") != "memory" else None
 

@@ -1,7 +1,7 @@
-"""The directory of what is kept between runs, and whether it is ours alone.
+"""The cache directory, kept between runs, and whether it is ours alone.
 
-What lies there is code: who can write it can run as us. So it must belong to us and be writable by nobody else, and
-nobody else may be able to rename it or a directory above it.
+It contains code: whoever can write it can run as us. So it must belong to us, nobody else may write it, and nobody else
+may be able to rename it or a directory above it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def cache_directory() -> Path | None:
 
 
 def open_directory(path: Path) -> int:
-    """A descriptor of the directory, made if need be, after it and its parents were found safe; else OSError."""
+    """A descriptor of the directory, created if needed, after it and its parents were found safe; else OSError."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for parent in path.resolve().parents:
         entry = os.stat(parent)

@@ -1,6 +1,7 @@
-"""What every registry refuses: an entry that lacks something or contradicts itself, and a second one of a name.
+"""What every registry refuses: an incomplete or contradictory entry, and a second one with the same name.
 
-So a mistake is told when the file of the entry is imported, with its name, and not by the first query that meets it.
+So a mistake is reported, with its name, when the file of the entry is imported, and not by the first query that meets
+it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ K = TypeVar("K")
 
 
 class BadEntry(TypeError):
-    """An entry does not say all it must, or contradicts itself."""
+    """An entry is incomplete, or contradicts itself."""
 
 
 def enter(registry: MutableMapping[K, Any], name: K, entry: object, kind: str, problems: Iterable[str] = ()) -> None:
-    """Register an entry, or raise BadEntry with all its problems. kind: what the registry has, for people."""
+    """Register an entry, or raise BadEntry with all its problems. kind: of the entries in the registry, for people."""
     again = [f"there is another {kind} of that name"] if name in registry else []
     refuse(f"{kind} {name}", [*problems, *again])
     registry[name] = entry

@@ -15,7 +15,7 @@ from typing import IO, Any, Final, Literal, TypeVar
 
 from cq.records import dataclass, field, replace
 
-MAX_MISTAKES = 20  # of one expression or list: a condition of 10,000 parts may be wrong in each in the same way
+MAX_MISTAKES = 20  # of one expression or list: each part of a condition with 10,000 may have the same mistake
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -59,10 +59,10 @@ CODES: dict[str, str] = {
     "CQ0409": "duplicate column names in the output",
     "CQ0410": "a join compares every row of one side with every row of the other",
     "CQ0411": "a trigger must identify table rows by primary key",
-    # 05xx: not built
+    # 05xx: not supported
     "CQ0501": "this statement or clause is not supported yet",
     "CQ0502": "this combination of supported parts is not supported yet",
-    # 06xx: surroundings
+    # 06xx: environment
     "CQ0601": "a file or directory cannot be opened",
     "CQ0602": "a connector cannot read or write this stream",
     "CQ0603": "the schema of a source does not match its declaration",
@@ -94,7 +94,7 @@ CODES: dict[str, str] = {
 }
 
 Severity = Literal["error", "warning", "data error", "told"]
-TOLD: Final = "told"  # an error that follows from another, which is shown instead
+TOLD: Final = "told"  # an error that follows from another one, which is shown instead
 
 PICTURE_COLUMNS = 160  # longest source line drawn whole; longer ones are cut around the caret
 
@@ -136,7 +136,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Words under a second stretch of the text, drawn with dashes."""
+    """Words under another stretch of the text, underlined with dashes."""
 
     span: Span
     text: str
@@ -147,8 +147,8 @@ class Diagnostic:
     """One finding.
 
     code: a key of CODES.  message: the cause, without a final full stop.  span: what the caret marks.  label: words
-    beside the caret.  help: ways out, one line each.  labels: further marked places.  source: the text the span is in,
-    filled in by whoever knows it.  place: used instead of a span for data errors (`file:row`).
+    beside the caret.  help: ways out, one line each.  labels: further marked places.  source: the text that contains
+    the span, filled in where it is known.  place: replaces the span in data errors (`file:row`).
     """
 
     code: str
@@ -170,7 +170,7 @@ class Diagnostic:
 
 
 class CqError(Exception):
-    """Base of all errors cq raises on purpose. Holds at least one diagnostic; `str()` is the drawn picture."""
+    """Base of all errors cq raises on purpose. Holds at least one diagnostic; `str()` is its drawing."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         assert diagnostics, "an error without a diagnostic"
@@ -227,10 +227,10 @@ class EngineError(CqError):
 
 @contextmanager
 def mistakes_told() -> Iterator[None]:
-    """Raise a mistake of ours as an EngineError (CQ0999). What other code raises, as that of an input, passes."""
+    """Raise a bug of ours as an EngineError (CQ0999). Exceptions of other code, such as an input's, pass through."""
     try:
         yield
-    except (CqError, Warning):  # the latter where whoever calls us has made errors of them
+    except (CqError, Warning):  # the latter if the caller has turned them into errors
         raise
     except Exception as error:
         if not _raised_here(error.__traceback__):
@@ -239,7 +239,7 @@ def mistakes_told() -> Iterator[None]:
 
 
 def internal_error(error: BaseException) -> Diagnostic:
-    """What a user sees of a mistake of ours: one line with its cause and place, and how to report it."""
+    """The user's view of a bug of ours: one line with its cause and place, and how to report it."""
     if isinstance(error, MemoryError):
         return Diagnostic("CQ0801", "out of memory", help=("use smaller batches: -s batch_rows=1024",))
     place = _innermost(error.__traceback__)
@@ -250,7 +250,7 @@ def internal_error(error: BaseException) -> Diagnostic:
 
 
 def _raised_here(trace: TracebackType | None) -> bool:
-    """Whether the last place it went through is ours."""
+    """Whether the last frame it passed through is ours."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and _is_ours(trace)
@@ -262,7 +262,7 @@ def _is_ours(trace: TracebackType) -> bool:
 
 
 def _innermost(trace: TracebackType | None) -> str:
-    """The last place of ours the error went through, as module:line."""
+    """The last frame of ours that the error passed through, as module:line."""
     place = ""
     while trace is not None:
         if _is_ours(trace):
@@ -297,12 +297,12 @@ class Findings:
     def raise_if_any(self) -> None:
         """Raise one `CompileError` with everything collected, in order of place."""
         if self.diagnostics:
-            # an alias in GROUP BY is bound where it stands and where it is used: one mistake
+            # an alias in GROUP BY is bound at its place and where it is used: one mistake
             raise CompileError(*sorted(dict.fromkeys(self.diagnostics), key=lambda d: (d.span.line, d.span.column)))
 
 
 def each(step: Callable[[S], T], of: Iterable[S]) -> list[T]:
-    """`step` of every one; where some fail, one `CompileError` with all mistakes, up to MAX_MISTAKES."""
+    """Call `step` for each; if some fail, raise one `CompileError` with all mistakes, up to MAX_MISTAKES."""
     findings = Findings()
     results = []
     for one in of:
@@ -317,7 +317,7 @@ def each(step: Callable[[S], T], of: Iterable[S]) -> list[T]:
 
 
 def both(first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:
-    """What these two give; where both fail, one `CompileError` with the mistakes of both."""
+    """The results of both; if both fail, one `CompileError` with the mistakes of both."""
     takes: tuple[Callable[[], Any], ...] = (first, second)
     one, other = each(lambda take: take(), takes)
     return one, other
@@ -327,11 +327,11 @@ LONGEST_MEANT = 100  # characters of a name: comparing two costs their product
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """`did you mean "x"?` for the nearest known name, or the empty string, also where a program gave no text.
+    """`did you mean "x"?` for the nearest known name, or the empty string, also if a program passed no text.
 
-    Near: at most a third of the letters are wrong, as rustc has it, or it is short for the name, as `hdr` for `header`.
-    With more, it is another word: for LIST_FILTER nobody meant IS_FINITE, which has seven letters of it. Words that
-    both begin with do not count: LIST_ZIP is as far from LIST_MIN as ZIP from MIN.
+    Near: at most a third of the letters are wrong, as in rustc, or it abbreviates the name, as `hdr` does `header`.
+    With more, it is another word: nobody who wrote LIST_FILTER meant IS_FINITE, although they share seven letters.
+    Common first words do not count: LIST_ZIP is as far from LIST_MIN as ZIP from MIN.
     """
     typed = str(name).lower()
     if len(typed) > LONGEST_MEANT:
@@ -344,13 +344,13 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def _is_short_for(a: str, b: str) -> bool:
-    """Whether b begins as a does and has its letters in their order."""
+    """Whether b starts like a and contains a's letters in order."""
     rest = iter(b)
     return a[0] == b[:1] and all(letter in rest for letter in a)
 
 
 def _letters_apart(a: str, b: str) -> int | None:
-    """How many letters must be changed, added, removed or swapped with the next to make b of a; None if too many."""
+    """How many letters must be changed, added, removed or swapped with the next to turn a into b; None if too many."""
     while a.partition("_")[:2] == b.partition("_")[:2] and a.endswith("_") == b.endswith("_") and "_" in a:
         a, b = a.partition("_")[2], b.partition("_")[2]
     most = min(max(len(a), 3) // 3, len(a) - 1)
@@ -388,12 +388,12 @@ def _escape(c: str) -> str:
 
 
 def shows_colours(stream: IO[str]) -> bool:
-    """Whether this stream is a terminal that shows colours, and its user wants them."""
+    """Whether this stream is a terminal that shows colours, and the user wants them."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def render(d: Diagnostic) -> str:
-    """The picture of one diagnostic, several lines, without a final newline."""
+    """The drawing of one diagnostic, several lines, without a final newline."""
     lines = [f"{d.severity}[{d.code}]: {printable(d.place) + ': ' if d.place else ''}{printable(d.message)}"]
     margin = ""
     if d.source is not None and d.span != NOWHERE:
@@ -416,7 +416,7 @@ def _marked_line(
     raw = source.line(span.line)
     start = max(0, span.column - 1 - PICTURE_COLUMNS // 2) if len(raw) > PICTURE_COLUMNS else 0
     cut = raw[start : start + PICTURE_COLUMNS]
-    # position of each code point in the escaped line, so that the caret stands under what is shown
+    # position of each code point in the escaped line, so that the caret is under the text shown
     offsets = [0]
     for c in cut:
         offsets.append(offsets[-1] + len(c if _is_plain(c) else _escape(c)))

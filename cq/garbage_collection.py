@@ -1,4 +1,4 @@
-"""Python's garbage collector, and when it would only be in the way."""
+"""Python's garbage collector, and when it would only get in the way."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Look for no cycles inside: what is made here, modules and plans, stays.
+    """Collect no cycles inside: what is created here, modules and plans, stays.
 
-    While a first query of 0.26 s loaded and compiled, the collector ran 120 times, 0.07 s in all, and found nothing. A
-    collector that the program has switched off stays off.
+    While a first query of 0.26 s was loaded and compiled, the collector ran 120 times, 0.07 s in total, and found
+    nothing. A collector that the program has switched off stays off.
     """
     if not gc.isenabled():
         yield

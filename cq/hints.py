@@ -1,4 +1,4 @@
-"""How one does what a hint proposes: on the command line, in the shell, in a notebook, in Python."""
+"""How to do what a hint proposes: on the command line, in the shell, in a notebook, in Python."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """What is written there, with {name} for what is meant and {value} for its value; "" where there is no way.
+    """The texts for each action, with {name} for the thing and {value} for its value; "" if there is no way.
 
-    parameter: gives a parameter a value.  rows: gives a stream its rows.  reference: runs on the reference.
-    first_rows: reads only so many rows.  allow: lets a query use a directory.  columns, all_rows: shows those that a
-    table leaves out.  takes_options: those of cq run, for whatever may stand in WITH.
+    parameter: gives a parameter a value.  rows: gives a stream its rows.  reference: runs on the reference. first_rows:
+    reads only so many rows.  allow: lets a query use a directory.  columns, all_rows: show those that a table leaves
+    out.  takes_options: accepts the options of cq run for everything allowed in WITH.
     """
 
     parameter: str
@@ -29,15 +29,15 @@ class Face:
     takes_options: bool = False
 
     def setting(self, name: str, value: str = "VALUE") -> str:
-        """What gives this parameter this value."""
+        """How to give this parameter this value."""
         return self.parameter.format(name=name, value=shlex.quote(value) if self.takes_options else value)
 
     def giving(self, name: str) -> str:
-        """The hint that gives this stream its rows, where there is a way."""
+        """The hint that gives this stream its rows, if there is a way."""
         return f"give it rows: {self.rows.format(name=name)}" if self.rows else ""
 
     def allowing(self, directory: str) -> str:
-        """What lets a query use this directory."""
+        """How to let a query use this directory."""
         return self.allow.format(name=directory)
 
 
@@ -83,13 +83,13 @@ _here: ContextVar[Face | None] = ContextVar("face", default=None)
 
 
 def face() -> Face:
-    """Where the user is: at the command line, unless somebody said otherwise."""
+    """Where the user is: on the command line by default."""
     return _here.get() or COMMAND_LINE
 
 
 @contextmanager
 def facing(where: Face) -> Iterator[None]:
-    """While this is open, the user is there; or where somebody further out has said."""
+    """While this is open, the user is there, unless an outer one has said otherwise."""
     before = _here.set(_here.get() or where)
     try:
         yield

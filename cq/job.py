@@ -33,9 +33,9 @@ _TABLES = "tables whose rows, changes or trigger output a query reads: "
 class Job:
     """A started query. Threads may share it: calls take turns.
 
-    `results(name)` gives what the rows pushed so far have caused and nobody took yet, then stops; `async for` over it
-    waits for more until the job has ended. A row that fails inside the query (a division by zero) ends the job: the
-    error is raised once everything before it was taken.
+    `results(name)` yields the results so far that nobody has taken yet, then stops; `async for` over it waits for more
+    until the job has ended. A row that fails inside the query (a division by zero) ends the job: the error is raised
+    once everything before it has been taken.
     """
 
     def __init__(self, compiled: Compiled, engine: str, options: RunOptions) -> None:
@@ -47,17 +47,17 @@ class Job:
         self._rows = dict.fromkeys(self._streams, 0)
         self._bad = {n: _bad_rows(s.option("on_error")) for n, s in self._streams.items()}
         self._lock = threading.RLock()
-        self._process = os.getpid() if options.threads else None  # the only one that has the workers
+        self._process = os.getpid() if options.threads else None  # the only process that has the workers
         self._closed = False
-        self._failure: CqError | None = None  # what had ended the job when it was closed
+        self._failure: CqError | None = None  # the error that had ended the job when it was closed
         self._changes = 0
         self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     def push(self, stream: str, data: Any) -> None:
-        """Rows of a stream, behind all earlier ones: an Arrow batch or table, a frame, a list of dicts, a reader.
+        """Push rows to a stream, after all earlier ones: an Arrow batch or table, a frame, a list of dicts, a reader.
 
         A DataError for a row that cannot be read (`on_error = fail`) leaves the job as it was: none of the rows is
-        taken. The batches of a reader are pushes of their own.
+        taken. Each batch of a reader counts as a separate push.
         """
         if isinstance(data, pa.RecordBatchReader):
             for part in data:
@@ -77,9 +77,9 @@ class Job:
         self._wake()
 
     def idle(self, stream: str) -> None:
-        """A stream with an IDLE TIMEOUT has nothing for now: no other waits for it, until rows are pushed to it again.
+        """Mark a stream with an IDLE TIMEOUT as idle: no other stream waits for it until rows are pushed to it again.
 
-        Those come behind everything that could be processed by then; of them a row below the watermark is late.
+        Those come after everything that could be processed by then; any below the watermark are late.
         """
         with self._lock:
             self._demand_open(stream)
@@ -90,7 +90,7 @@ class Job:
         self._wake()
 
     def end(self, stream: str | None = None) -> None:
-        """A stream, or every stream, has no more rows: what only the end decides is decided."""
+        """End a stream, or every stream: results that only the end decides are then known."""
         with self._lock:
             if stream is not None:
                 self._demand_open(stream)
@@ -107,9 +107,9 @@ class Job:
         return Batches(self, output)
 
     def table(self, name: str) -> KeptTable:
-        """A table of triggers as all events pushed so far have left it, save those that wait for another stream.
+        """A table of triggers after all events pushed so far, except those that wait for another stream.
 
-        No transaction is half done, whatever scheme they run by. Raises the error that ended the job, if one did.
+        No transaction is half done, whatever the scheme. Raises the error that ended the job, if one did.
         """
         with self._lock:
             if name not in self._tables:
@@ -137,11 +137,11 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Whether no stream can get rows any more."""
+        """Whether no stream can receive rows any more."""
         return not self._open or self._closed
 
     def close(self) -> None:
-        """The job has stopped; results that are ready, and the error that ended it, can still be taken.
+        """Stop the job; results that are ready, and the error that ended it, can still be taken.
 
         May be called twice.
         """
@@ -183,7 +183,7 @@ class Job:
         return self._changes
 
     async def sleep_until_changed(self, seen: int) -> None:
-        """`changes` is no longer `seen`."""
+        """Wait until `changes` differs from `seen`."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -212,11 +212,11 @@ class Job:
             sleepers, self._sleepers = self._sleepers, []
             self._changes += 1
         for loop, future in sleepers:
-            with suppress(RuntimeError):  # the loop was closed while a task slept: nobody is there to be woken
+            with suppress(RuntimeError):  # the loop was closed while a task slept: nobody is left to wake up
                 loop.call_soon_threadsafe(_finish, future)
 
     def _demand_workers(self) -> None:
-        """CQ0602 in a child that was forked: workers are not forked, and waiting for them would never end."""
+        """CQ0602 in a forked child: workers are not forked, and waiting for them would never end."""
         if not self._has_workers:
             help = ("start the query in the child process, or with threads=0",)
             raise UsageError(Diagnostic("CQ0602", "the workers of this query belong to another process", help=help))

@@ -41,7 +41,7 @@ NAME = "<cell>"
 
 
 class IPythonShell(Protocol):
-    """What is used of IPython."""
+    """The parts of IPython that are used."""
 
     user_ns: dict[str, Any]
 
@@ -49,7 +49,7 @@ class IPythonShell(Protocol):
 
 
 class Picture:
-    """A plan as a notebook shows it; as text it is the tree."""
+    """A plan for a notebook; as text it is the tree."""
 
     def __init__(self, svg: str, text: str) -> None:
         self._svg, self._text = svg, text
@@ -62,19 +62,19 @@ class Picture:
 
 
 def load_ipython_extension(shell: IPythonShell) -> None:
-    """Cells may begin with `%%cq`."""
+    """Let cells begin with `%%cq`."""
 
     def magic(line: str, cell: str) -> Result | Picture | None:
         return run_cell(shell.user_ns, line, cell)
 
-    magic.__doc__ = __doc__  # which `%%cq?` shows
+    magic.__doc__ = __doc__  # shown by `%%cq?`
     shell.register_magic_function(magic, "cell", "cq")
 
 
 def run_cell(variables: dict[str, Any], line: str, cell: str) -> Result | Picture | None:
-    """What the cell shows: the result of its query, or a picture of its plan; None where a mistake was shown instead.
+    """The value of the cell: the result of its query, or a picture of its plan; None if an error was shown instead.
 
-    variables: of the notebook; the result is put there if the line names it.
+    variables: of the notebook; the result is stored there if the line names it.
     """
     try:
         asked: dict[str, Any] | int = _line.main(shlex.split(line), prog_name="%%cq", standalone_mode=False)
@@ -84,7 +84,7 @@ def run_cell(variables: dict[str, Any], line: str, cell: str) -> Result | Pictur
             return _answer(variables, cell, **asked)
     except click.ClickException as error:
         print(f"%%cq: {error.format_message()}", file=sys.stderr)
-    except ValueError as error:  # a quote without its end
+    except ValueError as error:  # an unclosed quote
         print(f"%%cq: {error}", file=sys.stderr)
     except CqError as error:
         print(error, file=sys.stderr)
@@ -129,7 +129,7 @@ def _answer(
 
 
 def _say_beside(result: Result, told: list[warnings.WarningMessage]) -> None:
-    """Print what a run warned of, but for what stands under its tables; no line of ours is its place."""
+    """Print the warnings of a run, except those shown under its tables; no line of our code is named as their place."""
     for warning in told:
         if not issubclass(warning.category, UserWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
@@ -138,7 +138,7 @@ def _say_beside(result: Result, told: list[warnings.WarningMessage]) -> None:
 
 
 def cell_query(variables: Mapping[str, Any], cell: str) -> Query:
-    """The query of a cell, with the variables that it names."""
+    """The query of a cell, with the variables it names."""
     source = SourceText(NAME, cell)
     try:
         script = parse(source)
@@ -156,7 +156,7 @@ def cell_query(variables: Mapping[str, Any], cell: str) -> Query:
 
 
 def _demand_marked(names: UsedNames, variables: Mapping[str, Any]) -> None:
-    """CQ0205 for a call of a plain Python function of the notebook: a query knows those that are marked."""
+    """CQ0205 for a call of a plain Python function of the notebook: queries only know marked ones."""
     for name in sorted(names.calls.keys() & variables.keys() - set(known_functions())):
         if isinstance(variables[name], FunctionType):
             cause = f'"{name}" is a Python function that queries may not call'

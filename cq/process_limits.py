@@ -18,10 +18,10 @@ NO_LIMIT_BYTES = 1 << 60  # version 1 writes "no limit" as a number a little bel
 
 
 def usable_cpus(root: Path = ROOT) -> int:
-    """Processors this process may keep busy: those of its affinity, and no more than its group's quota.
+    """Processors this process may keep busy: those in its affinity, and no more than its group's quota.
 
-    A part of a processor does not count, but one always does: a worker that has used up the quota is stopped for the
-    rest of the period, and everything that waits for its rows with it.
+    A fraction of a processor does not count, but the result is at least one: a worker that has used up the quota is
+    stopped for the rest of the period, and so is everything that waits for its rows.
     """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cpu_quota(root)
@@ -29,7 +29,7 @@ def usable_cpus(root: Path = ROOT) -> int:
 
 
 def usable_sockets(root: Path = ROOT) -> tuple[tuple[int, ...], ...]:
-    """The processors of the affinity of this process, by the socket they are on; all on one where nothing says so."""
+    """The processors in the affinity of this process, by socket; all on one if that is unknown."""
     found: dict[str, list[int]] = {}
     for cpu in sorted(os.sched_getaffinity(0)):
         place = _read(root / f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id").strip()
@@ -38,14 +38,14 @@ def usable_sockets(root: Path = ROOT) -> tuple[tuple[int, ...], ...]:
 
 
 def usable_memory_bytes(root: Path = ROOT) -> int | None:
-    """The smaller of the machine's memory and the limits of the group and those above it; None when unknown."""
+    """The smallest of the machine's memory and the limits of the group and its parents; None when unknown."""
     known = [n for n in (_machine_bytes(root), memory_limit_bytes(root)) if n is not None]
     return min(known, default=None)
 
 
 @lru_cache(maxsize=4)
 def cpu_quota(root: Path = ROOT) -> float | None:
-    """Processors' worth of time the control groups of this process grant it; None without a quota."""
+    """How many processors the control groups of this process grant it; None without a quota."""
     quotas = []
     for directory in _groups(root, ""):
         words = _read(directory / "cpu.max").split()  # version 2: "200000 100000", or "max 100000"
@@ -58,14 +58,14 @@ def cpu_quota(root: Path = ROOT) -> float | None:
 
 @lru_cache(maxsize=4)
 def memory_limit_bytes(root: Path = ROOT) -> int | None:
-    """Bytes the control groups of this process let it use; None without a limit."""
+    """How many bytes the control groups of this process let it use; None without a limit."""
     limits = [_number(_read(directory / "memory.max")) for directory in _groups(root, "")]
     limits += [_number(_read(directory / "memory.limit_in_bytes")) for directory in _groups(root, "memory")]
     return min((n for n in limits if n is not None and 0 < n < NO_LIMIT_BYTES), default=None)
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
-    """The directories of the process's group and of those above it. controller: of version 1; "" is version 2."""
+    """The directories of the process's group and its parents. controller: of version 1; "" is version 2."""
     for line in _read(root / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
         names, _, path = rest.partition(":")
@@ -73,7 +73,7 @@ def _groups(root: Path, controller: str) -> Iterator[Path]:
         if controller not in listed or (controller == "") != (number == "0"):
             continue
         mounts = [root / MOUNTS / "unified", root / MOUNTS] if not controller else [root / MOUNTS / names]
-        if controller and not mounts[0].is_dir():  # mounted alone, or as a link
+        if controller and not mounts[0].is_dir():  # mounted separately, or as a link
             mounts = [root / MOUNTS / controller]
         group = PurePosixPath(path.lstrip("/"))
         for mount in mounts:

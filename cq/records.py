@@ -1,12 +1,12 @@
-"""Records: classes that say which fields they have, and get their methods from that: what we need of `dataclasses`.
+"""Records: classes that declare their fields and get their methods from that: the part of `dataclasses` that we need.
 
 `dataclasses` writes the methods of each class as text and compiles it where the class is defined: 0.4 ms a class, more
 than 0.1 s for the three hundred of `cq check`. Here the methods are written once, and read the fields from the class of
-the record they are called on. That takes 0.05 ms a class; building a record takes 0.2 to 1 µs more. A class of which
-many are built gets a constructor of its own: those that take as many values have one code, compiled once, and each
-class a copy of it with its own names.
+the record they are called on. That takes 0.05 ms a class; building a record takes 0.2 to 1 µs more. A class with many
+instances gets its own constructor: constructors with the same number of values share one code object, compiled once, of
+which each class has a copy with its own names.
 
-Type checkers see `dataclasses` itself: the names mean the same, and so does what is checked.
+Type checkers see `dataclasses` itself: the names mean the same, and the checks are the same.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 else:
-    MISSING = type("MISSING", (), {"__repr__": lambda self: "MISSING"})()  # no default; None would be one
+    MISSING = type("MISSING", (), {"__repr__": lambda self: "MISSING"})()  # no default; None could be one
     NO_METADATA = MappingProxyType({})
-    MANY = 64  # records, from which on a constructor of the class's own saves more than the 0.1 ms that it takes
-    _put = object.__setattr__  # also where a record refuses to be changed
+    MANY = 64  # instances from which on its own constructor saves a class more than the 0.1 ms that it takes to build
+    _put = object.__setattr__  # even if a record is immutable
 
     class Field:
         """A field of a record."""
@@ -37,7 +37,7 @@ else:
             self.kw_only, self.metadata = kw_only, metadata
 
         def standard(self):
-            """Return what the field holds if nothing else is said, or MISSING."""
+            """Return the default value of the field, or MISSING."""
             return self.default if self.default_factory is MISSING else self.default_factory()
 
         def optional(self):
@@ -54,15 +54,15 @@ else:
         kw_only=None,
         metadata=NO_METADATA,
     ):
-        """Say more of a field than its type."""
+        """Declare more about a field than its type."""
         return Field(default, default_factory, init, repr, compare, kw_only, metadata)
 
     class _RecordShape:
-        """What the methods read of their class.
+        """What the methods need to know about their class.
 
         fields: all of them by name, those of the bases first.  given: those that the constructor takes, first the
         `places` that it takes by position.  compared: returns a tuple of what makes a record equal to another one.
-        built: how many records have been built without a constructor of the class's own.  kind: the class.
+        built: how many records have been built without the class's own constructor.  kind: the class.
         """
 
         __slots__ = ("built", "checks", "compared", "fields", "given", "kind", "names", "places", "shown", "unasked")
@@ -83,7 +83,7 @@ else:
             self.checks = checks
 
         def complete(self, given, named):
-            """Return a value for each of `names`, or None where they cannot be given so."""
+            """Return a value for each of `names`, or None if that is impossible."""
             if not named and len(given) == len(self.names) == self.places:
                 return given
             values = list(given)
@@ -96,7 +96,7 @@ else:
             return values if len(given) <= self.places and named.keys() <= {*rest} else None
 
         def constructor(self):
-            """Return a function that puts what it is given into the fields of a record of the class."""
+            """Return a function that stores its arguments in the fields of a record of the class."""
             made = tuple(i for i, f in enumerate(self.given) if f.default_factory is not MISSING)
             code = _constructor_code(self.places, len(self.names) - self.places, made, bool(self.unasked), self.checks)
             own = {_parameter(i): name for i, name in enumerate(self.names)}
@@ -107,7 +107,7 @@ else:
             )
             makers = {f"make{i}": self.given[i].default_factory for i in made}
             function = FunctionType(code, {"put": _put, "MISSING": MISSING, "unasked": self.unasked, **makers})
-            # a factory's value is made when it is asked for: what stands for it is MISSING, too
+            # a factory's value is made when it is needed: its placeholder is MISSING, too
             optional = {f.name: f.default for f in self.given if f.optional()}
             places, named = self.names[: self.places], self.names[self.places :]
             function.__defaults__ = tuple(optional[name] for name in places if name in optional)
@@ -119,9 +119,9 @@ else:
 
     @cache
     def _constructor_code(places, named, made, unasked, checks):
-        """Return the code of constructors of so many values by position and by name only.
+        """Return the code of constructors with this many values by position and by name only.
 
-        made: the numbers of those that a function makes where they are left out.  unasked: other fields have defaults.
+        made: the numbers of those that a function makes if they are omitted.  unasked: other fields have defaults.
         """
         values = [_parameter(i) for i in range(places + named)]
         parameters = ["self", "/", *values[:places], *(["*", *values[places:]] if named else [])]
@@ -136,15 +136,15 @@ else:
         """Return a function of an object that returns a tuple of its attributes."""
         if not names:
             return lambda record: ()
-        return attrgetter(*(names if len(names) > 1 else names * 2))  # of one name, attrgetter returns no tuple
+        return attrgetter(*(names if len(names) > 1 else names * 2))  # with one name, attrgetter returns no tuple
 
     def _first_constructor(shape):
-        """Return the constructor of a class of which few records have been built."""
+        """Return the constructor of a class with few records so far."""
 
         def __init__(self, /, *given, **named):
             shape.built += 1
             values = shape.complete(given, named) if shape.built <= MANY else None
-            if values is None:  # many have been; or something is wrong with the values, and that one says what
+            if values is None:  # there have been many; or the values are wrong, and that constructor says why
                 shape.kind.__init__ = shape.constructor()
                 shape.kind.__init__(self, *given, **named)
                 return
@@ -217,7 +217,7 @@ else:
         return kind
 
     def _own_fields(body, kw_only):
-        """Return the fields that a class with this body itself writes down."""
+        """Return the fields declared in the body of this class."""
         found = {}
         for name, annotation in body.get("__annotations__", {}).items():
             if annotation.startswith("ClassVar"):
@@ -240,7 +240,7 @@ else:
         return found
 
     def _with_slots(kind, methods, more):
-        """Return the class made again: slots must be known when a class is made."""
+        """Return the class recreated: slots must be known when a class is created."""
         inherited = {name for base in kind.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
         fields = methods["__shape__"].fields
         body = {name: value for name, value in vars(kind).items() if name not in fields} | methods
@@ -254,7 +254,7 @@ else:
         return made
 
     def _aim_super(body, made):
-        """Let `super()` mean the class made: the methods share one cell, which holds the class as it was written."""
+        """Let `super()` refer to the new class: the methods share one cell, which holds the class as written."""
         for member in body.values():
             function = member.fget if member.__class__ is property else member
             if function.__class__ is FunctionType and "__class__" in (names := function.__code__.co_freevars):
@@ -270,7 +270,7 @@ else:
         return hasattr(value, "__shape__")
 
     def replace(record, /, **changes):
-        """Return a record like this one, but with these values."""
+        """Return a record like this one, with these values replaced."""
         for name in record.__shape__.names:
             if name not in changes:
                 changes[name] = getattr(record, name)

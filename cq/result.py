@@ -1,4 +1,4 @@
-"""What a run gives: rows of every output as Arrow, as frames or as dicts, and how they are shown."""
+"""The result of a run: rows of every output as Arrow, as frames or as dicts, and how they are shown."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Output:
     def to_pandas(self) -> Any:
         """The rows as a pandas frame, every value as it is; UsageError (CQ0604) without pandas.
 
-        A column of integers or BOOLEANs that holds NULLs is `Int64` (`Int8`, …) or `boolean`, as no float has all
-        BIGINTs; one without is `int64` or `bool`. Elsewhere NULL is what pandas has for it: NaN, None, NaT.
+        A column of integers or BOOLEANs with NULLs is `Int64` (`Int8`, …) or `boolean`, since floats cannot represent
+        all BIGINTs; without NULLs it is `int64` or `bool`. Elsewhere NULL is pandas' own: NaN, None, NaT.
         """
         try:
             import pandas
@@ -102,7 +102,7 @@ class Output:
 
 
 class Hashes(Mapping[str, str]):
-    """The hash of every output; a table in memory is hashed when its hash is first asked for."""
+    """The hash of every output; a table in memory is hashed when its hash is first needed."""
 
     def __init__(self, known: Mapping[str, str], tables: Mapping[str, pa.Table]) -> None:
         self._known, self._tables = dict(known), dict(tables)
@@ -131,7 +131,7 @@ def _not_installed(package: str) -> UsageError:
 
 
 class KeptTable(Output):
-    """The rows of a table of triggers at a moment of a run, by key: as a loop over all events before it leaves them.
+    """The rows of a table of triggers at a moment of a run, by key: as left by a loop over all earlier events.
 
     events: how many rows of each stream that is.
     """
@@ -158,7 +158,7 @@ class Result(Mapping[str, Output]):
         return self._outputs[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The output of this name, or the default where there is none: unlike `[]` it raises nothing."""
+        """The output with this name, or the default if there is none: unlike `[]` it never raises."""
         return self._outputs.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
@@ -172,26 +172,26 @@ class Result(Mapping[str, Output]):
 
     @property
     def only(self) -> Output:
-        """The output of a query that has one. UsageError (CQ0201) where there are several, or none."""
+        """The output of a query with exactly one. UsageError (CQ0201) if there are several, or none."""
         if len(self._outputs) != 1:
             names = ", ".join(self._outputs) or "none: all were written to sinks"
             raise UsageError(Diagnostic("CQ0201", f"the result has not one output, but {len(self)}", help=(names,)))
         return next(iter(self._outputs.values()))
 
     def to_arrow(self) -> pa.Table:
-        """The rows of the only output, as `Output.to_arrow`."""
+        """The rows of the only output, as by `Output.to_arrow`."""
         return self.only.to_arrow()
 
     def to_pandas(self) -> Any:
-        """The rows of the only output, as `Output.to_pandas`."""
+        """The rows of the only output, as by `Output.to_pandas`."""
         return self.only.to_pandas()
 
     def to_polars(self) -> Any:
-        """The rows of the only output, as `Output.to_polars`."""
+        """The rows of the only output, as by `Output.to_polars`."""
         return self.only.to_polars()
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows of the only output, as `Output.to_pylist`."""
+        """The rows of the only output, as by `Output.to_pylist`."""
         return self.only.to_pylist()
 
     def __str__(self) -> str:

@@ -1,4 +1,5 @@
-"""`@cq.udf` and `@cq.udaf`: Python functions, their SQL types from annotations, as something queries can call."""
+"""`@cq.udf` and `@cq.udaf`: Python functions, with SQL types from their annotations, as functions that queries can
+call."""
 
 from __future__ import annotations
 
@@ -142,7 +143,7 @@ def _parameters(function: _Function, called: str) -> list[str]:
 
 
 def _slot(called: str, what: str, hint: Any, written: str | None) -> PassedType:
-    """A parameter or the result; a written type goes before that of the annotation."""
+    """A parameter or the result; an explicit type takes precedence over the annotation."""
     optional = False
     if typing.get_origin(hint) in {typing.Union, types.UnionType}:
         members = typing.get_args(hint)

@@ -1,4 +1,4 @@
-"""The version of cq; state and object code made by another one are not read."""
+"""The version of cq; state and object code of other versions are not read."""
 
 from typing import Final
 

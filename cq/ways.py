@@ -1,6 +1,6 @@
-"""The ways of running a stage: the planner chooses one, codegen writes for it, the engine runs it.
+"""The ways of running a stage: the planner chooses one, codegen generates code for it, the engine runs it.
 
-And the heuristics by which a worker chooses a stage."""
+Also the heuristics by which a worker chooses a stage."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WayTraits:
-    """What the planner, codegen and the engine ask of a way of running, whichever it is.
+    """What the planner, codegen and the engine need to know about any way of running.
 
-    keeps_state: whether operators with state run so.
+    keeps_state: whether operators with state run this way.
     lanes: whether each ticket is split into lanes by key.
-    hands_over: whether its workers fill panes of their own, which the next stage takes over, and send no rows.
-    shares: whether any worker takes any ticket once some of its sources have ended.
+    hands_over: whether its workers fill their own panes, which the next stage takes over, and send no rows. shares:
+    whether any worker takes any ticket once some of its sources have ended.
     together: whether all workers evaluate the transactions of a ticket before its rows are handed on.
     asks: whether those transactions take their places one by one while they run.
     """
@@ -32,11 +32,11 @@ class WayTraits:
 
     @property
     def spreads(self) -> tuple[str, ...]:
-        """By which traits several workers have a part of the work and of the state; two exclude each other."""
+        """The traits by which several workers share the work and the state; any two exclude each other."""
         return tuple(n for n in ("lanes", "hands_over", "shares", "together") if getattr(self, n))
 
     def problems(self) -> Iterator[str]:
-        """Where it contradicts itself."""
+        """The ways in which it contradicts itself."""
         if len(self.spreads) > 1:
             yield f"is {' and '.join(self.spreads)}"
         if self.spreads and not self.keeps_state:
@@ -47,16 +47,15 @@ class WayTraits:
 
 @unique
 class Way(Enum):
-    """How the tickets of a stage are spread over workers. The value says it to people, the traits to everyone else.
+    """How the tickets of a stage are spread over workers. The value describes it to people, the traits to code.
 
     LOOP: one worker at a time, tickets in order.  ANY: any worker takes any ticket; results return to ticket order.
     LANES: a ticket is split into lanes by key; each lane has its own state.  PARTIAL: any worker takes any ticket and
-    fills panes of its own; the next stage merges and closes them.  SHARED: LOOP until a side of each join has ended,
-    then ANY, for what rows are looked up in does not change any more.  CHAINS: the transactions of a ticket are
-    evaluated by all workers, each as soon as the rows it names are as those before it have left them; one then hands
-    on the rows.
-    LOCK, LOCK_A, MVLK, PAT: the same, but transactions take their place in the order one by one while they run, as
-    earlier systems do it (a file each in cq/runtime/engine/ways).  NOLOCK: they take none, and the result is wrong.
+    fills its own panes; the next stage merges and closes them.  SHARED: LOOP until a side of each join has ended, then
+    ANY, since the rows to look up do not change any more. CHAINS: the transactions of a ticket are evaluated by all
+    workers, each as soon as earlier ones have finished with the rows it names; one worker then hands on the rows. LOCK,
+    LOCK_A, MVLK, PAT: the same, but transactions take their place in the order one by one while they run, as in earlier
+    systems (a file each in cq/runtime/engine/ways).  NOLOCK: they take none, and the result is wrong.
     """
 
     LOOP = "one worker at a time"
@@ -73,19 +72,19 @@ class Way(Enum):
 
     @property
     def traits(self) -> WayTraits:
-        """What it declares."""
+        """The traits of this way."""
         return TRAITS[self]
 
 
 def _of_tickets(*, keeps_state: bool, lanes: bool, hands_over: bool, shares: bool) -> WayTraits:
-    """Of a way that spreads tickets over workers, not the transactions of each."""
+    """A way that spreads tickets over workers, but not the transactions of each."""
     return WayTraits(
         keeps_state=keeps_state, lanes=lanes, hands_over=hands_over, shares=shares, together=False, asks=False
     )
 
 
 def _of_transactions(*, asks: bool) -> WayTraits:
-    """Of a way in which all workers evaluate the transactions of a ticket."""
+    """A way in which all workers evaluate the transactions of a ticket."""
     return WayTraits(keeps_state=True, lanes=False, hands_over=False, shares=False, together=True, asks=asks)
 
 
@@ -113,14 +112,14 @@ PLACEMENTS = ("stealing", "shared_nothing", "shared_everything", "per_socket")
 """Which transactions of those that are run together a worker takes; the first unless the query sets another. See
 `cq.runtime.engine.ways.placement`."""
 
-EVENTS_TOGETHER = 500  # whose transactions are run together, unless the query sets another number: as in TStream
+EVENTS_TOGETHER = 500  # of a group of transactions run together, unless the query sets another number: as in TStream
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How all workers share transactions that are run together.
+    """How all workers share transactions that run together.
 
-    events: of how many events they are at most; None: the engine finds out.  placement: which of them a worker takes.
+    events: the most events they belong to; None: the engine finds out.  placement: which of them a worker takes.
     """
 
     events: int | None = EVENTS_TOGETHER
