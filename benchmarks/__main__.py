@@ -24,14 +24,14 @@ ROOT = Path(__file__).parent.parent
 DOCUMENT, FIGURES = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "benchmarks.json"
 CAUSES = Path(__file__).with_name("causes.md")
 SUITES = ("parquet", "startup", "peak", "python", "whole")
-QUICK_SHARE = 100  # of the rows: enough for every path, too little for a rate that means something
+QUICK_SHARE = 100  # one row in this many: enough for every path, too little for a meaningful rate
 CHECK_ROWS = 200_000
 PEAK_ROWS = 2_000_000
-WHOLE_SHARE = 3  # of the rounds: some of these processes take ten seconds
+WHOLE_SHARE = 3  # one round in this many: some of these processes take ten seconds
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run what is asked for."""
+    """Run what was requested."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join((*CASES, *SUITES)))
     parser.add_argument("--rounds", type=int, default=9, help="turns of every contender (default 9)")
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure(names: Sequence[str], rounds: int = 9, quick: bool = False, checked: bool = False) -> dict[str, Any]:
-    """The figures of these cases and suites. `parquet` alone means every case that is measured from a file."""
+    """The figures of these cases and suites. `parquet` alone means every case measured from a file."""
     rounds = 2 if quick else rounds
     share = QUICK_SHARE if quick else 1
     pa.set_cpu_count(peers.THREADS)
@@ -100,7 +100,7 @@ def _say(what: str) -> None:
 
 
 def surroundings(rounds: int, load_before: float) -> dict[str, Any]:
-    """Everything without which a number is not a number."""
+    """The circumstances of a measurement, without which a number means nothing."""
     versions = {"python": platform.python_version(), **{n: metadata.version(n) for n in ("numba", "llvmlite")}}
     return {
         "command": "python -m benchmarks --write-docs",
@@ -114,7 +114,7 @@ def surroundings(rounds: int, load_before: float) -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """The commit that is checked out, and whether files differ from it."""
+    """The commit checked out, and whether files differ from it."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False).stdout
@@ -139,7 +139,7 @@ def _lines(path: str) -> list[str]:
 
 
 def write_document(found: dict[str, Any]) -> None:
-    """docs/benchmarks.md says what the figures say, and why where a bar is missed."""
+    """Update docs/benchmarks.md from the figures, with the reason where a bar is missed."""
     parts = [report.heading(found), *(table.markdown() for table in report.tables(found))]
     parts.append(CAUSES.read_text(encoding="utf-8"))
     DOCUMENT.write_text("\n".join(parts), encoding="utf-8")

@@ -22,14 +22,14 @@ BAR = 0.95
 
 
 class Turn(NamedTuple):
-    """One run: seconds by the clock, and of the processor."""
+    """One run: wall-clock seconds, and processor seconds."""
 
     wall: float
     cpu: float
 
 
 class Runner:
-    """A process that runs cases with the code of a tree."""
+    """A process that runs cases with the code of one tree."""
 
     def __init__(self, tree: Path) -> None:
         command = [sys.executable, str(Path(__file__).resolve()), "--serve", str(tree.resolve())]
@@ -45,7 +45,7 @@ class Runner:
         return answer
 
     def run(self, threads: int) -> Turn:
-        """One run of the case at hand."""
+        """One run of the current case."""
         wall, cpu = self.ask("run", threads).split()
         return Turn(float(wall), float(cpu))
 
@@ -81,11 +81,11 @@ def serve(tree: Path) -> None:
             print(time.perf_counter() - wall, time.process_time() - cpu, flush=True)
 
 
-Pairs = list[tuple[Turn, Turn]]  # this tree's turn and the other's, of each round
+Pairs = list[tuple[Turn, Turn]]  # this tree's turn and the other's, for each round
 
 
 def race(here: Runner, there: Runner, threads: int, rounds: int) -> Pairs:
-    """The turns of both in every round; each round begins with the other one."""
+    """The turns of both in every round; rounds alternate which tree begins."""
     found = []
     for n in range(rounds):
         first, second = (here, there) if n % 2 == 0 else (there, here)
@@ -95,7 +95,7 @@ def race(here: Runner, there: Runner, threads: int, rounds: int) -> Pairs:
 
 
 def raced(tree: Path, name: str, rows: int, rounds: int, pairs: int) -> dict[int, Pairs]:
-    """All rounds of a case by number of workers, those of every pair of processes."""
+    """All rounds of a case by number of workers, over all pairs of processes."""
     found: dict[int, Pairs] = {threads: [] for threads in THREADS}
     for _ in range(pairs):
         with Runner(TREE) as here, Runner(tree) as there:

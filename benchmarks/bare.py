@@ -1,7 +1,7 @@
 """The bare kernel: a compiled stage over tickets that admission has cut before the clock starts.
 
-Nothing of the engine runs but the kernel itself: a native loop calls it ticket after ticket and empties its ports, as
-taking a parcel away would, without handing anything on.
+Only the kernel itself runs, not the engine: a native loop calls it ticket after ticket and empties its ports, like
+taking a parcel away, without passing anything on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from cq.runtime.layout.pipeline import Pipeline
 
 @native("i64(i64)")
 def empty_port(port: int) -> int:
-    """The rows the port held; it has none now, and its bitmaps are zero."""
+    """Empty the port, clear its bitmaps, and return the number of rows it held."""
     rows = ld_i64(port, PORT_ROWS)
     for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
         out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
@@ -63,7 +63,7 @@ def empty_port(port: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
 def drive(kernel: int, state: int, tickets: int, count: int, out: int, ports: int, constants: int) -> int:
-    """The kernel has used up all tickets; how many rows came out, or -1 when it failed."""
+    """Let the kernel work through all tickets; return how many rows came out, or -1 when it failed."""
     rows = 0
     for n in range(count):
         status = MORE
@@ -77,7 +77,7 @@ def drive(kernel: int, state: int, tickets: int, count: int, out: int, ports: in
 
 
 class BareKernel:
-    """The only stage of a pipeline for one worker, and the tickets it is to work on. `close` gives everything back."""
+    """The only stage of a pipeline for one worker, and the tickets to work on. `close` releases everything."""
 
     def __init__(
         self, pipeline: Pipeline, batches: Sequence[Sequence[pa.RecordBatch]], batch_rows: int = TICKET_ROWS
@@ -100,7 +100,7 @@ class BareKernel:
         self._out = self._host.word(task, s.TASK_OUT)
 
     def _cut(self) -> list[int]:
-        """Every ticket of the input, copied so that admission can go on using its own."""
+        """Every ticket of the input, copied so that admission can reuse its own."""
         call = self._host.function
         rings = [self._host.word(source, SOURCE_RING) for source in self._plant.sources]
         output = self._host.word(self._plant.stages[0], s.STAGE_INPUT)
@@ -138,7 +138,7 @@ class BareKernel:
         return made
 
     def run(self) -> int:
-        """How many rows the kernel gives for the whole input, from an empty state."""
+        """How many rows the kernel emits for the whole input, starting with empty state."""
         state = new_state(self._host, self._stage)
         ports = len(self._stage.ports)
         rows = self._drive(self._kernel, state, self._tickets, self._count, self._out, ports, self._constants)
@@ -147,7 +147,7 @@ class BareKernel:
         return int(rows)
 
     def close(self) -> None:
-        """The input is given back and all memory is free."""
+        """Release the input and all memory."""
         for loan in (loan for loans in self._loans for loan in loans):
             self._host.function("loan_return")(loan)
         close(self._plant)

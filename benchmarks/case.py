@@ -1,4 +1,4 @@
-"""What a measured case is, and the inputs that several of them share."""
+"""The definition of a measured case, and inputs shared by several of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Generate = Callable[[int], pa.RecordBatch]
 
 
 def file_of(stream: str) -> str:
-    """The options of a stream whose rows are in the Parquet file of its name."""
+    """The options of a stream that is read from the Parquet file with its name."""
     return f"WITH (connector = 'file', path = '{stream}.parquet', format = 'parquet');"
 
 
@@ -36,14 +36,16 @@ class Case:
     """One query over its inputs.
 
     query: the text over Parquet files named after the streams.  stream: its input, the first of several.
-    others: the further inputs in the order of the query, each made for the rows of the first.
-    units: what a row counts for (words of a line).  loop: none where the same algorithm by hand would say nothing new.
-    spread: stateless, or windows with at least 100 rows a group: two workers are then held to the control.
+    others: the further inputs in the order of the query, each made to match the rows of the first.
+    units: the number of units in a row (words of a line).
+    loop: none if the same algorithm by hand would show nothing new.
+    spread: stateless, or windows with at least 100 rows per group: two workers must then match the control.
     halves: whether half of the rows are half of the work, so that two engines on halves are a control.
-    peer_bar: how many times as fast as DuckDB it has to be, both from memory; file_bar: both from the same file.
-    kernel_bar: millions of units a second one core's kernel has to do.  loop_bar: the kernel's share of the C++ loop.
+    peer_bar: the required speed relative to DuckDB, both from memory; file_bar: both from the same file.
+    kernel_bar: the required rate of one core's kernel, in millions of units a second.
+    loop_bar: the kernel's share of the C++ loop.
     stateless: from a file the bar is pyarrow's decoding, else DuckDB.
-    duckdb, polars: none where they cannot say it.
+    duckdb, polars: none if they cannot express it.
     """
 
     name: str
@@ -68,7 +70,7 @@ class Case:
     from_file: bool = False
 
     def inputs(self, rows: int) -> dict[str, pa.RecordBatch]:
-        """Every input, by stream, where the first has so many rows."""
+        """Every input, by stream, with this many rows in the first."""
         return {self.stream: self.generate(rows), **{name: make(rows) for name, make in self.others.items()}}
 
 
@@ -85,13 +87,13 @@ def bids(keys: int, scatter: bool, nulls: float = 0.0) -> Generate:
 
 
 def whole(table: pa.Table) -> pa.RecordBatch:
-    """The table as one batch."""
+    """The table as a single batch."""
     (batch,) = table.combine_chunks().to_batches()
     return batch
 
 
 def columns(**arrays: np.ndarray[Any, Any]) -> pa.RecordBatch:
-    """Columns that have no NULLs; `ts` is microseconds."""
+    """Columns without NULLs; `ts` is in microseconds."""
     schema = pa.schema([pa.field(n, pa.timestamp("us") if n == "ts" else pa.int64(), nullable=False) for n in arrays])
     made = [pa.array(a.astype(np.int64)).cast(f.type) for a, f in zip(arrays.values(), schema, strict=True)]
     return pa.RecordBatch.from_arrays(made, schema=schema)

@@ -1,6 +1,6 @@
 """The queries that are measured: each as cq text, as a C++ loop, in DuckDB's SQL and as a polars expression.
 
-All forms of a case give the same rows, up to their order; `check` in throughput.py compares counts and sums.
+All forms of a case give the same rows, in any order; `check` in throughput.py compares counts and sums.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _WINDOWED = (
     "{} JOIN TUMBLE(TABLE ask, DESCRIPTOR(ts), INTERVAL '0.1' SECOND) AS a ON b.window_end = a.window_end AND b.k = a.k"
 )
 
-# name: (the query, the one it is compared with)
+# name: (the query, the one to compare it with)
 QUERIES = {
     "group": (f"SELECT k, COUNT(*) AS n, SUM(price) AS s {_TUMBLE} GROUP BY window_start, window_end, k", ALONE),
     "text key": (f"SELECT name, COUNT(*) AS n, SUM(price) {_TUMBLE} GROUP BY window_start, window_end, name", ALONE),
@@ -83,7 +83,7 @@ QUERIES = {
 
 
 def inputs() -> dict[str, pa.Table]:
-    """A bid every 10 µs and an ask between every two, of random keys; half as many of each where both are read."""
+    """A bid every 10 µs and an ask between every two, with random keys; half as many of each if both are read."""
     r = np.random.default_rng(SEED)
     made = {}
     for name, value, first_us in (("bid", "price", 0), ("ask", "asked", BID_INTERVAL_US // 2)):
@@ -95,7 +95,7 @@ def inputs() -> dict[str, pa.Table]:
 
 
 class Kernel:
-    """The one loop of a query, its cost by the plan, and the rows it is to work on."""
+    """The single loop of a query, its cost by the plan, and the rows to work on."""
 
     def __init__(self, text: str, tables: dict[str, pa.Table]) -> None:
         given = Inputs(FileAccess(Path.cwd()), dict(tables))
@@ -109,14 +109,14 @@ class Kernel:
         self.bare = BareKernel(pipeline, batches)
 
     def run_ns(self) -> float:
-        """CPU nanoseconds a row, of one run from an empty state."""
+        """CPU nanoseconds per row, for one run with empty state."""
         begun = time.thread_time_ns()
         self.bare.run()
         return (time.thread_time_ns() - begun) / self.rows
 
 
 def main(names: Sequence[str]) -> None:
-    """A line for each query, as soon as it is known."""
+    """Print a line for each query, as soon as it is measured."""
     tables = inputs()
     others = {text: Kernel(text, tables) for text in (ALONE, BOTH)}
     print(f"{'operator':24}{'adds ns a row':>16}{'from':>8}{'to':>8}{'plan says':>12}")

@@ -1,8 +1,8 @@
-"""What a person waits for, beside DuckDB: a query in Python to its table, and a whole process on files.
+"""The time that a user waits, compared with DuckDB: a query in Python to its table, and a whole process on files.
 
-In Python both have the query's text, and the rows as an Arrow table or the name of a Parquet file; both give an Arrow
-table. cq's code was compiled before, as by an earlier run of the query on the machine; everything else is within the
-clock. Processes are measured from start to end, the interpreter's start and the imports included.
+In Python both get the query's text, and the rows as an Arrow table or the name of a Parquet file; both return an Arrow
+table. cq's code was compiled before, as by an earlier run of the query on the machine; everything else is timed.
+Processes are measured from start to end, including the interpreter's start and the imports.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from cq.cache import cache_directory
 from cq.workloads import WORKLOADS
 
 TEXTS = 10_000
-KEY_STRIDE = 7919  # so that keys are no dense range
-HIGH_PRICE = 99_900_000  # one of 10,000 prices is higher: what is measured is reading
+KEY_STRIDE = 7919  # so that keys are not a dense range
+HIGH_PRICE = 99_900_000  # one of 10,000 prices is higher: this measures reading
 
 
 @dataclass(frozen=True, slots=True)
 class InPython:
-    """One query over the rows of t. bar: how many times as fast as DuckDB.  query: cq's, where texts differ."""
+    """One query over the rows of t. bar: the required speed relative to DuckDB.  query: cq's, if texts differ."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ class InPython:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """One query as a process. time_bar, memory_bar: how many times what DuckDB's process takes it may take.
+    """One query as a process. time_bar, memory_bar: the most that it may take, as a multiple of DuckDB's process.
 
     query: cq's arguments to `cq run`, or a program in Python.  duckdb: a program that has a connection c.
     """
@@ -129,7 +129,7 @@ def rows_of(rows: int) -> pa.Table:
 
 
 def python_races(rounds: int, share: int, directory: Path, told: Callable[[str], None]) -> dict[str, Race]:
-    """Every query from memory and from a file: by the name of the query and where its rows are."""
+    """Every query from memory and from a file: by the name of the query and the place of its rows."""
     found: dict[str, Race] = {}
     for rows in dict.fromkeys(case.rows // share for case in IN_PYTHON):
         table = rows_of(rows)
@@ -173,7 +173,7 @@ def _duck(given: pa.Table | Path) -> Iterator[Any]:
 def whole_processes(
     rounds: int, share: int, directory: Path, told: Callable[[str], None]
 ) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """By case and contender: the times of every process, and its peak."""
+    """By case and contender: the time of every process, and its peak memory."""
     rows = WHOLE_ROWS // share
     table = rows_of(rows)
     parquet.write_table(table, directory / "t.parquet")

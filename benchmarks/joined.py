@@ -1,4 +1,4 @@
-"""Joins that are measured: by equal keys, in windows, by distance in time, with the last row before."""
+"""Joins that are measured: by equal keys, in windows, by distance in time, with the latest earlier row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _timed(name: str, value: str) -> str:
 
 
 def _items(rows: int) -> pa.RecordBatch:
-    """One row for each id, in no order."""
+    """One row for each id, in random order."""
     r = np.random.default_rng(SEED)
     return columns(id=r.permutation(rows // SHARE), weight=r.integers(1, 1000, rows // SHARE))
 
@@ -40,7 +40,7 @@ def _sales(rows: int) -> pa.RecordBatch:
 
 
 def _hash_join(small_first: bool) -> Case:
-    """All sales with their items: the rows of the stream that is declared first come first."""
+    """All sales with their items: the rows of the stream declared first come first."""
     if small_first:
         inputs: dict[str, Any] = {"stream": "item", "generate": _items, "others": {"sale": _sales}}
     else:
@@ -69,7 +69,7 @@ def _hash_join(small_first: bool) -> Case:
 
 
 def _keyed(keys: int, interval_us: int, value: str, seed: int, share: int = 1, first_us: int = 0) -> Generate:
-    """Rows of random keys in order of time, one for every `share` rows of the first input."""
+    """Rows with random keys in order of time, one for every `share` rows of the first input."""
 
     def generate(rows: int) -> pa.RecordBatch:
         r = np.random.default_rng(SEED + seed)
@@ -116,8 +116,8 @@ def _window_join() -> Case:
 
 
 def _interval_join(name: str, title: str, keys: int, low_s: int, high_s: int, rows: int) -> Case:
-    """Asks from low_s to high_s after a bid of their key. DuckDB has them by buckets of the distance between the two:
-    an ask may be in one of two."""
+    """Asks from low_s to high_s after a bid with their key. DuckDB finds them through buckets as long as the distance
+    between the two: an ask may be in one of two."""
     between = f"a.ts BETWEEN b.ts + INTERVAL '{low_s}' SECOND AND b.ts + INTERVAL '{high_s}' SECOND"
     width_us = (high_s - low_s) * SECOND_US
     place = f"(epoch_us(ts) - {low_s * SECOND_US}) // {width_us}"

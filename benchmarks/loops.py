@@ -1,4 +1,4 @@
-"""The C++ loops beside this file: compiled when first needed, called over the buffers the kernels read."""
+"""The C++ loops beside this file: compiled when first needed, called on the buffers that the kernels read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCES = tuple(Path(__file__).with_name(name) for name in ("loops.cpp", "joined
 
 @dataclass(frozen=True, slots=True)
 class LoopSpec:
-    """A function of them: the columns it reads, in its order, and its parameters.
+    """One of these functions: the columns it reads, in its order, and its parameters.
 
     columns: of the case's first input, or `stream.column`.
     validity: a column whose validity bits are its last argument.
@@ -49,9 +49,9 @@ def _library() -> ctypes.CDLL:
 
 
 class Loop:
-    """A loop over a record batch of each stream, whose columns it reads where they lie.
+    """A loop over a record batch of each stream, whose columns it reads in place.
 
-    It gets the rows of the first one, and behind its parameters those of the others.
+    It gets the rows of the first one, and after its parameters those of the others.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Loop:
         return [b.address for b in buffers]
 
     def run(self) -> int:
-        """How many result rows there are."""
+        """The number of result rows."""
         return self._call(None)
 
     def sums(self) -> tuple[int, ...]:
@@ -102,7 +102,7 @@ class Loop:
 
 
 def result_sums(batches: Sequence[pa.RecordBatch]) -> tuple[int, ...]:
-    """What `Loop.sums` gives, over record batches."""
+    """The same as `Loop.sums`, over record batches."""
     import numpy as np
 
     if not batches:

@@ -1,7 +1,7 @@
-"""Timing: contenders take turns within each round, and what is reported are medians and ratios within rounds.
+"""Timing: contenders take turns within each round, and medians and ratios within rounds are reported.
 
 The machine may be shared. Turns within a round see the same load, so a ratio is taken within each round and then the
-median over the rounds; CPU seconds of the process stand beside the wall clock.
+median over the rounds; CPU seconds of the process are reported beside the wall clock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Turn:
 
 @dataclass(slots=True)
 class Race:
-    """All rounds of some contenders over the same input. units: what one run works through (rows, words)."""
+    """All rounds of some contenders over the same input. units: in one run (rows, words)."""
 
     units: int
     turns: dict[str, list[Turn]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Race:
 
 
 def run_race(units: int, contenders: Mapping[str, Contender], rounds: int) -> Race:
-    """Every contender once a round, each round beginning with another one; a round before them is not counted."""
+    """Every contender once per round, with a different one first each time; a warm-up round is not counted."""
     race = Race(units, {name: [] for name in contenders})
     names = list(contenders)
     rows = {name: contenders[name]() for name in names}
@@ -76,7 +76,7 @@ def _rotated(names: Sequence[str], by: int) -> list[str]:
 
 
 def timed(contender: Contender) -> Turn:
-    """One run; garbage of earlier ones is gone before it begins."""
+    """One run; garbage of earlier ones is collected before it begins."""
     gc.collect()
     cpu, wall = time.process_time(), time.perf_counter()
     contender()

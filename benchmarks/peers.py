@@ -1,4 +1,4 @@
-"""DuckDB and polars over the same Arrow buffers or the same Parquet file; the whole result is taken and counted."""
+"""DuckDB and polars over the same Arrow buffers or the same Parquet file; the whole result is fetched and counted."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from benchmarks.case import Case
 
-THREADS = 2  # as many as cq is given
+THREADS = 2  # as many as cq gets
 ROW_GROUP = 122_880  # DuckDB spreads an Arrow table over its threads by record batches; this is its own row group
 
 os.environ.setdefault("POLARS_MAX_THREADS", str(THREADS))  # polars reads it once, when it is imported
 
 
 class Duck:
-    """One connection; `run` asks the case's query of what its streams' names stand for: a table, or a Parquet file."""
+    """One connection; `run` runs the case's query over its streams by name: tables, or Parquet files."""
 
     def __init__(self, case: Case, inputs: Mapping[str, pa.Table | Path]) -> None:
         import duckdb
@@ -68,7 +68,7 @@ class Bear:
 
 
 def versions() -> dict[str, str]:
-    """What is measured against."""
+    """The versions that cq is measured against."""
     import duckdb
     import polars
 

@@ -1,4 +1,4 @@
-"""What is measured by processes of their own: start-up times and peak memory."""
+"""Measurements in separate processes: start-up times and peak memory."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SELECT window_start, auction, {columns}
 FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND) GROUP BY window_start, window_end, auction;
 """
 COLUMNS = "COUNT(*) AS n, SUM(price) AS total, MAX(price) AS highest"
-OTHER_COLUMNS = "COUNT(*) AS n"  # another kernel: what it leaves in the cache is the runtime library
+OTHER_COLUMNS = "COUNT(*) AS n"  # another kernel: it leaves the runtime library in the cache
 FILTER = QUERY.partition("SELECT")[0] + "SELECT auction, price * 2 AS doubled, ts FROM bid WHERE price > 200000;\n"
 
 
 _BID = QUERY.partition("SELECT")[0]
 _WINDOW = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND)"
-_WINDOWED = {  # everything that keeps rows or groups for a time: what it holds does not grow with its input
+_WINDOWED = {  # everything that keeps rows or groups for a time: memory must not grow with the input
     "window join": f"SELECT a.auction, a.price, b.price AS other FROM {_WINDOW} AS a JOIN {_WINDOW} AS b "
     "ON a.window_end = b.window_end AND a.auction = b.auction AND a.price < b.price;\n",
     "interval join": "SELECT a.auction, a.price, b.price AS other FROM bid AS a JOIN bid AS b "
@@ -53,7 +53,7 @@ _WINDOWED = {  # everything that keeps rows or groups for a time: what it holds 
 }
 
 
-# What a program waits for that has imported pyarrow and has its rows: `import cq`, and the first query to its last row.
+# The wait of a program that has imported pyarrow and has its rows: `import cq`, and the first query to its last row.
 _FIRST_QUERY = """
 import resource, time
 import pyarrow as pa
@@ -69,12 +69,12 @@ assert len(cq.run("SELECT a, b * 2 AS c FROM t WHERE a > 500", {"t": rows}).to_a
 print(*(end - start for start, end in zip(began, spent())))
 """
 
-# The peak of a process that was started by a large one counts the large one in its rusage; its own memory map does not.
+# In its rusage, the peak of a process started by a large one includes the large one; its own memory map does not.
 TELL_PEAK = """
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
 """
-# As `cq` itself runs: its `main` ends the process, and what it ends with tells the peak.
+# Like `cq` itself: its `main` ends the process, and the exit reports the peak.
 RUN_AND_TELL = f"""
 import atexit, sys
 from cq.cli import main
@@ -86,7 +86,7 @@ main(sys.argv[1:])
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A process that has ended well."""
+    """A process that ended successfully."""
 
     wall_s: float
     cpu_s: float
@@ -96,7 +96,7 @@ class Ended:
 def run_process(arguments: Sequence[str], directory: Path, cache: Path) -> Ended:
     """Run Python with these arguments in `directory`, with compiled code in `cache`.
 
-    Byte code is kept, as that of an installed package is, whatever this process was told.
+    Byte code is kept, as for an installed package, whatever the settings of this process.
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment |= {
@@ -119,8 +119,8 @@ def run_process(arguments: Sequence[str], directory: Path, cache: Path) -> Ended
 
 
 def startup(rounds: int, cold_rounds: int) -> dict[str, list[Ended]]:
-    """`import cq`, `cq check`, a first query in Python, and `cq run` on a small CSV file: warm; the kernel to compile;
-    the runtime library too."""
+    """`import cq`, `cq check`, a first query in Python, and `cq run` on a small CSV file: warm; compiling the kernel;
+    compiling the runtime library too."""
     names = ("python", "import cq", "import pyarrow", "check", "first query", "warm", "cold", "all cold")
     found: dict[str, list[Ended]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as name:
@@ -200,7 +200,7 @@ def _peak(directory: Path, query: str, source: str, rows: int) -> int:
 
 
 def _write_parquet(path: Path, rows: int) -> None:
-    """Bids as one file, never all of them in memory: the measuring process must not need what it measures."""
+    """Write bids to one file, never holding all of them: the measuring process must not need the memory it measures."""
     names = ["auction", "price", "ts"]
     with parquet.ParquetWriter(path, _schema(names)) as writer:
         for batch in WORKLOADS["bids"].generate(rows=rows, keys=10_000, interval_us=10):

@@ -1,6 +1,6 @@
-"""Tables of medians, spreads and ratios against the bars, from what a run has written down.
+"""Tables of medians, spreads and ratios against the bars, from the record of a run.
 
-Everything is computed from the JSON, so that docs/benchmarks.md can be made again without measuring.
+Everything is computed from the JSON, so docs/benchmarks.md can be regenerated without measuring.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.sliding import RATIO
 KERNEL_MEAN_BAR = 0.9
 ENGINE_BAR = 0.8
 CONTROL_BAR, NEVER_BELOW = 0.85, 0.95
-SPREAD_FROM_NS = 25  # kernels that take longer a row have to scale like the control
+SPREAD_FROM_NS = 25  # kernels that take longer per row must scale like the control
 DECODE_BAR = 0.85
 SLIDING_BAR = 1.3  # times the cost of the same panes in windows that do not overlap
 WORDS_BAR, FROM_MEMORY_BAR = 60.0, 60.0  # millions a second
@@ -69,7 +69,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def race_of(record: Record) -> Race:
-    """A race as it was written down."""
+    """A race from its record."""
     turns = {
         name: [Turn(w, c) for w, c in zip(t["wall_s"], t["cpu_s"], strict=True)] for name, t in record["turns"].items()
     }
@@ -77,13 +77,13 @@ def race_of(record: Record) -> Race:
 
 
 def record_of(race: Race) -> Record:
-    """A race to be written down."""
+    """The record of a race."""
     turns = {name: {"wall_s": race.wall_s(name), "cpu_s": race.cpu_s(name)} for name in race.turns}
     return {"units": race.units, "turns": turns}
 
 
 def tables(found: Record) -> list[Table]:
-    """Every table there are figures for."""
+    """Every table for which there are figures."""
     memory = {name: race_of(r) for name, r in found.get("memory", {}).items()}
     parquet = {name: race_of(r) for name, r in found.get("parquet", {}).items()}
     made: list[Table] = []
@@ -156,7 +156,7 @@ def _engine(memory: dict[str, Race]) -> Table:
 
 
 def must_spread(case: Case, race: Race) -> bool:
-    """Whether two workers are held to the control: stateless, mergeable with many rows a group, or a slow kernel."""
+    """Whether two workers must match the control: stateless, mergeable with many rows per group, or a slow kernel."""
     return case.spread or 1e3 / race.cpu_rate("kernel") >= SPREAD_FROM_NS
 
 
@@ -205,7 +205,7 @@ def _peers(memory: dict[str, Race]) -> Table:
 
 
 def _sliding(memory: dict[str, Race]) -> Table:
-    """What overlap costs: two cases over the same rows, each with rounds of its own."""
+    """The cost of overlap: two cases over the same rows, each with its own rounds."""
     table = Table(
         "Windows many times as long as their slide",
         "CPU seconds of the kernel and wall seconds of `-j 2` over those of windows of one slide, which have the same "
@@ -347,7 +347,7 @@ def _whole(found: Record) -> Table:
 
 
 def _version(shown: str) -> str:
-    """The number in what a program shows as its version: `12.2.0` of `g++ (Debian 12.2.0-14) 12.2.0`."""
+    """The number in a program's version text: `12.2.0` in `g++ (Debian 12.2.0-14) 12.2.0`."""
     return shown.rsplit(" ", 1)[-1]
 
 

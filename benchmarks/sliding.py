@@ -1,4 +1,4 @@
-"""Windows that are measured beside those of cases.py: sessions, sliding windows and frames, ranks, medians, order."""
+"""Windows measured in addition to those of cases.py: sessions, sliding windows and frames, ranks, medians, order."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from benchmarks.case import BID, BID_INTERVAL_US, SECOND_US, START_US, Case, Gen
 from benchmarks.loops import LoopSpec
 
 SEED = 80
-RATIO = 1000  # of a window to its slide
+RATIO = 1000  # of a window's length to its slide
 SLIDE_MS = 50
 
 _BID = BID.replace("{null}", "NOT NULL")
 
 
 def _distinct_prices(keys: int) -> Generate:
-    """Bids in order of time, no two of one price, so that all ranks are one thing."""
+    """Bids in order of time, all with different prices, so that all kinds of rank agree."""
 
     def generate(rows: int) -> pa.RecordBatch:
         r = np.random.default_rng(SEED)
@@ -86,7 +86,7 @@ def _hot(gap_us: int) -> Generate:
 
 
 def _sliding(ratio: int) -> Case:
-    """A window that is `ratio` times as long as its slide; 1: what the same panes cost where windows do not overlap."""
+    """A window `ratio` times as long as its slide; 1: the cost of the same panes if windows do not overlap."""
     slide_us = SLIDE_MS * 1000
     slide, size = (f"INTERVAL '{n * SLIDE_MS / 1000}' SECOND" for n in (1, ratio))
     table = (

@@ -29,14 +29,15 @@ WORKERS = 2
 
 
 def only_pipeline(compiled: Compiled, workers: int) -> Pipeline:
-    """The pipeline of a query that is in one piece."""
+    """The pipeline of a query that has just one."""
     pipelines: tuple[Pipeline, ...] = compiled.for_workers(workers).after("emit")
     (pipeline,) = pipelines
     return pipeline
 
 
 class Measured:
-    """A case with its inputs in memory: each one contiguous batch, and the same rows in slices as peers like them."""
+    """A case with its inputs in memory: each as one contiguous batch, and the same rows in slices as the peers like
+    them."""
 
     def __init__(self, case: Case, rows: int) -> None:
         self.case = case
@@ -54,7 +55,7 @@ class Measured:
         return only_pipeline(self.compiled, workers)
 
     def batches(self, pipeline: Pipeline) -> list[list[pa.RecordBatch]]:
-        """Of each source the columns the pipeline reads."""
+        """The columns of each source that the pipeline reads."""
         names = [[column.name for column in source.columns] for source in pipeline.sources]
         return [
             self.tables[source.name].select(n).to_batches() for source, n in zip(pipeline.sources, names, strict=True)
@@ -87,7 +88,7 @@ class Measured:
         return rows
 
     def halves(self) -> Contender:
-        """The control of every scaling figure: two independent engines of one thread, each on half of the inputs."""
+        """The control of every scaling figure: two independent engines with one thread, each on half of the inputs."""
         pipeline = self.pipeline(1)
         batches = self.batches(pipeline)
         halves = [b[: len(b) // 2] for b in batches], [b[len(b) // 2 :] for b in batches]
@@ -102,7 +103,7 @@ class Measured:
         return run
 
     def api(self) -> Contender:
-        """What a user writes: `cq.sql(text, stream=table).run()`, the result a table in memory."""
+        """What a user writes: `cq.sql(text, stream=table).run()`, with the result as a table in memory."""
         query = sql(self.case.query, **self.tables)
 
         def run() -> None:
@@ -123,9 +124,9 @@ def _sliced(batch: pa.RecordBatch) -> pa.Table:
 
 
 def check(case: Case, rows: int) -> None:
-    """All forms of the case give the same rows, by their number and the sums of their columns.
+    """Check that all forms of the case give the same rows, by their number and the sums of their columns.
 
-    Of all its rows where so many give none.
+    Over all its rows if that many give none.
     """
     measured = Measured(case, rows)
     made = measured.results()
@@ -174,7 +175,7 @@ def memory_race(case: Case, rows: int, rounds: int) -> Race:
 
 @contextmanager
 def parquet_files(case: Case, rows: int, directory: Path) -> Iterator[dict[str, Path]]:
-    """The case's inputs as Parquet files by stream, gone afterwards."""
+    """The case's inputs as Parquet files by stream, deleted afterwards."""
     paths = {}
     for name, batch in case.inputs(rows).items():
         paths[name] = directory / f"{name}.parquet"

@@ -1,4 +1,4 @@
-"""Transactions that are measured: the Streaming Ledger in text of its own, other applications as they are shipped."""
+"""Transactions that are measured: the Streaming Ledger in its own text, other applications as shipped."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ _LEDGER = ("kind", "sa", "da", "sb", "db", "x", "y")
 
 
 def _workload(name: str) -> Generate:
-    """Events of a workload with the knobs of the shipped query."""
+    """Events of a workload with the parameters of the shipped query."""
     return lambda rows: whole(pa.Table.from_batches(WORKLOADS[name].generate(rows=rows)))
 
 
 def _first(name: str) -> Generate:
-    """The rows a table begins with, however many events there are."""
+    """The initial rows of a table, however many events there are."""
     return lambda _: whole(pa.Table.from_batches(WORKLOADS[name].generate(rows=ACCOUNTS)))
 
 
 def _shipped(name: str, title: str, streams: dict[str, str], columns: tuple[str, ...]) -> Case:
-    """A query of queries/transactions/. streams: the workload of the events, then of what a table begins with."""
+    """A query of queries/transactions/. streams: the workloads of the events, then of the tables' initial rows."""
     (stream, events), *others = streams.items()
     return Case(
         name=name,

@@ -1,1 +1,1 @@
-"""Transactions by every scheme: rates, latencies, and what changes them (`python -m benchmarks.transactions`)."""
+"""Transactions by every scheme: rates, latencies, and what affects them (`python -m benchmarks.transactions`)."""

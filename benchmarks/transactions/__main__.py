@@ -20,7 +20,7 @@ QUICK_SHARE = 0.02
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run what is asked for."""
+    """Run what was requested."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.transactions", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=5, help="turns of every scheme (default 5)")
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measured(name: str, now: Circumstances) -> dict[str, Any]:
-    """The figures of a part, and under what circumstances."""
+    """The figures of a part, and the circumstances."""
     print(name, file=sys.stderr, flush=True)
     before = os.getloadavg()[0]
     part = PARTS[name](now)
@@ -58,7 +58,7 @@ def measured(name: str, now: Circumstances) -> dict[str, Any]:
 
 
 def write(found: dict[str, Any]) -> None:
-    """The figures, the page and its pictures are those of these parts."""
+    """Write the figures, the page and its pictures for these parts."""
     FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     DOCUMENT.write_text(page(found), encoding="utf-8")
     for name, text in pictures(found).items():

@@ -1,4 +1,4 @@
-"""The transactional applications as they are measured: a shipped query, and generated rows in Arrow memory."""
+"""The transactional applications as measured: a shipped query, and generated rows in Arrow memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cq.ways import UNCHECKED
 from cq.workloads import WORKLOADS
 
 QUERIES = Path(__file__).parent.parent.parent / "queries" / "transactions"
-INTERVAL = 500  # events of a punctuation, as in the paper
+INTERVAL = 500  # events per punctuation, as in the paper
 SL, GS, OB, TP = "streaming_ledger", "grep_and_sum", "online_bidding", "toll_processing"
 TITLES = {GS: "Grep and Sum", SL: "Streaming Ledger", OB: "Online Bidding", TP: "Toll Processing"}
 STREAMS = {
@@ -36,7 +36,7 @@ DEFAULTS: dict[str, Mapping[str, Any]] = {SL: {"balance": 1_000_000}, GS: {}, OB
 
 @cache
 def planned(name: str, scheme: str, workers: int) -> tuple[Pipeline, list[pa.Schema]]:
-    """The pipeline of an application by a scheme for so many workers, and the columns it gives."""
+    """The pipeline of an application by a scheme for this many workers, and its output columns."""
     text = (QUERIES / f"{name}.cq").read_text(encoding="utf-8")
     compiled = compile(text, name, settings={"transactions": scheme})
     (pipeline,) = compiled.for_workers(workers).after("emit")
@@ -45,7 +45,7 @@ def planned(name: str, scheme: str, workers: int) -> tuple[Pipeline, list[pa.Sch
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Where the time of all workers went in one run, in shares of it."""
+    """Where the time of all workers went in one run, as shares."""
 
     useful: float
     sync: float
@@ -54,7 +54,7 @@ class Spent:
 
 
 class Application:
-    """One application over so many events. knobs: parameters of its generators that differ from the defaults."""
+    """One application over this many events. knobs: parameters of its generators that differ from the defaults."""
 
     def __init__(self, name: str, events: int, knobs: Mapping[str, Any] | None = None) -> None:
         self.name, self.events = name, events
@@ -68,7 +68,7 @@ class Application:
             self.tables[stream] = made.combine_chunks()
 
     def runner(self, scheme: str, workers: int, interval: int = INTERVAL) -> Runner:
-        """The application by a scheme on so many workers."""
+        """The application by a scheme on this many workers."""
         pipeline, schemas = planned(self.name, scheme, workers)
         together = any(s.way.traits.together for s in pipeline.stages)
         assert together == (scheme != "serial"), f"{self.name} does not run by {scheme}"
@@ -91,12 +91,12 @@ class Runner:
         return Engine(self.pipeline, threads=self.workers, batch_rows=self.batch_rows, schemas=self.schemas)
 
     def batches(self) -> list[list[pa.RecordBatch]]:
-        """The columns the pipeline reads, of each source."""
+        """The columns of each source that the pipeline reads."""
         tables = self.application.tables
         return [tables[s.name].select([c.name for c in s.columns]).to_batches() for s in self.pipeline.sources]
 
     def contender(self) -> Contender:
-        """A whole run: built, fed, drained, closed. The number of rows, unless it depends on time."""
+        """A whole run: built, fed, drained, closed. Returns the number of rows, unless it depends on time."""
         batches = self.batches()
 
         def run() -> int | None:
@@ -120,7 +120,7 @@ class Runner:
             return rows, wall_s, list(engine.metrics().stages)
 
     def spent(self, useful_ns: float) -> Spent:
-        """Where the time of the workers goes. useful_ns: what the serial loop takes for all transactions."""
+        """Where the time of the workers goes. useful_ns: the time of the serial loop for all transactions."""
         _, wall_s, stages = self._run(self.batches())
         whole = self.workers * wall_s * 1e9
         busy, turns, rows = (sum(getattr(s, n) for s in stages) for n in ("busy_ns", "turn_wait_ns", "row_wait_ns"))
@@ -128,11 +128,11 @@ class Runner:
         return Spent(useful_ns / whole, sync / whole, rows / whole, max(0.0, whole - sync - rows - useful_ns) / whole)
 
     def busy_ns(self) -> int:
-        """What all stages take of the workers."""
+        """The time that all stages take from the workers."""
         return sum(s.busy_ns for s in self._run(self.batches())[2])
 
     def latencies(self, size: int) -> list[float]:
-        """Microseconds from handing over so many events to the last of their results, one ticket at a time."""
+        """Microseconds from handing over this many events to the last of their results, one ticket at a time."""
         *openings, events = self.batches()
         found = []
         with self.engine() as engine:
@@ -153,5 +153,5 @@ class Runner:
 
 
 def percentiles(values: list[float]) -> tuple[float, float]:
-    """The median and the 99th of a hundred."""
+    """The median and the 99th percentile."""
     return median(values), sorted(values)[int(len(values) * 0.99)]

@@ -13,7 +13,7 @@ from benchmarks.transactions.parts import COMPARED, SWEPT
 from benchmarks.transactions.pictures import chart
 
 Record = dict[str, Any]
-LOCK_BAR = 0.8  # of its own rate without locks, on one worker: a baseline below would be no baseline
+LOCK_BAR = 0.8  # share of its own rate without locks, on one worker: a lower baseline would not be one
 LATENCY_BAR_US = 630.0
 SWEEPS = {
     "skew": ("Skew", "theta of the keys; Grep and Sum, writes only"),
@@ -26,7 +26,7 @@ SWEEPS = {
 
 
 def page(found: Mapping[str, Record]) -> str:
-    """The page, of the parts there are."""
+    """The page, with the parts there are."""
     parts = [HEAD, *_applications(found), *_sweeps(found), *_intervals(found), *_breakdown(found), *_latencies(found)]
     parts += [_statements(found), _measured(found), END]
     return "\n".join(p for p in parts if p)

@@ -1,4 +1,4 @@
-"""What is measured: each part takes less than three minutes, and is kept with the circumstances it was measured in."""
+"""The parts of the measurement: each takes less than three minutes, and is kept with its circumstances."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cq.records import dataclass
 COMPARED = ("serial", "chains", "lock", "lock_a", "mvlk", "pat", "nolock")
 SWEPT = ("chains", "lock", "mvlk", "pat", "nolock")
 EVENTS = {SL: 400_000, TP: 240_000, GS: 120_000, OB: 120_000}
-TICKETS = 1_000  # whose latency is measured: of sixty, the 99th of a hundred is the first one, which grows everything
+TICKETS = 1_000  # rounds of latency: of sixty, the 99th percentile is the first one, which grows everything
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """events: share of the usual ones.  workers: all numbers of them, the most last."""
+    """events: share of the usual number.  workers: all numbers of them, the largest last."""
 
     rounds: int
     share: float
@@ -39,7 +39,7 @@ class Circumstances:
 
 
 def application(name: str) -> Callable[[Circumstances], Record]:
-    """Every scheme on every number of workers."""
+    """Every scheme with every number of workers."""
 
     def measure(now: Circumstances) -> Record:
         made = Application(name, now.events(name))
@@ -66,7 +66,7 @@ def _point(now: Circumstances, at: Any, made: Application, schemes: Iterable[str
 def sweep(
     name: str, knob: str, values: Sequence[float], others: Mapping[str, Any]
 ) -> Callable[[Circumstances], Record]:
-    """One knob of a generator over these values, on the most workers."""
+    """One parameter of a generator over these values, with the most workers."""
 
     def measure(now: Circumstances) -> Record:
         points = []
@@ -79,7 +79,7 @@ def sweep(
 
 
 def intervals(now: Circumstances) -> Record:
-    """Chains and locks over how many events are run together, for every application."""
+    """Chains and locks over the number of events run together, for every application."""
     points = []
     for name in EVENTS:
         made = Application(name, now.events(name))
@@ -127,7 +127,7 @@ def latency(now: Circumstances) -> Record:
 
 
 def undisturbed(times: int) -> list[float]:
-    """Microseconds of each of so many sums of roots, which wait for nobody: what the machine does to a thread."""
+    """Microseconds for each of this many sums of roots, which wait for nobody: how the machine disturbs a thread."""
     values, found = np.arange(200_000.0), []
     for _ in range(times):
         begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Line charts as SVG, written by hand: a few lines over a few places need no library."""
+"""Line charts as SVG, written by hand: a few lines over a few points need no library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#7f7f7f", "#ff7f0e", "#1
 
 
 def chart(title: str, along: str, up: str, places: Sequence[str], lines: Mapping[str, Sequence[float]]) -> str:
-    """A picture of lines, each with a value at every place; values begin at 0."""
+    """A picture of lines, each with a value at every point; values start at 0."""
     most = _round_up(max((v for line in lines.values() for v in line), default=1.0))
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
