@@ -1,4 +1,4 @@
-"""Runs native functions interpreted over the simulated memory, and compiled over real memory, behind one face.
+"""Runs native functions interpreted over the simulated memory, and compiled over real memory, behind one interface.
 
     @pytest.fixture(params=[Interpreted, Compiled], ids=lambda way: way.__name__)
     def run(request):
@@ -25,7 +25,7 @@ from cq.runtime.base.simulation import Memory, function_address
 
 @contextmanager
 def small_library() -> Iterator[None]:
-    """The runtime library is free lists, memory and 128-bit arithmetic only: tests of compilation need no more."""
+    """Restrict the runtime library to free lists, memory and 128-bit arithmetic: tests of compilation need no more."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (interpret, kernel):
             patch.setattr(module, "LIBRARY", interpret.LIBRARY[:3])
@@ -36,7 +36,7 @@ def small_library() -> Iterator[None]:
 
 
 class Interpreted:
-    """The functions as Python runs them; leaving the `with` block checks that nothing leaked."""
+    """The functions as run by Python; leaving the `with` block checks that nothing leaked."""
 
     compiled = False
 
@@ -65,7 +65,7 @@ class Interpreted:
         return self.memory.read(address, size)
 
     def address(self, function: Callable[..., Any]) -> int:
-        """An address that `call1` … `call4` take for this function."""
+        """An address for this function that `call1` … `call4` accept."""
         return function_address(function)
 
     def zeros(self, size: int) -> int:
@@ -87,7 +87,7 @@ def _compiled(functions: tuple[Callable[..., Any], ...]) -> dict[str, Callable[.
 
 
 class Compiled(Interpreted):
-    """The functions as machine code, compiled once for each set of them."""
+    """The functions as machine code, compiled once for each set of functions."""
 
     compiled = True
 

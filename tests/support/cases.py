@@ -1,6 +1,6 @@
-"""One query over rows in memory, run every way there is; what each way gives has one comparable form.
+"""One query over rows in memory, run in every way; all results have one comparable form.
 
-`Prepared(text)` binds; `give` says what the streams read; `reference()` and `native(way)` give Outcomes, equal or not.
+`Prepared(text)` binds; `give` sets what the streams read; `reference()` and `native(way)` return Outcomes to compare.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ Rows = Sequence[Row]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How the native engine runs: compiled with so many workers, or its generated code interpreted.
+    """How the native engine runs: compiled, with this many workers, or with its generated code interpreted.
 
-    Interpreted, the plan for that many workers runs inline.
+    If interpreted, the plan for that many workers runs inline.
     """
 
     threads: int = 0
@@ -69,7 +69,7 @@ WAYS = tuple(Way(t, b) for t in (0, 1, 2, 4) for b in (1, 3, 4096)) + tuple(
 
 @contextmanager
 def spread_out() -> Iterator[None]:
-    """Inside, plans are cut into as many stages as they can be, and rows routed, whatever that costs."""
+    """Inside, plans are cut into as many stages as possible, and rows are routed, whatever that costs."""
     with (
         patch.multiple(choose, ROUTED_FROM_NS=0, CALLS_APART=0, CALLS_COMPARED_APART=0),
         patch.object(chain, "GAIN", 0.0),
@@ -79,8 +79,8 @@ def spread_out() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave: rows of every output, in order; late rows; code and place of the error that ended it; how many
-    events each trigger rejected.
+    """The result of a run: rows of every output, in order; late rows; code and place of the error that ended it; how
+    many events each trigger rejected.
 
     Two outcomes are equal when every bit of every row is: 0.0 is not -0.0, and NaN is NaN.
     """
@@ -95,7 +95,7 @@ class Outcome:
         return isinstance(other, Outcome) and self.seen() == other.seen()
 
     def seen(self) -> tuple[str, str, str, str]:
-        """All that is compared; late rows and rejected events are only counted by runs that ended well."""
+        """Everything compared; late rows and rejected events only count in runs that ended well."""
         late = "" if self.error or self.late is None else str(self.late)
         rejected = str(sorted(self.rejected.items())) if self.rejected and not self.error else ""
         return repr(dict(self.rows)), self.error, late, rejected
@@ -119,7 +119,7 @@ class Outcome:
 class Prepared:
     """A query text, bound; `give` sets what its streams read, and may be called again.
 
-    functions: those of the user that it calls.
+    functions: user-defined ones that it calls.
     """
 
     def __init__(self, text: str, functions: Sequence[UserFunction | UserFold] = ()) -> None:
@@ -129,22 +129,22 @@ class Prepared:
         self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.streams}
 
     def give(self, inputs: Mapping[str, Rows], cuts: Sequence[int] = ()) -> None:
-        """The rows of every stream, in record batches of the sizes `cuts`, over and over; all in one without."""
+        """Set the rows of every stream, in record batches of the sizes `cuts`, repeated; as one batch without them."""
         for name, fields in self.fields.items():
-            # NOT NULL is the query's affair: the table itself may hold anything
+            # NOT NULL is up to the query: the table itself may hold anything
             loose = [Field(f.name, f.type, True) for f in fields]
             batch = batch_of(list(inputs.get(name, ())), loose)
             self._given[name] = pa.Table.from_batches(list(_slices(batch, cuts)), batch.schema)
 
     def give_tables(self, tables: Mapping[str, pa.Table]) -> None:
-        """The rows of every stream, as they are."""
+        """Set the rows of every stream, unchanged."""
         self._given.update(tables)
 
     def reference(self) -> Outcome:
         return self.run("reference", RunOptions())
 
     def native(self, way: Way) -> Outcome:
-        """Run this way; panes of workers are always merged."""
+        """Run in this way; panes of workers are always merged."""
 
         def begin(pipeline: Pipeline, **options: Any) -> Engine:
             if way.interpreted:
@@ -166,7 +166,7 @@ class Prepared:
         except DataError as e:
             error, message = f"{e.code} {e.first.place}", e.first.message
         if any(all(o.limit is not None for o in part.outputs) for part in connected(self.compiled.plan)):
-            late = rejected = None  # how many rows are looked at before the last limit of a part is not defined
+            late = rejected = None  # how many rows are read before the last limit of a part is reached is undefined
         rows = {}
         for output in self.compiled.outputs:
             types = [f.type for f in output.node.schema.fields]
@@ -175,7 +175,8 @@ class Prepared:
         return Outcome(rows, late, error, message, rejected)
 
     def agree(self, native: Outcome, way: Way, reference: Outcome) -> bool:
-        """Whether they are equal, or differ only in what a failing event leaves (tests/README.md, What is compared)."""
+        """Whether they are equal, or differ only in what a failing event may change (tests/README.md, What is
+        compared)."""
         if native == reference:
             return True
         rewritten = self.compiled.after("rewrite")
@@ -191,7 +192,7 @@ class Prepared:
         return native == self.native(Way(interpreted=way.interpreted))
 
     def _places(self, reference: Outcome) -> set[str]:
-        """Where a run may end: where the reference does, or would in the same event with one of the outputs alone."""
+        """Where a run may end: where the reference does, or would in the same event with only one of the outputs."""
         inputs, place = self._inputs(), _place(reference.error)
         at_a_row = not place.startswith(("window ", "closing ", "group ", error_places.END))
         whole = reference_run(self.compiled.plan, inputs)
@@ -208,7 +209,7 @@ class Prepared:
         return found
 
     def _rows_of_earlier_events(self) -> dict[str, int]:
-        """How many rows of each output the events before the failing one gave; all where no operator has failed."""
+        """How many rows of each output come from events before the failing one; all if no operator has failed."""
         result = reference_run(self.compiled.plan, self._inputs())
         return {
             name: sum((d.position.serial, d.position.instant) != result.failed_at for d in rows)
@@ -216,7 +217,7 @@ class Prepared:
         }
 
     def errors_of_outputs(self) -> set[str]:
-        """The code that each output ends with when it is computed alone."""
+        """The code with which each output ends when it is computed alone."""
         inputs = self._inputs()
         results = [reference_run(LogicalPlan((o,)), inputs) for o in self.compiled.outputs]
         return {r.error.code for r in results if r.error is not None}
@@ -229,7 +230,7 @@ class Prepared:
         return out
 
     def given(self) -> dict[str, pa.Table]:
-        """The tables the streams read now."""
+        """The tables that the streams currently read."""
         return dict(self._given)
 
 
@@ -238,7 +239,7 @@ def _place(error: str) -> str:
 
 
 def _row(place: str) -> str:
-    """The place of a row without that of the row it has met."""
+    """The place of a row without that of the row it met."""
     return place.partition(", joined with ")[0]
 
 
@@ -255,7 +256,7 @@ def _slices(batch: pa.RecordBatch, cuts: Sequence[int]) -> Iterator[pa.RecordBat
 
 @contextmanager
 def watched(label: str, seconds: float = 120) -> Iterator[None]:
-    """Whoever stands still is named: after so many seconds the process says `label` and ends."""
+    """Report whoever hangs: after this many seconds the process prints `label` and ends."""
 
     def end() -> None:
         print(f"stands still for {seconds:g} s: {label}", file=sys.stderr, flush=True)

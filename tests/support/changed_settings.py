@@ -1,4 +1,4 @@
-"""Settings of a query that is compiled already: one compilation runs by several."""
+"""Change settings of a compiled query: one compilation runs with several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cq.compiler.passes import Compiled
 
 
 def change_settings(compiled: Compiled, **values: int | str) -> None:
-    """The settings have these values, as SET in the text would have given them; stages are planned anew."""
+    """Give the settings these values, as SET in the text would; stages are planned again."""
     settings = compiled.request.settings
     assert isinstance(settings, dict)  # no code but this changes it
     settings |= values

@@ -30,7 +30,7 @@ def cq(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, st
 
 
 def without_progress(err: str) -> str:
-    """What was said besides how far compiling and running are, which hangs on how busy the machine is."""
+    """The text without progress messages, which depend on how busy the machine is."""
     return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("cq: "))
 
 
@@ -39,7 +39,7 @@ def ref(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, s
 
 
 def outside(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-    """The command in a process of its own, without what it says of its progress."""
+    """Run the command in a separate process, and drop its progress messages."""
     command = [sys.executable, "-m", "cq", *arguments]
     done = subprocess.run(command, capture_output=True, timeout=120, check=False, **options)  # type: ignore[call-overload]
     done.stderr = without_progress(done.stderr.decode()).encode()

@@ -1,4 +1,4 @@
-"""What the tests of connectors share: a declared stream without a plan, and everything one read of it gives."""
+"""What the tests of connectors share: a declared stream without a plan, and everything that one read of it returns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stream(columns: str | Sequence[Field], time: str = "", **options: str) -> St
 
 @dataclass
 class Seen:
-    """Rows as tuples of physical values, the place of each, how many were bad or blank, and the error, if any."""
+    """Rows as tuples of physical values, the place of each, the number of bad and blank rows, and the error, if any."""
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ def read(
     wanted: Sequence[int] | None = None,
     natives: Natives = NONE,
 ) -> Seen:
-    """Everything the source of a stream gives. natives: those of an engine that has such."""
+    """Everything that the source of a stream yields. natives: of an engine that has some."""
     access = FileAccess(directory or Path.cwd())
     inputs = Inputs(access, {} if given is None else {declared.name: given}, dead_letters="q")
     seen = Seen()

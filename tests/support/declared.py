@@ -1,4 +1,5 @@
-"""Operators held to what their nodes declare while the reference runs: ports have room for no more rows than that."""
+"""Check operators against the declarations of their nodes while the reference runs: ports have room for no more
+rows."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from cq.reference.operators import operator_of
 
 @contextmanager
 def held_to_their_word() -> Iterator[None]:
-    """Inside, a row that causes more rows than `fan_out` says, or one in an input that `holds_back`, is an error."""
+    """Inside, a row that causes more rows than `fan_out` declares, or any in an input that `holds_back`, is an
+    error."""
     with patch.object(graph, "operator_of", _watched):
         yield
 

@@ -1,10 +1,10 @@
-"""The pages of the documentation: their blocks, and the parts of them that programs write.
+"""The pages of the documentation: their blocks, and the parts of them that are generated.
 
-`<!-- table: NAME -->` … `<!-- end -->` holds a table made from a registry. A `text` block right behind an `sql` block
-holds what that query gives. `pytest tests/project/test_docs.py --update` writes both anew.
+`<!-- table: NAME -->` … `<!-- end -->` holds a table made from a registry. A `text` block right after an `sql` block
+holds the result of that query. `pytest tests/project/test_docs.py --update` rewrites both.
 
 An `sql` block is a whole query, over the streams that the first block of its page declares unless it declares its own;
-`csv NAME` and `json NAME` blocks are the files they read. `sql refused CODE` is a query that is not taken.
+`csv NAME` and `json NAME` blocks are the files they read. `sql refused CODE` is a query that is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TABLE = re.compile(r"(?<=<!-- table: )(?P<name>\w+)( -->\n).*?(?=<!-- end -->)"
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. words: its info string.  start, end: where its text stands in the page."""
+    """A fenced block. words: its info string.  start, end: of its text in the page."""
 
     page: Path
     line: int
@@ -52,7 +52,7 @@ class Block:
 
     @property
     def refused(self) -> str:
-        """The code an `sql` block is refused with; empty when it is taken."""
+        """The code with which an `sql` block is refused; empty if it is accepted."""
         return self.words[2] if self.words[1:2] == ("refused",) else ""
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class Bench:
     streams: str
 
     def compiled(self, block: Block) -> Compiled:
-        """The query of an `sql` block, bound; raises what the compiler says, with the lines of the block."""
+        """The query of an `sql` block, bound; raises the compiler's error, with the lines of the block."""
         text = block.text if "CREATE STREAM" in block.text else self.streams + block.text
         try:
             return compile(text, NAME, inputs=Inputs(FileAccess(self.directory)))
@@ -99,7 +99,7 @@ class Bench:
     def outcome(self, block: Block, engine: str = "native", threads: int = 0, brief: bool = False) -> str:
         """What a person sees: the rows of every output, late and bad rows, errors.
 
-        brief: of an error only what every engine says; the native engine also shows the expression and a way out.
+        brief: of an error only the part common to all engines; the native engine also shows the expression and a fix.
         """
         try:
             query = self.compiled(block)
@@ -148,7 +148,7 @@ def bench(page: Path, directory: Path, text: str | None = None) -> Bench:
 
 
 def written_anew(page: Path) -> str:
-    """The page with every generated part as it should be."""
+    """The page with every generated part updated."""
     text = _TABLE.sub(lambda m: m["name"] + m[2] + TABLES[m["name"]]() + "\n", page.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as directory:
         place = bench(page, Path(directory), text)
@@ -158,7 +158,7 @@ def written_anew(page: Path) -> str:
 
 
 def results_of(page: Path, text: str) -> list[tuple[Block, Block]]:
-    """The queries of a page that have a result right behind them, with its block."""
+    """The queries of a page that are followed by a result, with its block."""
     return [
         (query, result)
         for query, result in pairwise(blocks(page, text))

@@ -1,4 +1,4 @@
-"""The tables of the documentation that are made from the registries: one function each, in `TABLES`."""
+"""The tables of the documentation that are generated from the registries: one function each, in `TABLES`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TOPICS = {
     "time_zones": "Time zones",
     "time_formats": "Time: patterns",
 }
-SHOWN_EXAMPLES, SHOWN_LETTERS = 3, 150  # of a function: what a glance takes in
+SHOWN_EXAMPLES, SHOWN_LETTERS = 3, 150  # of a function: enough for a glance
 
 
 def table(function: Callable[[], str]) -> Callable[[], str]:

@@ -1,4 +1,4 @@
-"""What DuckDB gives for a query, beside what the reference gives."""
+"""The result of a query on DuckDB, compared with that of the reference."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def a_and_b(seed: int) -> dict[str, pa.Table]:
 
 
 def agreed_rows(streams: str, query: str, given: Mapping[str, pa.Table]) -> Counter[tuple[object, ...]]:
-    """The rows that both give, in any order; an AssertionError where they give others."""
+    """The rows that both return, in any order; an AssertionError if they differ."""
     run = cq.sql(streams + query + ";").run(inputs=given, engine="reference")
     found = Counter(_counted(row.values()) for row in run["result"].to_arrow().to_pylist())
     with duckdb.connect() as base:

@@ -1,4 +1,4 @@
-"""Pipelines with kernels written by hand after the contract of cq/runtime/layout/abi.py, for tests of the engine.
+"""Pipelines with kernels written by hand to the contract of cq/runtime/layout/abi.py, for tests of the engine.
 
 passthrough  (k, v, t) -> the rows with v >= 0, late ones too
 running      (k, v, t) -> (k, running count of k): a trivial table of KEYS words in the state
@@ -230,12 +230,12 @@ PLAIN: dict[str, Any] = {
 
 
 def plain_stage(**said: Any) -> StageSpec:
-    """A stage with what is said, and nothing else that a stage may have."""
+    """A stage with the given fields, and none of the optional ones."""
     return StageSpec(**(PLAIN | said))
 
 
 def plain_pipeline(sources: Iterable[SourceSpec], stages: Iterable[StageSpec], **said: Any) -> Pipeline:
-    """A pipeline that announces no times and may keep every worker busy, but for what is said."""
+    """A pipeline that announces no times and may keep every worker busy, except for the given fields."""
     times: dict[str, Any] = {"grids": (), "watermarks": False, "mixed": False, "workers": None}
     return Pipeline(sources=tuple(sources), stages=tuple(stages), **(times | said))
 
@@ -280,7 +280,7 @@ def pipeline(
 
 
 def batch(rows: Sequence[tuple[int, ...]]) -> pa.RecordBatch:
-    """Rows (k, v, t), or what a pipeline reads of them, as a record batch."""
+    """Rows (k, v, t), or the columns of them that a pipeline reads, as a record batch."""
     columns = [pa.array(values, pa.int64()) for values in zip(*rows, strict=True)]
     return pa.RecordBatch.from_arrays(columns, list("kvt")[: len(columns)])
 

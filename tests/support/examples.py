@@ -1,4 +1,7 @@
-"""The examples of the registries, read and bound: what documents them tests them, on every backend.
+"""The examples of the registries, parsed and bound: they serve as documentation and, on every backend, as tests.
+
+`expression = value` or `expression = error CODE` for scalar functions and casts; `sum over 1, 2, null = 3`, `corr over
+(1, 2), (2, 4) = 1e0`, and `over nothing`, for aggregates.
 
 `expression = value` or `expression = error CODE` for scalar functions and casts; `sum over 1, 2, null = 3`, `corr over
 (1, 2), (2, 4) = 1e0`, and `over nothing`, for aggregates.
@@ -62,13 +65,13 @@ def aggregate_examples() -> list[Example]:
 
 
 def values_of(example: Example) -> list[str]:
-    """The values an aggregate example goes over, as texts."""
+    """The values that an aggregate example aggregates, as texts."""
     inside = example.expression.partition(" over ")[2]
     return [] if inside == "nothing" else pieces(inside)
 
 
 def pieces(text: str) -> list[str]:
-    """The parts of a text between commas that stand in no parentheses."""
+    """The parts of a text between commas that are outside of parentheses."""
     out, depth = [""], 0
     for c in text:
         depth += {"(": 1, ")": -1}.get(c, 0)
@@ -80,18 +83,18 @@ def pieces(text: str) -> list[str]:
 
 
 def options_of(example: Example) -> list[Any]:
-    """The constants that the example's aggregate takes behind its arguments: `quantile_cont(0.5) over …`."""
+    """The constants after the arguments of the example's aggregate: `quantile_cont(0.5) over …`."""
     entry, given = aggregates.lookup(example.owner), example.expression.partition(" over ")[0].partition("(")[2]
     assert entry is not None
     if not entry.options:
         return []
-    texts = pieces(given[:-1]) if given else ["0.5"]  # of nothing any will do
+    texts = pieces(given[:-1]) if given else ["0.5"]  # without values any type will do
     casts = (f"CAST({t} AS {o.type})" for t, o in zip(texts, entry.options, strict=True))
     return [evaluate(e) for e in bound(*casts)]
 
 
 def arguments_of(example: Example) -> tuple[Signature, list[tuple[Any, ...]]]:
-    """How the aggregate is called over an example's rows, of the first types that take them all, and the arguments."""
+    """The call of the aggregate for an example's rows, with the first types that accept them all, and the arguments."""
     entry = aggregates.lookup(example.owner)
     assert entry is not None
     texts = [pieces(v[1:-1]) if v.startswith("(") else [v] for v in values_of(example)]
@@ -106,7 +109,7 @@ def arguments_of(example: Example) -> tuple[Signature, list[tuple[Any, ...]]]:
 
 
 def typed(texts: Sequence[str]) -> tuple[DataType, list[Any]]:
-    """The first type that takes all values, and these."""
+    """The first type that accepts all values, and the values."""
     exprs = bound(*texts)
     values = [evaluate(e) for e in exprs]
     type_ = NULL
@@ -127,7 +130,7 @@ def bound(*texts: str) -> tuple[Expr, ...]:
 
 
 def comparable(value: Any, type_: DataType) -> Any:
-    """A value such that equal values of different numeric widths are equal, and NaN equals NaN."""
+    """A value that is equal for equal numbers of different widths, with NaN equal to NaN."""
     if value is None:
         return None
     if type_.element is not None:

@@ -1,4 +1,4 @@
-"""Expressions as functions of one generated module, run interpreted or compiled on values of columns.
+"""Expressions as functions in one generated module, run interpreted or compiled on values of columns.
 
 kernels = Kernels([expr, …])             columns of an expression are its `Column` nodes, by index
 with kernels.interpreted() as run:       or kernels.compiled()

@@ -1,4 +1,4 @@
-"""Random syntax trees as the parser could have built them, for the laws of the printer. Every node type occurs."""
+"""Random syntax trees that the parser could have built, for the laws of the printer. Every node type occurs."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Trees:
 
     def in_list(self, depth: int) -> Any:
         items = self.exprs(depth)
-        # a lone sub-query in parentheses is an IN with a query
+        # a single sub-query in parentheses is an IN with a query
         if len(items) == 1 and isinstance(items[0], ast.ScalarQuery):
             return ast.InQuery(self.expr(depth), items[0].query, self.chance())
         return ast.InList(self.expr(depth), items, self.chance())
@@ -293,7 +293,7 @@ class Trees:
         emit = self.maybe(self.emit, probability=0.2)
         body = self.body(depth)
         if isinstance(body, ast.Query) and not (ctes or order_by or limit or offset or emit):
-            return body  # parentheses alone make no query of their own
+            return body  # parentheses alone do not make a separate query
         return ast.Query(body, ctes, order_by, limit, offset, emit)
 
     def emit(self) -> Any:

@@ -1,4 +1,4 @@
-"""Runs native code of several threads in every order that matters.
+"""Runs native code in several threads in every order that matters.
 
     found = explore(setup, [producer, consumer], check, preemptions=2)
 
@@ -10,10 +10,10 @@ changes) for cases too large for that. A failure names its schedule, and `replay
 
 Between operations on shared words nothing is interleaved. That is sound because plain accesses are watched: two that
 touch the same bytes from two threads, one of them a write, without a happens-before order through shared words, are
-reported as a race in whatever schedule they occur (vector clocks, after Flanagan and Freund, FastTrack, PLDI 2009).
-So a missing acquire or release is found although threads are run one by one. With `delays` a release store may also
-stay in the store buffer of its core until the thread's next sequentially consistent write or fence: that finds a
-release where the algorithm needs sequential consistency. Futexes have no timeout here: a lost wake-up is a deadlock.
+reported as a race in whatever schedule they occur (vector clocks, after Flanagan and Freund, FastTrack, PLDI 2009). So
+a missing acquire or release is found although threads run one at a time. With `delays` a release store may also stay in
+the store buffer of its core until the thread's next sequentially consistent write or fence: that finds a release where
+the algorithm needs sequential consistency. Futexes have no timeout here: a lost wake-up is a deadlock.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Failure(AssertionError):
 
 
 class Stuck(AssertionError):
-    """No thread can go on, or none gets anywhere."""
+    """No thread can go on, or none makes progress."""
 
 
 class Race(AssertionError):
@@ -55,7 +55,7 @@ class _Abandoned(BaseException):
 
 @dataclass(slots=True)
 class Explored:
-    """How many schedules were run, and whether these were all."""
+    """How many schedules were run, and whether these were all there are."""
 
     schedules: int
     complete: bool
@@ -78,7 +78,7 @@ class _Exhaustive:
         self.spent = 0
 
     def choose(self, options: int, costly: bool) -> int:
-        """One of `options`; where `costly`, all but the first cost a preemption."""
+        """One of `options`; if `costly`, all but the first cost a preemption."""
         if options == 1 or (costly and self.spent >= self.budget):
             return 0
         at = len(self.taken)
@@ -99,7 +99,7 @@ class _Exhaustive:
         return [choice for choice, _ in self.taken]
 
     def advance(self) -> bool:
-        """Whether there is another schedule; it is then planned."""
+        """Plan the next schedule; return whether there is one."""
         while self.taken and self.taken[-1][0] + 1 == self.taken[-1][1]:
             self.taken.pop()
         if not self.taken:
@@ -114,7 +114,7 @@ class _Random:
 
     seed: int
     depth: int
-    steps: int = 10  # how long schedules were so far: where changes are placed
+    steps: int = 10  # how long schedules were so far: used to place changes
     run: int = 0
     at: int = 0
     priority: list[int] = field(default_factory=list)
@@ -152,7 +152,7 @@ _Strategy = _Exhaustive | _Random
 
 PLAIN_WRITE, ATOMIC_WRITE, PLAIN_READ, ATOMIC_READ = KINDS = range(4)
 _NAMES = ("plain write", "atomic write", "plain read", "atomic read")
-_AGAINST = {  # what has to have an order with an access
+_AGAINST = {  # the accesses that must be ordered with a given one
     PLAIN_WRITE: KINDS,
     PLAIN_READ: (PLAIN_WRITE, ATOMIC_WRITE),
     ATOMIC_WRITE: (PLAIN_WRITE, PLAIN_READ),
@@ -172,11 +172,11 @@ class _Order:
         # per 8 bytes, by kind of access: thread -> (its clock, first byte, end)
         self.seen: dict[int, _Seen] = {}
         # per 8 bytes, the latest access (thread, first byte, end, write): one that repeats it, or reads what it wrote,
-        # has an order with all that the latest has
+        # is ordered with everything that the latest is
         self.latest: dict[int, tuple[int, int, int, bool]] = {}
 
     def _noted(self, thread: int, granule: int, first: int, end: int, kind: int) -> None:
-        """The access has an order with all before it, and is one of them now."""
+        """Record the access, once it is known to be ordered after all earlier ones."""
         mine = self.clock[thread]
         seen = self.seen.get(granule)
         if seen is None:
@@ -267,7 +267,7 @@ class _Schedule:
         self.trace: list[str] | None = None
 
     def run(self) -> None:
-        """All threads ran to their end, or `failure` is set."""
+        """Run all threads to their end, or set `failure`."""
         self.strategy.begin(len(self.threads))
         self.crew.work = [lambda n=n: self._body(n) for n in range(len(self.threads))]  # type: ignore[misc]
         self.memory.watch(self)
@@ -300,7 +300,7 @@ class _Schedule:
         return [t for t in self.unfinished if t not in self.waiting]
 
     def _pass_on(self, free: bool) -> None:
-        """Another thread may run; this one returns from here when it is its turn again."""
+        """Another thread may run; returns when it is this one's turn again."""
         me = self.running
         self.steps += 1
         if self.failure is None and self.steps > STEP_LIMIT:
@@ -332,7 +332,7 @@ class _Schedule:
         self.buffers[thread].clear()
 
     def _drain(self) -> None:
-        """The delayed stores of the running thread reach memory, other threads perhaps first."""
+        """Let the delayed stores of the running thread reach memory, other threads perhaps first."""
         if self.buffers[self.running]:
             self._pass_on(free=False)
             self._flush(self.running)
@@ -424,9 +424,9 @@ def explore(
     delays: bool = False,
     limit: int = 1_000_000,
 ) -> Explored:
-    """All schedules with at most `preemptions` preemptions (and delayed stores) are right; raises `Failure` otherwise.
+    """Check all schedules with at most `preemptions` preemptions (and delayed stores); raise `Failure` for a wrong one.
 
-    limit: give up, incomplete, after so many schedules.
+    limit: give up, incomplete, after this many schedules.
     """
     case = _Case(setup, threads, check, delays)
     strategy = _Exhaustive(preemptions)
@@ -452,7 +452,7 @@ def wander(
     depth: int = 3,
     delays: bool = False,
 ) -> Explored:
-    """`runs` random schedules are right; raises `Failure` otherwise, with the seed."""
+    """Check `runs` random schedules; raise `Failure`, with the seed, for a wrong one."""
     case = _Case(setup, threads, check, delays)
     strategy = _Random(seed, depth)
     crew = _Crew(len(threads))
@@ -474,7 +474,7 @@ def replay(
     preemptions: int = 2,
     delays: bool = False,
 ) -> list[str]:
-    """One schedule of `explore` again; returns what the threads did, step by step."""
+    """Run one schedule of `explore` again; return what the threads did, step by step."""
     case = _Case(setup, threads, check, delays)
     crew = _Crew(len(threads))
     trace: list[str] = []

@@ -1,7 +1,7 @@
-"""A process that imports what no mutant can change, once, and forks a child for each mutant to run its tests.
+"""A process that imports once what no mutant can change, and forks a child for each mutant to run its tests.
 
-Started with the names of modules of cq to import. A line of standard input is an Order in JSON, the line it is answered
-by the exit status of the tests (negative: the signal that ended them). Ends with its input.
+Started with the names of cq modules to import. A line of standard input is an Order in JSON; the answer is a line with
+the exit status of the tests (negative: the signal that ended them). Ends with its input.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import NoReturn, TypedDict
 
-# A test that stands still is ended after so long: before the 120 seconds after which `cases.watched` ends the process
-# as if nothing had been tested, and late enough for a test that waits for the processor on a busy machine.
+# A test that hangs is ended after this long: before the 120 seconds after which `cases.watched` ends the process as if
+# nothing had been tested, and late enough for a test that waits for the processor on a busy machine.
 HANG_SECONDS = 60
-# what the tests import, whoever is mutated
+# imported by the tests, whatever is mutated
 OTHERS = (
     "pytest",
     "hypothesis",
@@ -37,13 +37,13 @@ OTHERS = (
     "llvmlite.binding",
     "unittest.mock",
 )
-BROKEN = 3  # as pytest's own exit status for an error that is no test's
+BROKEN = 3  # like pytest's own exit status for an error outside of tests
 
 
 class Order(TypedDict):
-    """The module is loaded from `path`; pytest runs with `arguments`, what it says goes to the file `output`, the test
-    that begins to the file `started`.  slt_file: the only file of tests/slt whose cases are collected.  cpu_seconds:
-    a test that takes more is ended."""
+    """The module is loaded from `path`; pytest runs with `arguments`, its output goes to the file `output`, the name of
+    the running test to the file `started`.  slt_file: the only file of tests/slt whose cases are collected.
+    cpu_seconds: a test that takes longer is ended."""
 
     module: str
     path: str
@@ -56,9 +56,9 @@ class Order(TypedDict):
 
 def main() -> None:
     sys.path.insert(0, os.getcwd())
-    for name in ("CI", "BUILD_NUMBER"):  # there pytest shows whole differences: of a megabyte that takes a minute
+    for name in ("CI", "BUILD_NUMBER"):  # with it pytest shows whole differences: for a megabyte that takes a minute
         os.environ.pop(name, None)
-    with tempfile.TemporaryDirectory() as directory:  # what one child has compiled of Python, all others find
+    with tempfile.TemporaryDirectory() as directory:  # byte code compiled by one child is found by all others
         sys.pycache_prefix, sys.dont_write_bytecode = directory, False
         for name in (*OTHERS, *sys.argv[1:]):
             importlib.import_module(name)
@@ -74,7 +74,7 @@ def status_of(order: Order) -> int:
 
 
 def run(order: Order) -> NoReturn:
-    """In the child: everything from the mutant upwards is imported anew, by the tests."""
+    """In the child: let the tests import everything from the mutant upwards again."""
     status = BROKEN
     try:
         with open(order["output"], "wb") as output, open(os.devnull, "rb") as nothing:
@@ -98,15 +98,15 @@ def run(order: Order) -> NoReturn:
 
 
 def limit(cpu_seconds: int) -> None:
-    """From now on, the process may take so many seconds of its processors, and HANG_SECONDS by the clock: then SIGXCPU
-    or SIGALRM ends it."""
+    """From now on, the process may take this many CPU seconds, and HANG_SECONDS of wall time: then SIGXCPU or SIGALRM
+    ends it."""
     end = math.ceil(time.process_time()) + cpu_seconds
     resource.setrlimit(resource.RLIMIT_CPU, (end, resource.getrlimit(resource.RLIMIT_CPU)[1]))
     signal.setitimer(signal.ITIMER_REAL, HANG_SECONDS)
 
 
 class EachTest:
-    """Writes down which test begins, as a bug may end the process, and limits the time of each."""
+    """Writes down which test starts, since a bug may end the process, and limits the time of each."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -118,14 +118,14 @@ class EachTest:
 
 
 def plant(name: str, path: str) -> None:
-    """The module is the one at `path`, for all that import it from now on: nobody may have imported it before."""
+    """Load the module from `path` for all later imports: nobody may have imported it before."""
     assert name not in sys.modules, f"the nursery has imported {name}"
     sys.meta_path.insert(0, Planted(name, path))
     importlib.import_module(name)
 
 
 class Planted(MetaPathFinder):
-    """Finds one module at another place."""
+    """Finds one module at another path."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name, self.path = name, path

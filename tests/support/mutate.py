@@ -1,11 +1,11 @@
-"""Plants a bug in one module and says whether given tests see it.
+"""Plants a bug in one module and reports whether given tests see it.
 
-The tests run in a process of their own where the module is loaded from an altered copy, so interpreted and compiled
-forms both carry the bug (object code is keyed by source) and the tree stays as it is. Processes are forked by a
-nursery (`mutant_nursery.py`), which has imported what no mutant of that package can change.
+The tests run in a separate process where the module is loaded from an altered copy, so interpreted and compiled forms
+both have the bug (object code is keyed by source) and the tree stays unchanged. Processes are forked by a nursery
+(`mutant_nursery.py`), which has imported what no mutant of that package can change.
 
-The test that saw a bug is written down in tests/golden/mutants.json by `pytest --update -m mutants`, and is tried
-before all those that may see it. A test that does not end in its time sees the bug only if it ends without it.
+The test that saw a bug is recorded in tests/golden/mutants.json by `pytest --update -m mutants`, and is tried before
+all others that may see it. A test that times out sees the bug only if it ends without it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from paths import GOLDEN, ROOT, SUPPORT, TESTS
 
 from cq.records import dataclass, replace
 
-LOWER = ("cq.grammar.parser", "cq.connectors.inputs", "cq.connectors.sinks.writers")  # what both of these stand on
+LOWER = ("cq.grammar.parser", "cq.connectors.inputs", "cq.connectors.sinks.writers")  # both of these depend on it
 PLANNER = ("cq.planner.binding.binder", "cq.planner.physical.choose", "cq.planner.explain")
 RUNTIME = ("cq.runtime.engine.engine",)
-# package -> what none of its modules can reach: the layers of pyproject.toml say so, and the nursery looks
+# package -> modules that none of its modules can reach: the layers of pyproject.toml say so, and the nursery checks
 UNTOUCHED = {
     "codegen": (*LOWER, *PLANNER, *RUNTIME),
     "planner": (*LOWER, *RUNTIME),
@@ -39,18 +39,18 @@ UNTOUCHED = {
 }
 
 
-# module and title of a mutant -> the test that saw it, behind HANGS if it never ends
+# module and title of a mutant -> the test that saw it, after HANGS if it never ends
 WITNESSES = GOLDEN / "mutants.json"
-ALSO_LONG = ("-m", "")  # a test that is named runs, also where the gate leaves it out
+ALSO_LONG = ("-m", "")  # a named test runs even if the gate leaves it out
 HANGS = "for ever: "
-CPU_SECONDS = 30  # of one test: one that takes more is taken for one that never ends, if it ends without the bug
-KNOWN_TO_HANG_CPU_SECONDS = 3  # without the bug it takes less than one; where it takes more, all tests are tried
-TIME_IS_UP = {-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGKILL}  # killed: it took memory without end
+CPU_SECONDS = 30  # for one test: one that takes longer counts as never ending, if it ends without the bug
+KNOWN_TO_HANG_CPU_SECONDS = 3  # without the bug it takes less than one; if it takes more, all tests are tried
+TIME_IS_UP = {-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGKILL}  # killed: it kept allocating memory
 SLT_CASE = "tests/agreement/test_slt.py::"
 
 
 def in_turn(names: Iterable[str]) -> list[Any]:
-    """Mutants to try: every sixth, and the others where tests may take long, as with `-m mutants`."""
+    """The mutants to try: every sixth, and the others if tests may take long, as with `-m mutants`."""
     return [pytest.param(name, marks=[pytest.mark.long] * (number % 6 != 0)) for number, name in enumerate(names)]
 
 
@@ -74,9 +74,9 @@ def _status(order: Order, package: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """In `module`, the one place that reads `old` reads `new`; `tests` (and `select`, as pytest -k) should fail.
+    """In `module`, the only place that reads `old` reads `new`; `tests` (and `select`, as in pytest -k) should fail.
 
-    more: further places of the module, as (old, new), where one alone shows nowhere.
+    more: further places in the module, as (old, new), if one alone has no effect.
     """
 
     module: str
@@ -87,7 +87,7 @@ class Mutant:
     more: tuple[tuple[str, str], ...] = ()
 
     def demand_seen(self, title: str, update: bool) -> None:
-        """Fails unless a test sees the bug. update: which one does is written down anew."""
+        """Fails unless a test sees the bug. update: record again which one does."""
         name = f"{self.module}: {title}"
         witness = "" if update else _witnesses().get(name, "")
         limit = KNOWN_TO_HANG_CPU_SECONDS if witness.startswith(HANGS) else CPU_SECONDS
@@ -101,7 +101,7 @@ class Mutant:
             warnings.warn(f"{name}: seen by {verdict.test}, not by {witness or 'a test known before'}", stacklevel=2)
 
     def tried(self, tests: Sequence[str], select: str = "", cpu_seconds: int = CPU_SECONDS) -> Verdict:
-        """What these tests say of the tree with the bug."""
+        """The verdict of these tests on the tree with the bug."""
         original = (ROOT / (self.module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
         changed = original
         for old, new in ((self.old, self.new), *self.more):
@@ -115,7 +115,7 @@ class Mutant:
         return verdict
 
     def _verdict(self, source: str, arguments: Sequence[str], cpu_seconds: int) -> Verdict:
-        """What tests say of the tree in which this is the source of the module."""
+        """The verdict of tests on the tree with this source of the module."""
         with tempfile.TemporaryDirectory() as directory:
             path, output, started = (Path(directory) / name for name in ("mutant.py", "output", "started"))
             path.write_text(source, encoding="utf-8")
@@ -137,8 +137,8 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether tests see a bug, as one that makes them run on for ever, or pass; the one that began last, and the end of
-    what pytest said."""
+    """Whether tests see a bug, see one that makes them run forever, or pass; the last one started, and the end of
+    pytest's output."""
 
     seen: bool
     hangs: bool
@@ -148,7 +148,7 @@ class Verdict:
 
 
 def _slt_file(tests: Sequence[str]) -> str:
-    """The only file of tests/slt whose cases are needed; nothing where all may be."""
+    """The only file of tests/slt whose cases are needed; empty if all may be."""
     if len(tests) == 1 and tests[0].startswith(SLT_CASE):
         return tests[0].partition("[")[2].partition(":")[0]
     return ""
@@ -161,7 +161,7 @@ def _witnesses() -> dict[str, str]:
 
 
 def _write_down(name: str, test: str) -> None:
-    """Several processes may, in turn."""
+    """Several processes may write, one at a time."""
     with WITNESSES.open("r+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         witnesses = json.load(file) | {name: test}

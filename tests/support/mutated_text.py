@@ -1,7 +1,6 @@
-"""Query texts with mistakes nobody would think of: those that the tests hold, with tokens and clauses changed.
+"""Query texts with mistakes nobody would think of: those in the tests, with tokens and clauses changed.
 
-Whatever they say, they are refused with a code and a place, or they run, and then mean the same on the reference and
-in generated code.
+Each one must be refused with a code and a place, or run, with the same result on the reference and in generated code.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ SPICE = (
 
 @dataclass(frozen=True)
 class Seedling:
-    """A text that is right: what declares its streams, the query, and rows of the streams as lines of slt."""
+    """A valid text: the declarations of its streams, the query, and rows of the streams as lines of slt."""
 
     name: str
     head: str
@@ -72,7 +71,7 @@ def tokens(text: str) -> list[str]:
 
 
 def mutated(seed: int) -> tuple[Seedling, str]:
-    """A text of the tests, and what has become of it."""
+    """A text from the tests, and its mutation."""
     rng = random.Random(f"mutated {seed}")
     source = rng.choice(seedlings())
     parts = tokens(source.query)
@@ -108,7 +107,7 @@ def _twice(rng: random.Random, parts: list[str]) -> list[str]:
 
 
 def _spiced(rng: random.Random, parts: list[str]) -> list[str]:
-    """One token replaced by something that has a meaning somewhere, or that beside it."""
+    """One token replaced by something that is meaningful somewhere, or with that added beside it."""
     at = _place(rng, parts)
     return [*parts[:at], " ", rng.choice(SPICE), " ", *parts[at + rng.choice([0, 1, 1]) :]]
 
@@ -123,7 +122,7 @@ def _renamed(rng: random.Random, parts: list[str]) -> list[str]:
 
 
 def _clause(rng: random.Random, parts: Sequence[str]) -> tuple[int, int] | None:
-    """Where a clause begins and ends."""
+    """The start and end of a clause."""
     starts = [n for n, part in enumerate(parts) if part.upper() in CLAUSES]
     if not starts:
         return None
@@ -142,7 +141,7 @@ def _without_clause(rng: random.Random, parts: list[str]) -> list[str]:
 
 
 def _moved_clause(rng: random.Random, parts: list[str]) -> list[str]:
-    """A clause at another place, or there, too."""
+    """A clause moved or copied to another place."""
     found = _clause(rng, parts)
     if not found:
         return parts
@@ -153,7 +152,7 @@ def _moved_clause(rng: random.Random, parts: list[str]) -> list[str]:
 
 
 def _grafted(rng: random.Random, parts: list[str]) -> list[str]:
-    """A clause of another text in the place of one here."""
+    """A clause of another text replacing one of this text."""
     other = tokens(rng.choice(seedlings()).query)
     mine, theirs = _clause(rng, parts), _clause(rng, other)
     if not mine or not theirs:
@@ -200,7 +199,7 @@ CHANGES: tuple[Callable[[random.Random, list[str]], list[str]], ...] = (
 
 
 def said_of(seed: int, run: bool = True) -> tuple[str, str]:
-    """How far the mutant of a seed came, and what is wrong with it; empty when nothing is."""
+    """How far the mutant of a seed got, and what is wrong with it; empty if nothing is."""
     source, text = mutated(seed)
     with watched(f"mutant {seed} of {source.name}", 90):
         try:
@@ -246,7 +245,7 @@ def _rows(rng: random.Random, source: Seedling, name: str, fields: Sequence[obje
 
 
 def _badly_refused(seed: int, refused: CqError, text: str) -> str:
-    """What is wrong with a refusal: no place, a code of bugs, a picture that cannot be drawn."""
+    """What is wrong with a refusal: no place, a code for bugs, an error that cannot be drawn."""
     said = str(refused)
     wrong = []
     if refused.code == "CQ0999":

@@ -26,7 +26,7 @@ CREATE STREAM plain (k BIGINT, v BIGINT, ts TIMESTAMP) WITH (connector = 'file',
 
 
 def infer(name: str, options: Mapping[str, str]) -> tuple[Field, ...]:
-    """The columns the connectors say there are."""
+    """The columns that the connectors report."""
     return connectors.infer(options)
 
 
@@ -63,7 +63,7 @@ def identity(text: str) -> str:
 
 
 def described(node: LogicalNode) -> str:
-    """A plan as indented lines: what a golden shows."""
+    """A plan as indented lines, for goldens."""
     lines = []
     todo = [(node, 0)]
     while todo:

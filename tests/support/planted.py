@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 
 def planted(module: str, good: str, bad: str) -> SimpleNamespace:
-    """The names of `module` with the text `good`, which it has once, replaced by `bad`. The module itself stays."""
+    """The names of `module` with the text `good`, which occurs once, replaced by `bad`. The module itself is
+    unchanged."""
     path = importlib.import_module(module).__file__
     assert path is not None
     source = Path(path).read_text(encoding="utf-8")
@@ -19,5 +20,5 @@ def planted(module: str, good: str, bad: str) -> SimpleNamespace:
 
 
 def original(module: str) -> SimpleNamespace:
-    """The names of the module as they are."""
+    """The names of the unchanged module."""
     return SimpleNamespace(**vars(importlib.import_module(module)))

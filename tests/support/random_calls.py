@@ -1,4 +1,4 @@
-"""Random calls of aggregates, of groups and with OVER: every entry of the registry by the types it takes."""
+"""Random calls of aggregates, in groups and with OVER: every entry of the registry with the types it takes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cq.lang.types import Kind
 
 OFTEN = ("count", "count", "sum", "sum", "avg", "min", "max")
 LISTED = ("array_agg", "string_agg", "first", "last")  # which take an order of their values
-# of small numbers, where their spread has enough digits on every engine
+# of small numbers, whose spread has enough digits on every engine
 SPREAD = ("var_", "stddev_", "covar_", "corr", "regr_")
 TIME_UNITS = ("DAY", "SECOND")
 NEAR = {Kind.DATE: "DAY", Kind.TIMESTAMP: "SECOND", Kind.DECIMAL: "numbers"} | dict.fromkeys(
     (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT), "numbers"
-)  # what a RANGE of these keys is measured in
+)  # the unit of a RANGE of these keys
 RUNNING = ("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
 COUNTED = ("ROWS 0 PRECEDING", "ROWS 1 PRECEDING", "ROWS 3 PRECEDING", "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
            "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 30 PRECEDING AND 2 PRECEDING",
@@ -29,7 +29,7 @@ DIRECTIONS = ("", "", " DESC", " NULLS LAST", " ASC NULLS FIRST", " DESC NULLS F
 
 @cache
 def kinds_of(entry: AggregateFunction) -> tuple[tuple[Kind, ...], ...]:
-    """The kinds of arguments that an aggregate is given."""
+    """The kinds of arguments that an aggregate takes."""
     if entry.name.startswith(SPREAD):
         return tuple(
             (Kind.SMALLINT,) * n for n in (1, 2) if entry.signature([t for t in SAMPLED if t.kind is Kind.SMALLINT] * n)
@@ -44,7 +44,7 @@ def kinds_of(entry: AggregateFunction) -> tuple[tuple[Kind, ...], ...]:
 
 
 def aggregate(e: Expressions, distinct: bool) -> str:
-    """A call over the columns of `e`. distinct: with DISTINCT, too."""
+    """A call over the columns of `e`. distinct: also with DISTINCT."""
     rng = e.rng
     condition = f" FILTER (WHERE {e.condition(1)})" if rng.random() < 0.2 else ""
     if not e.vocabulary.aggregates and rng.random() < 0.04:
@@ -69,7 +69,7 @@ def aggregate(e: Expressions, distinct: bool) -> str:
 
 
 def _option(name: str, rng: random.Random) -> str:
-    """A constant behind the arguments: what separates texts, or a fraction."""
+    """A constant after the arguments: the separator of texts, or a fraction."""
     if name == "string_agg":
         return rng.choice(["','", "''", "' and '"])
     return rng.choice(["0", "0.5", "0.25", "0.9", "1"])
@@ -118,9 +118,9 @@ AROUND = ("ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING", "ROWS BETWEEN 1 FOLLOWING 
 
 
 def around(rng: random.Random, unit: str = "") -> str:
-    """The frame of an aggregate in any order, also with rows that come later and with equal rows.
+    """The frame of an aggregate in any order, including later rows and ties.
 
-    unit: what a distance of the one key is measured in, as `near` says; without it no RANGE has a distance.
+    unit: the unit of distances of the single key, as for `near`; without it no RANGE has a distance.
     """
     if rng.random() < 0.5 and not unit:
         return frame(rng)
@@ -129,7 +129,7 @@ def around(rng: random.Random, unit: str = "") -> str:
 
 
 def near(rng: random.Random, unit: str) -> str:
-    """The rows whose key is near that of the row: so many numbers, or so many of a unit of time, before or behind."""
+    """The rows whose key is near that of the row: this many units of a number or of time, before or after."""
 
     def distance(least: int) -> str:
         count = rng.choice([least, least, least + 1, least + 2, 50])

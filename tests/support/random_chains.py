@@ -1,4 +1,5 @@
-"""Random triggers whose rows are known from their events, by one key or by arrays: transactions that can run in chains.
+"""Random triggers whose table rows are known from their events, by one key or by arrays: transactions that can run in
+chains.
 
 Keys are few, so that transactions meet in rows and several accesses of one in the same row; rows come and go, and
 transactions are rejected for every cause there is.
@@ -21,9 +22,9 @@ CHECKS = ("", ", CHECK (n >= 0)", ", CHECK (m IS NULL OR m < 20)", ", CHECK (n +
 def random_chains(
     seed: int, events: int, keys: int = 4, texts: bool = False, changes: bool = False, fills: bool = False
 ) -> Prepared:
-    """A query of a seed with its input, whose transactions are to run in chains. texts: tables have some, keys too.
+    """The query of a seed with its input, whose transactions should run in chains. texts: tables and keys have some.
 
-    changes: what is changed is read, too.  fills: bodies insert rows into a stream, which is read.
+    changes: changes are read, too.  fills: bodies insert rows into a stream, which is read.
     """
     r = random.Random(seed)
     drawn = _Drawn(r, [f"t{n}" for n in range(r.choice((1, 1, 2)))], texts, fills)
@@ -141,7 +142,7 @@ class _Drawn:
         return self.r.choice(("new.d) AS u(i)", "new.d, new.e) AS u(i, j)", "new.e) WITH ORDINALITY AS u(i, j)"))
 
     def by_array(self, table: str) -> str:
-        """Rows that come or go for elements."""
+        """Rows inserted or deleted for elements."""
         arrays, two = self.arrays(), self.two_keys[table]
         second = f" AND {table}.l = {self.second()}" if two else ""
         pick = self.r.random()
@@ -217,7 +218,7 @@ class _Drawn:
         return f"(SELECT v.{self.r.choice('nm')} FROM {table} AS v WHERE {self.key(table, 'v.')})"
 
     def gathered(self) -> str:
-        """What an aggregate gives for the rows that an array names."""
+        """The value of an aggregate over the rows that an array names."""
         table = self.r.choice(self.tables)
         call = self.r.choice(("SUM(v.n)", "COUNT(v.m)", "MAX(v.m)", "CAST(SUM(v.x) AS BIGINT)"))
         second = f" AND v.l = {self.second()}" if self.two_keys[table] else ""

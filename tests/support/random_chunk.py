@@ -1,6 +1,6 @@
-"""Random trials by the chunk: a range of seeds, how many trials each plan gets, and what was found.
+"""Random trials in chunks: a range of seeds, how many trials each plan gets, and what was found.
 
-A chunk ends with counts that add up; mismatches are told as slt cases (tests/support/random_trial.py).
+A chunk ends with counts that add up; mismatches are reported as slt cases (tests/support/random_trial.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cq.records import dataclass, field, replace
 
 @dataclass
 class Found:
-    """What a chunk did: counts by name, the distinct generated modules, and every mismatch as text."""
+    """The results of a chunk: counts by name, the distinct generated modules, and every mismatch as text."""
 
     counts: Counter[str] = field(default_factory=Counter)
     modules: set[str] = field(default_factory=set)
@@ -44,7 +44,7 @@ def run_chunk(seeds: Iterable[int], trials: int, interpreted: bool) -> Found:
 
 
 def _trials(found: Found, plan: Plan, trials: int, interpreted: bool) -> bool:
-    """Whether the native engine takes the plan; it then had all its trials, or failed one."""
+    """Whether the native engine accepts the plan; it then had all its trials, or failed one."""
     kind = "interpreted" if interpreted else "compiled"
     for number in range(trials):
         trial = plan.trial(number, interpreted)
@@ -60,7 +60,7 @@ def _trials(found: Found, plan: Plan, trials: int, interpreted: bool) -> bool:
 
 
 def _said(run: Callable[[], str]) -> str | None:
-    """The difference, or the exception, in words; None when the engine refuses the plan."""
+    """The difference, or the exception, in words; None if the engine refuses the plan."""
     try:
         return run()
     except Refused:
@@ -70,14 +70,14 @@ def _said(run: Callable[[], str]) -> str | None:
 
 
 def _module_hash(plan: Plan, interpreted: bool) -> str:
-    """What tells compiled plans apart: their generated source, and their constants."""
+    """A hash that distinguishes compiled plans: of their generated source and their constants."""
     pipelines = plan.prepared.compiled.for_workers(0 if interpreted else 2).after("emit")
     stages = [stage for pipeline in pipelines for stage in pipeline.stages]
     return hashlib.sha256(repr([(s.module, s.constants) for s in stages]).encode()).hexdigest()
 
 
 def duckdb_chunk(seeds: Iterable[int], trials: int) -> Found:
-    """`trials` trials of the shared query of every seed on DuckDB: the reference's rows as a multiset."""
+    """`trials` trials of the shared query of every seed on DuckDB: the same rows as the reference, in any order."""
     import duckdb
 
     found = Found()
@@ -96,7 +96,7 @@ def duckdb_chunk(seeds: Iterable[int], trials: int) -> Found:
 
 
 def mutants_chunk(seeds: Iterable[int]) -> Found:
-    """The mutant of every seed, compiled, and where it is accepted run on the reference and interpreted."""
+    """The mutant of every seed, compiled, and if accepted run on the reference and interpreted."""
     found = Found()
     for seed in seeds:
         came, said = said_of(seed)
@@ -107,11 +107,11 @@ def mutants_chunk(seeds: Iterable[int]) -> Found:
 
 
 def spark_chunk(seeds: Iterable[int]) -> Found:
-    """One trial of the plan of every seed on Spark: the reference's rows as a multiset, DOUBLE within 1e-9; an error
-    that the reference finds too in one of the outputs.
+    """One trial of the plan of every seed on Spark: the reference's rows as a multiset, DOUBLE within 1e-9; or an error
+    that the reference also finds in one of the outputs.
 
-    Rows without an event time are left out: such a run ends before Spark has anything to do. Spark may not compute what
-    nothing reads, and goes on where the reference stops at that: it then has at least the rows that left before.
+    Rows without an event time are left out: such a run ends before Spark has anything to do. Spark may not compute
+    unread values, and goes on where the reference stops at them: it then has at least the earlier rows.
     """
     from cq.engines.compare import compare, compare_runs
     from cq.engines.query import collect

@@ -1,4 +1,4 @@
-"""Steps of random queries about names: joins by the names of columns, and derived tables with `*`, WITH and WINDOW."""
+"""Steps of random queries that test names: joins by column names, and derived tables with `*`, WITH and WINDOW."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JOINS = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 
 
 def joined_by_name(d: Drawing) -> Draft | None:
-    """Two relations, of which one has some columns renamed, joined by the columns of one name: USING or NATURAL."""
+    """Two relations, one with some columns renamed, joined by the common column names: USING or NATURAL."""
     left, right, rng = d.choose(), d.choose(), d.rng
     if left is None or right is None:
         return None

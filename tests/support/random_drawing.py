@@ -1,7 +1,7 @@
-"""What every step of a random query draws from: relations, expressions over them, keys, aggregates, conditions.
+"""The sources of every step of a random query: relations, expressions over them, keys, aggregates, conditions.
 
 Every step asks the binder for the schema of what it reads, so types and event times are known; a step that the binder
-refuses is drawn again. An exception that is no CompileError is a find.
+refuses is drawn again. Any exception other than CompileError is a finding.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from cq.errors import CompileError
 from cq.lang.schema import Field
 from cq.records import dataclass, field, replace
 
-ATTEMPTS = 8  # of one step, before another step is drawn
+ATTEMPTS = 8  # attempts at one step, before another step is drawn
 MOST_POWER = 4  # streams whose rows are multiplied, in one view
 BOUNDS = (("window_start", "window_start"), ("window_end", "window_end"), ("window_time", "window_time"))
 
 
 @dataclass
 class Relation:
-    """What a step may read: columns, which of them are event times, and whether it is a keyed window's result.
+    """What a step may read: columns, which of them are event times, and whether it is the result of a keyed window.
 
-    power: how many streams' rows are multiplied in it, at most.
+    power: the most streams whose rows are multiplied in it.
     """
 
     name: str
@@ -45,13 +45,13 @@ Step = Callable[[], Draft | None]
 
 
 def outside_windows(relation: Relation) -> list[Field]:
-    """The columns that keep their names where the rows are put into windows."""
+    """The columns that keep their names when rows are assigned to windows."""
     return [f for f in relation.fields if (f.name, f.name) not in BOUNDS]
 
 
 @dataclass
 class Drawing:
-    """A query so far. wild: expressions that can fail are drawn too.  vocabulary: what expressions are made of."""
+    """A query so far. wild: also draw expressions that can fail.  vocabulary: the parts of expressions."""
 
     rng: random.Random
     wild: bool = False
@@ -60,7 +60,7 @@ class Drawing:
     relations: list[Relation] = field(default_factory=list)
 
     def attempt(self, step: Step) -> bool:
-        """Whether a draw of the step was accepted by the binder; its relation is then there for others."""
+        """Whether a draw of the step was accepted by the binder; its relation is then available to others."""
         for _ in range(ATTEMPTS):
             made = step()
             if made is None:
@@ -85,7 +85,7 @@ class Drawing:
         return replace(draft, fields=schema.fields, times=tuple(schema.names[t.column] for t in schema.times))
 
     def _power(self, view: View) -> int:
-        """How many streams' rows are multiplied in one of its selects: those of what it reads."""
+        """How many streams' rows are multiplied in one of its selects: those it reads."""
         known = {r.name: r.power for r in self.relations}
         return max(sum(known.get(word, 0) for word in words(select.rest)) for select in view.selects)
 
@@ -104,7 +104,7 @@ class Drawing:
         return Expressions(self.rng, columns, self.wild and self.rng.random() < 0.5, self.vocabulary)
 
     def items(self, relation: Relation, prefix: str = "", keep_time: float = 0.9) -> list[tuple[str, str]]:
-        """Columns and expressions under new names; mostly with the event times as they are."""
+        """Columns and expressions under new names, mostly with event times unchanged."""
         rng, out = self.rng, []
         expressions = self.expressions((prefix, relation.fields))
         for i in range(rng.randint(1, 4)):

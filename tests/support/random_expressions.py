@@ -1,8 +1,8 @@
-"""Random scalar expressions as query text: every entry of the function registry by the types it takes, and the syntax
-that is no function (CASE, COALESCE, CAST, IN, BETWEEN, IS NULL, AND, OR).
+"""Random scalar expressions as query text: every entry of the function registry with the types it takes, and syntax
+that is not a function (CASE, COALESCE, CAST, IN, BETWEEN, IS NULL, AND, OR).
 
-The types of columns are known exactly, of results only their kind: the binder has the last word, and what it refuses is
-drawn again.
+The types of columns are known exactly, those of results only by kind: the binder has the last word, and what it refuses
+is drawn again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ MOST_DIGITS = 6  # of a literal of a tame query: sums and products of a few stay
 
 @cache
 def signatures() -> dict[Kind, tuple[tuple[Scalar, tuple[DataType, ...], bool], ...]]:
-    """By kind of result: entries with argument types they take, and whether some values fail."""
+    """By kind of result: entries with argument types they accept, and whether some values fail."""
     found: dict[Kind, list[tuple[Scalar, tuple[DataType, ...], bool]]] = {}
     for entry in all_scalars().values():
         if entry.name in {"split", "like", "round"}:
@@ -72,13 +72,13 @@ def signatures() -> dict[Kind, tuple[tuple[Scalar, tuple[DataType, ...], bool], 
 
 
 def _near(types: tuple[DataType, ...], signature: Signature) -> bool:
-    """Whether the arguments need no conversion, or one: otherwise nearly all draws would be conversions."""
+    """Whether the arguments need at most one conversion: otherwise nearly all draws would be conversions."""
     return sum(a != b for a, b in zip(types, signature.params, strict=True)) <= 1
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What expressions are made of. functions, aggregates: names, all where empty.
+    """The parts of expressions. functions, aggregates: names; empty means all.
 
     shared: only what another engine computes to the last bit: no casts, no REAL, no NaN, no -0.0, no huge DOUBLE.
     """
@@ -93,7 +93,7 @@ class Vocabulary:
         return rng.choice(self.types).kind
 
     def has(self, *kinds: Kind) -> bool:
-        """Whether expressions of all these kinds are drawn."""
+        """Whether expressions of all these kinds can be drawn."""
         return not self.shared or all(any(t.kind is k for t in self.types) for k in kinds)
 
 
@@ -115,7 +115,7 @@ def entries_of(
 
 @dataclass
 class Expressions:
-    """Draws expressions over some columns, each (text of a reference, type). wild: what can fail is drawn too."""
+    """Draws expressions over some columns, each (text of a reference, type). wild: also draw what can fail."""
 
     rng: random.Random
     columns: Sequence[tuple[str, DataType]]
@@ -130,7 +130,7 @@ class Expressions:
         return self.of(Kind.BOOLEAN, depth)
 
     def column(self, kind: Kind | None = None) -> str | None:
-        """A column, of this kind if one is asked for."""
+        """A column, of this kind if given."""
         fitting = [text for text, t in self.columns if kind is None or t.kind is kind]
         return self.rng.choice(fitting) if fitting else None
 
@@ -142,7 +142,7 @@ class Expressions:
         return self.of(kind, 1) if kind is not None else self.any(1)
 
     def of(self, kind: Kind, depth: int) -> str:
-        """An expression of a kind, with at most `depth` calls above each other."""
+        """An expression of a kind, with at most `depth` nested calls."""
         rng = self.rng
         column = self.column(kind)
         if kind is Kind.INTERVAL_MONTH:
@@ -186,7 +186,7 @@ class Expressions:
         return column if depth <= 0 or self.rng.random() < 0.4 else self.rng.choice(forms).format(column)
 
     def _of_list(self, kind: Kind) -> str:
-        """What an array column gives of this kind; empty when there is none that does."""
+        """A value of this kind from an array column; empty if there is none."""
         made = []
         for text, type_ in self.columns:
             if type_.element is None:
@@ -220,7 +220,7 @@ class Expressions:
         return rendered(entry, [self.of(t.kind, depth - 1) for t in types], rng)
 
     def _found_in_text(self, kind: Kind, depth: int) -> str:
-        """What a pattern or a path, which are literals, finds in a text; empty where that is never of this kind."""
+        """What a pattern or a path, both literals, finds in a text; empty if that is never of this kind."""
         rng = self.rng
         if self.vocabulary.shared or kind not in {Kind.BOOLEAN, Kind.BIGINT, Kind.VARCHAR}:
             return ""
@@ -236,7 +236,7 @@ class Expressions:
         return rng.choice([*(f.format(text, regex) for f in forms), *(p.format(text, path) for p in paths)])
 
     def _cast(self, kind: Kind, depth: int) -> str:
-        """A cast to the kind, from a type it can come from; one that can fail is TRY_CAST unless all is allowed."""
+        """A cast to the kind, from a type that allows it; one that can fail is TRY_CAST unless failures are allowed."""
         target = self.rng.choice([t for t in COLUMN_TYPES if t.kind is kind] or [BIGINT])
         sources = [t for t in COLUMN_TYPES if any(castable(t, u) and u.kind is kind for u in COLUMN_TYPES)]
         if kind is Kind.INTERVAL or not sources:
@@ -371,7 +371,8 @@ TEXTS = (
 
 
 def random_text(rng: random.Random) -> str:
-    """Short, long (over 12 bytes, equal beginnings), empty, not ASCII, the text of another type's value, or JSON."""
+    """Short, long (over 12 bytes, with a common prefix), empty, not ASCII, the text of another type's value, or
+    JSON."""
     if rng.random() < 0.8:
         return rng.choice(TEXTS)
     if rng.random() < 0.3:

@@ -119,6 +119,6 @@ def prepared(text: str) -> Prepared:
 
 
 def drawn(kind: Kind, wild: bool, rng: random.Random) -> UserFunction | None:
-    """A function with a result of this kind; of those that may fail only a wild one."""
+    """A function with a result of this kind; one that may fail only if wild."""
     fitting = [f for f in (FUNCTIONS if wild else TOTAL) if f.returns.type.kind is kind]
     return rng.choice(fitting) if fitting else None

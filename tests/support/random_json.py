@@ -1,4 +1,4 @@
-"""Random texts that are JSON or nearly, and calls of every function of JSON of column 0."""
+"""Random texts that are JSON or nearly so, and calls of every JSON function on column 0."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _value(rng: random.Random, depth: int) -> str:
 
 
 def document(rng: random.Random) -> str:
-    """A value with blanks around it; now and then with a letter too few or too many."""
+    """A value with blanks around it; occasionally with a letter too few or too many."""
     text = _blank(rng) + _value(rng, 3) + _blank(rng)
     if rng.random() < 0.25 and text:
         at = rng.randrange(len(text))

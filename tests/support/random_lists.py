@@ -1,4 +1,4 @@
-"""Steps of random queries about arrays and about queries in FROM that name the row before them."""
+"""Steps of random queries with arrays, and with queries in FROM that name the row before them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lists(d: Drawing) -> Draft | None:
 
 
 def elements(d: Drawing) -> Draft | None:
-    """A row for each element of an array column, with rows of empty ones or without."""
+    """A row for each element of an array column, with or without rows for empty ones."""
     rng = d.rng
     fitting = [r for r in d.relations if r.depth < 5 and any(f.type.kind is Kind.ARRAY for f in r.fields)]
     if not fitting:
@@ -47,7 +47,7 @@ def elements(d: Drawing) -> Draft | None:
 
 
 def lateral(d: Drawing) -> Draft | None:
-    """Beside each row the first rows of another relation that have its key, or an aggregate of them."""
+    """Beside each row the first rows of another relation with its key, or an aggregate of them."""
     left, right, rng = d.choose(), d.choose(), d.rng
     if left is None or right is None:
         return None

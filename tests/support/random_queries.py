@@ -1,6 +1,6 @@
 """Random queries as text: streams with random schemas and delays, and views over them by every operator there is.
 
-The steps about time are here, those about whole inputs in `random_results`; what all of them draw from is in
+The steps that use time are here, those over whole inputs in `random_results`; their common sources are in
 `random_drawing`.
 """
 
@@ -53,14 +53,14 @@ class Generator(Drawing):
         return self._with_outputs()
 
     def _steps(self) -> list[Step]:
-        """What is drawn from; those that are there more than once are drawn more often."""
+        """The steps to draw from; those listed several times are drawn more often."""
         own = [*[self._window] * 3, self._window_rows, *[self._session] * 2, self._attached, *[self._over] * 2,
                *[self._look_up] * 4, *[self._interval_join] * 2, self._asof_join, self._asof_using,
                self._union, self._unnest]  # fmt: skip
         return [*own, *(partial(step, self) for step in (*RESULTS, *LISTS, *WINDOWS))]
 
     def _with_outputs(self) -> Query:
-        """The views nobody reads, and sometimes others, as outputs; streams nobody reads are gone."""
+        """Make the unread views, and sometimes others, outputs; drop unread streams."""
         rng = self.rng
         read = set().union(*map(names_in, self.query.views))
         unread = [v.name for v in self.query.views if v.name not in read]
@@ -93,7 +93,7 @@ class Generator(Drawing):
     # ------------------------------------------------------------------------------------------------------- steps
 
     def _plain(self) -> Draft | None:
-        """A column of a stream: what is always accepted."""
+        """A column of a stream: always accepted."""
         first = self.relations[0]
         items = ((quoted(first.fields[0].name), "c0"),)
         return View(self.next(), (Select(items, first.name),)), Relation(self.next(), (), ())
@@ -153,7 +153,7 @@ class Generator(Drawing):
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
 
     def _counts_rows(self) -> bool:
-        """Whether a window has a number of rows, rather than those of some time."""
+        """Whether a window counts rows instead of covering some time."""
         return self.rng.random() < 0.3
 
     def _sessions(self, source: Relation, keys: Sequence[str]) -> str:
@@ -162,7 +162,7 @@ class Generator(Drawing):
         return f"SESSION(TABLE {source.name}{_by(keys)}, DESCRIPTOR({time}), {self.interval(high=5)})"
 
     def _counted(self, source: Relation, keys: Sequence[str]) -> str:
-        """Windows of a number of rows of these keys: as they come, or by time."""
+        """Windows that count rows of these keys: in order of arrival, or by time."""
         rng = self.rng
         time = f"DESCRIPTOR({quoted(rng.choice(source.times))}), " if rng.random() < 0.5 else ""
         kind, rows = rng.choice([("TUMBLE", "ROWS 3"), ("HOP", "ROWS 2, ROWS 5")])
@@ -264,7 +264,7 @@ class Generator(Drawing):
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
 
     def _asof_join(self) -> Draft | None:
-        """ASOF [LEFT] JOIN: the nearest row by time, before or behind, of the same keys."""
+        """ASOF [LEFT] JOIN: the nearest row by time, before or after, with the same keys."""
         left, right, rng = self.choose(timed=True), self.choose(timed=True), self.rng
         if left is None or right is None:
             return None
@@ -294,7 +294,7 @@ class Generator(Drawing):
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
 
     def _asof_using(self) -> Draft | None:
-        """ASOF [LEFT] JOIN … USING: the last of the equal names is the time, the others are keys."""
+        """ASOF [LEFT] JOIN … USING: the last of the common names is the time, the others are keys."""
         left, right, rng = self.choose(timed=True), self.choose(timed=True), self.rng
         if left is None or right is None:
             return None
@@ -313,7 +313,7 @@ class Generator(Drawing):
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
 
     def _bounds(self, left: str, right: str, low: int, high: int) -> list[str]:
-        """low <= right - left <= high, in one of the forms there are; sometimes without the limits themselves."""
+        """low <= right - left <= high, in one of its forms; sometimes without the limits themselves."""
 
         def moved(by: int) -> str:
             return f"{left} {'-' if by < 0 else '+'} INTERVAL '{abs(by)}' {self.query.unit}"
@@ -326,7 +326,7 @@ class Generator(Drawing):
         ]
 
     def _union(self) -> Draft | None:
-        """Two or three relations by position; with an event time when all have one."""
+        """Two or three relations by position; with an event time if all have one."""
         rng = self.rng
         parts = [p for p in (self.choose() for _ in range(rng.randint(2, 3))) if p is not None]
         if len(parts) < 2:

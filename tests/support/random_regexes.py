@@ -1,4 +1,4 @@
-"""Random regular expressions, texts for them, and calls of every function of them."""
+"""Random regular expressions, texts for them, and calls of every regular-expression function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LETTERS = "aabbc_ é\n1日💡"
 
 
 def pattern(rng: random.Random, depth: int = 2) -> str:
-    """Some of them are refused: they repeat what may be empty."""
+    """A pattern. Some are refused: they repeat something that may be empty."""
     rows = (
         "".join(_repeated(rng, depth) for _ in range(rng.randint(0, 3))) for _ in range(rng.choice((1, 1, 1, 2, 3)))
     )
@@ -34,7 +34,7 @@ def text(rng: random.Random) -> str:
 
 
 def calls(regex: str) -> list[Call]:
-    """The functions of this pattern, of column 0; none if it is refused."""
+    """The functions with this pattern on column 0; none if it is refused."""
     forms: list[tuple[str, list[tuple[DataType, str | int]]]] = [
         ("regexp_like", []), ("regexp_count", []), ("regexp_extract", [(INTEGER, 0)]),
         ("regexp_extract", [(INTEGER, 1)]), ("regexp_replace", [(VARCHAR, "<$0>")]),

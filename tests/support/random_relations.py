@@ -1,8 +1,8 @@
-"""What must hold between the results of related runs, whatever a query means: no other engine is asked.
+"""Relations that must hold between the results of related runs, whatever a query means: no other engine is needed.
 
-A condition parts the rows of a view into those where it is TRUE, FALSE and NULL, and counts the first of them; a first
-part of the input gives a first part of the output; and rows that come in another order within the delay give the same
-results of operators that go by time.
+A condition splits the rows of a view into those where it is TRUE, FALSE and NULL, and counts the first of them; a
+prefix of the input gives a prefix of the output; and rows reordered within the delay give the same results in operators
+that use time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BY_TIME = (
 
 
 def parted(seed: int) -> str:
-    """How the parts that a random condition makes of a random view are not the view; empty when they are."""
+    """How the parts made by a random condition on a random view differ from the view; empty if they do not."""
     rng = random.Random(f"parts {seed}")
     made = _view_and_condition(rng)
     if made is None:
@@ -70,7 +70,7 @@ def parted(seed: int) -> str:
 
 
 def _view_and_condition(rng: random.Random) -> tuple[Query, str, Prepared] | None:
-    """A random view; a query for its parts, for all of it, and for how many rows pass."""
+    """A random view; queries for its parts, for all of it, and for how many rows pass."""
     generator = Generator(rng)
     query = generator.draw()
     (view, _), *_ = query.outputs
@@ -97,8 +97,8 @@ def _parts(outcome: Outcome) -> str:
 
 
 def prefixed(seed: int) -> str | None:
-    """How the output for the first rows of a stream is not a first part of the output for all; None for a query of
-    several streams."""
+    """How the output for the first rows of a stream is not a prefix of the output for all; None for a query of several
+    streams."""
     rng = random.Random(f"prefix {seed}")
     query = Generator(rng).draw()
     made = prepared(query.text())
@@ -121,7 +121,7 @@ def prefixed(seed: int) -> str | None:
 
 
 def reordered(seed: int) -> Iterator[str]:
-    """What operators that go by time give of rows in another order than that of their times."""
+    """The output of time-based operators for rows in another order than that of their times."""
     rng = random.Random(f"order {seed}")
     given = {name: _rows(rng, n) for n, name in enumerate("ab")}
     for query in BY_TIME:
@@ -137,7 +137,7 @@ def reordered(seed: int) -> Iterator[str]:
 
 
 def _rows(rng: random.Random, n: int) -> list[Row]:
-    """Rows in order of time, no two of one time, whichever of both streams they are of."""
+    """Rows in order of time, with no time twice, in either stream."""
     times = rng.sample(range(-20, 40), rng.choice([0, 1, 5, 25]))
     return [
         (rng.choice([None, 1, 1, 2, 3]), rng.choice([None, -1, 0, 1, 2, 9]), t * 1_000_000 + n) for t in sorted(times)

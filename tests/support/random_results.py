@@ -1,4 +1,4 @@
-"""Steps of random queries about whole inputs: orders and ranks, sets, groups of several sets, joins, products."""
+"""Steps of random queries over whole inputs: orders and ranks, sets, grouping sets, joins, products."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _limit(d: Drawing) -> str:
 
 
 def _all_columns(d: Drawing, fields: Sequence[Field]) -> list[str]:
-    """An order by all columns: rows that are equal in it are alike."""
+    """An order by all columns: ties are identical rows."""
     keys = [quoted(f.name) + d.rng.choice(DIRECTIONS) for f in fields]
     d.rng.shuffle(keys)
     return keys
 
 
 def _order(d: Drawing, source: Relation, most: int = 2) -> list[str]:
-    """What OVER sorts by."""
+    """The order of an OVER."""
     total = _all_columns(d, source.fields) if d.vocabulary.shared else []
     return [
         *(order_keys(d.expressions(("", source.fields)), most) if not total or d.rng.random() < 0.3 else []),
@@ -73,7 +73,7 @@ def ranked(d: Drawing) -> Draft | None:
     if source.windowed and rng.random() < 0.4:
         partition.insert(0, "window_end")
     for i in range(rng.randint(1, 3)):
-        same = rng.random() < 0.6 or d.vocabulary.shared  # rows that change places do so in every order of theirs
+        same = rng.random() < 0.6 or d.vocabulary.shared  # rows that swap places do so in each of their orders
         keys, order = (partition, sorted_by) if same else (d.keys(e), _order(d, source))
         by = f"PARTITION BY {', '.join(keys)} " if keys else ""
         call = rng.choice(["ROW_NUMBER()", "ROW_NUMBER()", "RANK()", "DENSE_RANK()", *RANKS, lag(e), "", "", ""])
@@ -96,7 +96,7 @@ def ranked(d: Drawing) -> Draft | None:
 
 
 def _measured(e: Expressions) -> tuple[str, str]:
-    """A column with distances, in a direction, and what these are measured in; nothing where there is none."""
+    """A column with distances, in a direction, and their unit; empty if there is none."""
     columns = [(text, NEAR[t.kind]) for text, t in e.columns if t.kind in NEAR]
     if not columns:
         return "", ""
@@ -139,7 +139,7 @@ def distinct(d: Drawing) -> Draft | None:
 
 
 def combined(d: Drawing) -> Draft | None:
-    """Two or three relations put together by UNION, INTERSECT or EXCEPT, with or without ALL; of few columns, so that
+    """Two or three relations combined by UNION, INTERSECT or EXCEPT, with or without ALL; with few columns, so that
     rows are equal."""
     rng = d.rng
     parts = [p for p in (d.choose() for _ in range(rng.choice([2, 2, 3]))) if p is not None]
@@ -186,7 +186,7 @@ def grouped_sets(d: Drawing) -> Draft | None:
 
 
 def over_groups(d: Drawing) -> Draft | None:
-    """Groups beside each other: ranks and running results of their keys and aggregates, sorted or limited."""
+    """Groups side by side: ranks and running results of their keys and aggregates, sorted or limited."""
     source, rng = d.choose(), d.rng
     if source is None:
         return None
@@ -204,7 +204,7 @@ def over_groups(d: Drawing) -> Draft | None:
         rows = "" if call else f" {frame(rng)}"
         items.append((f"{call or f'MIN({rng.choice(calls)})'} OVER ({by}{sorted_by}{rows})", f"o{i}"))
     if rng.random() < 0.4:
-        items.append((f"MAX({rng.choice(calls)}) OVER ({by.strip()})", "m0"))  # no column is called so
+        items.append((f"MAX({rng.choice(calls)}) OVER ({by.strip()})", "m0"))  # no column has this name
     having = d.having(e, distinct=True)
     if rng.random() < 0.2:
         kind = rng.choice(source.fields).type.kind
@@ -235,7 +235,7 @@ def joined_again(d: Drawing) -> Draft | None:
 
 
 def values(d: Drawing) -> Draft | None:
-    """Rows that stand in the text, as VALUES or as a SELECT without FROM."""
+    """Rows written in the text, as VALUES or as a SELECT without FROM."""
     rng = d.rng
     kinds = [d.vocabulary.kind(rng) for _ in range(rng.randint(1, 3))]
     constants = d.expressions()
@@ -253,7 +253,7 @@ def _constant(e: Expressions, kind: Kind) -> str:
 
 
 def product(d: Drawing) -> Draft | None:
-    """CROSS JOIN, or a join by another condition than an equality; of relations with few rows."""
+    """CROSS JOIN, or a join by a condition other than an equality; of relations with few rows."""
     left, right, rng = d.choose(), d.choose(), d.rng
     if left is None or right is None or left.power + right.power > MOST_PRODUCT:
         return None

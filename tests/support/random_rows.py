@@ -32,7 +32,7 @@ def random_inputs(query: Query, seed: int, wild: bool | None = None) -> dict[str
 
 
 def random_rows(rng: random.Random, stream: Stream, unit: int, start: int, extreme: bool) -> list[Row]:
-    """Rows of one stream; few different values in a column, so that keys meet."""
+    """Rows of one stream; with few distinct values in a column, so that keys match."""
     pools = [[random_value(rng, f.type, extreme) for _ in range(rng.choice([1, 2, 3, 6]))] for f in stream.fields[:-1]]
     nulls = [0.0 if not f.nullable else rng.choice([0.0, 0.1, 0.5, 1.0 if rng.random() < 0.1 else 0.1])
              for f in stream.fields]  # fmt: skip

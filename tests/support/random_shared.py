@@ -1,7 +1,7 @@
-"""Random queries that DuckDB can run, too, and what it gives: the rows of the reference, in any order.
+"""Random queries that DuckDB can also run, with the same rows as the reference, in any order.
 
-They read bounded inputs without times. Expressions are of what both compute to the last bit; what is numbered, and what
-a LIMIT cuts off, is ordered by all columns, so that rows which change places are alike.
+They read bounded inputs without times. Expressions use only operations that both compute to the last bit; rows that are
+numbered, or cut off by a LIMIT, are ordered by all columns, so that rows that swap places are identical.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def shared_query(seed: int) -> Query:
 
 
 def shared_tables(query: Query, seed: int) -> dict[str, pa.Table]:
-    """Rows for every stream: few different values in a column, NULL among them, or none at all."""
+    """Rows for every stream: few distinct values in a column, including NULL, or none at all."""
     rng = random.Random(f"tables {seed}")
     made = {}
     for stream in query.streams:
@@ -92,7 +92,7 @@ def _value(rng: random.Random, type_: DataType) -> Any:
 
 
 def third_opinion(base: Any, query: Query, tables: Mapping[str, pa.Table]) -> str | None:
-    """How the reference and DuckDB differ; empty when they agree, None when DuckDB does not take the query.
+    """How the reference and DuckDB differ; empty if they agree, None if DuckDB rejects the query.
 
     base: a connection to DuckDB.
     """
@@ -128,7 +128,7 @@ def _of_duckdb(base: Any, query: Query, tables: Mapping[str, pa.Table]) -> tuple
 
 
 def _counted(rows: Iterable[Iterable[Any]]) -> Counter[Any]:
-    """The rows with how often each is there; equal numbers are one, of whatever type, to ten digits."""
+    """The rows with their counts; equal numbers count as one whatever their type, to ten digits."""
     return Counter(tuple(map(_plain, row)) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""What random queries are made of, and its text. A part of a view is a field of its own: shrinking can take it away."""
+"""The parts of random queries, and their text. Each part of a view is a separate field: shrinking can remove it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import groupby
 from cq.lang.schema import Field
 from cq.records import dataclass, replace
 
-ROW = "m."  # how the names of the fields of a row begin
+ROW = "m."  # the prefix of the fields of a row
 
 
 @dataclass(frozen=True)
 class Stream:
-    """One source. time: what its event time is counted in; None without a watermark. NULLs stand where they may."""
+    """One source. time: the unit of its event time; None without a watermark. NULLs occur wherever they are allowed."""
 
     name: str
     fields: tuple[Field, ...]
@@ -35,7 +35,7 @@ class Stream:
 
 
 def _rows_of(fields: tuple[Field, ...]) -> list[list[Field]]:
-    """The columns, those that are fields of one row together, which stand side by side."""
+    """The columns, with adjacent fields of one row grouped."""
     return [list(group) for _, group in groupby(fields, lambda f: ROW if f.name.startswith(ROW) else f.name)]
 
 
@@ -74,7 +74,7 @@ class Select:
 
 @dataclass(frozen=True)
 class View:
-    """A name for the rows of one SELECT, or of several put together by `sets`, UNION ALL where it is empty.
+    """A name for the rows of one SELECT, or of several combined by `sets`, by UNION ALL if it is empty.
 
     tail: ORDER BY, LIMIT and OFFSET of the whole.
     """
@@ -108,7 +108,7 @@ class Query:
 
 
 def quoted(name: str) -> str:
-    """The name as query text; that of a field of a row is a path."""
+    """The name as query text; a field of a row is a path."""
     if name.startswith(ROW):
         return f"{ROW}{quoted(name.removeprefix(ROW))}"
     if name.isidentifier() and name.isascii() and name.islower() and name not in {"select"}:
@@ -130,12 +130,12 @@ def pruned(query: Query) -> Query:
 
 
 def late_of(stream: str) -> str:
-    """The name of the stream of a stream's late rows."""
+    """The name of the stream with a stream's late rows."""
     return f"{stream}_late"
 
 
 def names_in(view: View) -> set[str]:
-    """The words of the view's text, names of what it reads among them."""
+    """The words of the view's text, including the names that it reads."""
     return {word for select in view.selects for word in words(str(select))}
 
 

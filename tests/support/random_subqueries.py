@@ -65,7 +65,7 @@ def _condition(d: Drawing, outer: Expressions) -> str:
 
 
 def _related(d: Drawing, outer: Expressions, inner: Expressions) -> list[str]:
-    """Conditions that name columns of both: an equality, and sometimes others."""
+    """Conditions on columns of both: an equality, and sometimes others."""
     out = []
     for _ in range(d.rng.choice([1, 1, 2])):
         kind = d.rng.choice(inner.columns)[1].kind
@@ -78,7 +78,7 @@ def _where(conditions: list[str]) -> str:
 
 
 def one_value(d: Drawing, outer: Expressions, kind: Kind | None) -> str:
-    """An aggregate of another query, of all its rows or of those that meet the row outside."""
+    """An aggregate of another query, over all its rows or over those that match the outer row."""
     inner, rng = d.choose(), d.rng
     assert inner is not None
     e = d.expressions(("i.", inner.fields))
@@ -91,7 +91,7 @@ def one_value(d: Drawing, outer: Expressions, kind: Kind | None) -> str:
 
 
 def with_values(d: Drawing) -> Draft | None:
-    """Columns that are the one value of another query, or say whether it has a row."""
+    """Columns that are the single value of another query, or say whether it has a row."""
     source, rng = d.choose(), d.rng
     if source is None:
         return None

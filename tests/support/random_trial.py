@@ -1,4 +1,4 @@
-"""One random query over random rows, native against the reference; a mismatch is shrunk and told as an slt case."""
+"""One random query over random rows, native against the reference; a mismatch is shrunk and reported as an slt case."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from cq.ways import HEURISTICS
 Inputs = Mapping[str, Sequence[Row]]
 BATCHES = (1, 2, 3, 7, 64, 4096)
 CUTS = ((), (1,), (3,), (2, 1, 5), (17,))
-EMIT_REFUSED = {"CQ0501", "CQ0502"}  # what the native engine cannot do, said with a place
+EMIT_REFUSED = {"CQ0501", "CQ0502"}  # what the native engine cannot do, reported with a place
 SHRINK_RUNS = 400
 
 
 class Refused(Exception):
-    """The native engine does not take this query."""
+    """The native engine refuses this query."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What is run: a query over rows, given in pieces of the sizes `cuts`, in one way.
+    """One run: a query over rows, given in pieces of the sizes `cuts`, in one way.
 
-    spread: in as many stages as its plan can be cut into (`cases.spread_out`).
+    spread: in as many stages as possible (`cases.spread_out`).
     """
 
     seed: int
@@ -84,7 +84,7 @@ def difference(prepared: Prepared, trial: Trial) -> str:
 
 
 def tried(trial: Trial) -> str:
-    """The difference of a trial made anew; an exception counts, except that the query has become impossible."""
+    """The difference of a rebuilt trial; an exception counts, except that the query has become impossible."""
     try:
         made = prepared(trial.query.text())
     except CompileError:
@@ -98,7 +98,7 @@ def tried(trial: Trial) -> str:
 
 
 def told(trial: Trial, said: str) -> str:
-    """The mismatch for people: seed, the shrunken query and rows, and the slt case of it."""
+    """The mismatch for people: seed, the shrunken query and rows, and its slt case."""
     small = shrunk(trial)
     return f"{trial}\n{said}\nshrunk: {tried(small) or '(gone: it depends on the schedule)'}\n\n{as_slt(small)}"
 
@@ -198,7 +198,7 @@ def _with(trial: Trial, query: Query) -> Trial:
 
 
 def as_slt(trial: Trial) -> str:
-    """The trial as a case of tests/slt, with what the reference gives."""
+    """The trial as a case of tests/slt, with the reference's result."""
     made = prepared(trial.query.text())
     made.give(trial.inputs)
     outcome = made.reference()

@@ -1,9 +1,9 @@
-"""Random triggers over small tables, as cq text and as what SQLite does with the same statements.
+"""Random triggers over small tables, as cq text and as the same statements run by SQLite.
 
 Keys are few, so that accesses of one transaction meet in one row, and rows come and go. Values are small integers and
-texts, whose meaning both share; everything else of a trigger is drawn: statements, nesting, conditions, rejections.
-Every third case has streams that its triggers fill, and a trigger on one of them; in every third conditions and values
-ask for rows, and in every third a row is inserted that nothing rejects but what is done if it is there already.
+texts, whose meaning both share; everything else in a trigger is drawn: statements, nesting, conditions, rejections.
+Every third case has streams that its triggers fill, and a trigger on one of them; in every third, conditions and values
+test for rows, and in every third a row is inserted that only its conflict action can reject.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FILLED = {"o0": "x BIGINT, y VARCHAR NOT NULL", "o1": "x BIGINT, y VARCHAR"}
 COUNTED = """CREATE TABLE counted (y VARCHAR PRIMARY KEY, n BIGINT NOT NULL);
 CREATE TRIGGER count AFTER INSERT ON o0 INSERT INTO counted VALUES (new.y, 1) ON CONFLICT (y) DO UPDATE SET n = n + 1;
 SELECT * FROM counted;
-"""  # what fires it are rows of o0
+"""  # fired by rows of o0
 TEXTS = ("", "x", "a text of more than twelve bytes", "y")
-MOST_TEXT = 5_500  # characters of a case: the code of some longer ones is too large to be compiled
+MOST_TEXT = 5_500  # characters of a case: the code of some longer ones is too large to compile
 ARRAY = "UNNEST(new.d) AS u(j)"  # which SQLite calls json_each
 Event = tuple[int | None, int | None, int | None, str | None, tuple[int | None, ...] | None]
 
@@ -55,16 +55,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Sql:
-    """A statement that SQLite runs as it is, after `new.` has become a parameter's colon."""
+    """A statement that SQLite runs unchanged, once `new.` has become a parameter's colon."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class ForEach:
-    """A statement for each element. arrays: of each the elements, or `new.d`; they are e.j and e.x.
+    """A statement for each element. arrays: the elements of each, or `new.d`; they are e.j and e.x.
 
-    word: what stands before the arrays, FROM or USING.
+    word: the word before the arrays, FROM or USING.
     """
 
     text: str
@@ -80,7 +80,7 @@ class ForEach:
 
 @dataclass(frozen=True)
 class Show:
-    """A SELECT: its rows are the trigger's."""
+    """A SELECT: its rows are the trigger's output."""
 
     text: str
 
@@ -169,7 +169,7 @@ class Case:
         return {_written(s.text) for s in steps if isinstance(s, Sql | ForEach)}
 
     def inputs(self) -> dict[str, list[tuple[object, ...]]]:
-        """The rows of the streams; their times give the order in which they are merged."""
+        """The rows of the streams; their times determine the order in which they are merged."""
         rows: dict[str, list[tuple[object, ...]]] = {t.stream: [] for t in self.triggers}
         for time, (stream, values) in enumerate(self.events):
             rows[stream].append((*values, time))
@@ -184,7 +184,7 @@ def _inside(body: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def _written(text: str) -> str:
-    """The table of `UPDATE t …`, `INSERT INTO t …`, `DELETE FROM t …`."""
+    """The table written by `UPDATE t …`, `INSERT INTO t …`, `DELETE FROM t …`."""
     words = text.split()
     return words[1] if words[0] == "UPDATE" else words[2]
 
@@ -233,11 +233,11 @@ def _event(r: random.Random) -> Event:
 class _Body:
     r: random.Random
     tables: Sequence[Table]
-    loops: int = 2  # over arrays that may still be drawn: each is large in generated code
+    loops: int = 2  # arrays that may still be used: each makes generated code large
     fills: bool = False  # whether streams are filled
-    asks: bool = False  # whether there is EXISTS
+    asks: bool = False  # whether EXISTS is used
     counts: bool = (
-        False  # whether rows of defaults are inserted or changed, also behind arrays, and several rows at once
+        False  # whether rows of defaults are inserted or changed, also after arrays, and several rows at once
     )
 
     def loop(self, share: float) -> bool:
@@ -247,7 +247,7 @@ class _Body:
         return drawn
 
     def body(self) -> tuple[Statement, ...]:
-        """Statements; or of an array what only a count behind it may reject."""
+        """Statements; or for an array, ones that only a later count can reject."""
         if self.counts and self.r.random() < 0.6:
             return self.quiet(), self.count()
         return self.statements(0)
@@ -294,7 +294,7 @@ class _Body:
         return If(self.condition(), (Signal("'no ' || new.s"),), ())
 
     def fill(self, table: Table) -> Statement:
-        """INSERT INTO a stream: VALUES, a SELECT, one of a row, of what is gathered, or for elements."""
+        """INSERT INTO a stream: VALUES, a SELECT, one of a row, of aggregates, or for elements."""
         into = f"INSERT INTO {self.r.choice((*FILLED,))}"
         if self.loop(0.3):
             arrays = self.arrays()
@@ -323,7 +323,7 @@ class _Body:
         return ForEach(f"UPDATE {table.name} SET {sets}", "FROM", arrays, where)
 
     def quiet(self) -> Statement:
-        """A statement for each element that rejects no event where the arrays are whole."""
+        """A statement for each element that rejects no event if the arrays are complete."""
         table = self.unchecked()
         where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}"
         match self.r.choice(("update", "delete", "insert")):
@@ -369,7 +369,7 @@ class _Body:
         return Sql(f"INSERT INTO {table.name} VALUES {values}{conflict}")
 
     def insert_row_of(self, other: Table, table: Table) -> Statement:
-        """A row that is made of another one where that is there."""
+        """A row made from another one, if that exists."""
         key = ", ".join((self.r.choice((self.number(0), f"{other.name}.k + 1")), self.text())[: table.keys])
         own = f"SELECT {key}, {self.number(1, other)}, {self.number(1, other)}, {self.text()} FROM {other.name}"
         said = f"{own} WHERE {self.key(other)}{self.more(other)}{self.asked()}"
@@ -380,7 +380,7 @@ class _Body:
         return f"{key}, {self.number(1)}, {m or self.number(1)}, {self.text()}"
 
     def count(self) -> Statement:
-        """A row of defaults, or what becomes of one that is there: only that may reject the event."""
+        """A row of defaults, or the update of an existing one: only that may reject the event."""
         table = self.unchecked()
         columns = ", ".join(KEYS[: table.keys])
         key = ", ".join((str(self.r.randint(0, 2)), repr(self.r.choice(TEXTS)))[: table.keys])
@@ -427,7 +427,7 @@ class _Body:
         return f" AND {self.exists()}" if self.asks and self.r.random() < 0.3 else ""
 
     def exists(self) -> str:
-        """Whether there is a row, for which a condition may be NULL."""
+        """Whether there is a row for which a condition holds, which may be NULL."""
         other = self.r.choice(self.tables)
         one, two = (self.r.choice(("new.a", "new.b", "1", "2")) for _ in range(2))
         key = self.r.choice((f"o.k = {one}", f"o.k = {one}", f"o.k IN ({one}, {two})"))
@@ -462,7 +462,7 @@ class _Body:
         return self.r.choice(("new.s", *(f"'{t}'" for t in TEXTS), "new.s || 'z'"))
 
     def condition(self) -> str:
-        """Of the event, or of what is in tables."""
+        """A condition on the event, or on the contents of tables."""
         compared = self.compared()
         if not self.asks or self.r.random() < 0.4:
             return compared
@@ -483,9 +483,9 @@ class _Rejected(Exception):
 
 
 def by_sqlite(case: Case, changes: bool = False) -> dict[str, list[tuple[object, ...]]]:
-    """What the outputs of the case are: of each trigger its rows and the events it rejects, the tables, then streams.
+    """The outputs of the case: for each trigger its rows and the events it rejects, the tables, then streams.
 
-    changes: then also what was changed in tables that are `logged`; the rows of one statement in SQLite's order.
+    changes: then also the changes to tables that are `logged`; the rows of one statement in SQLite's order.
     """
     db = sqlite3.connect(":memory:", isolation_level=None)
     for table in case.tables:
@@ -524,7 +524,7 @@ def by_sqlite(case: Case, changes: bool = False) -> dict[str, list[tuple[object,
 
 
 def _log(db: sqlite3.Connection, table: Table) -> None:
-    """A table of what is changed, by triggers of SQLite's own."""
+    """A table of changes, maintained by SQLite's own triggers."""
     columns = (*KEYS[: table.keys], "n", "m", "w")
     db.execute(f"CREATE TABLE log_of_{table.name} (op, {', '.join(columns)})")
     kinds = {"INSERT": ("+I new",), "UPDATE": ("-U old", "+U new"), "DELETE": ("-D old",)}

@@ -1,7 +1,7 @@
 """Random queries whose rows do not depend on the order in which the rows of a stream come, as long as none is late.
 
-Nothing in them goes by position: aggregates are of any order, ranks and limits go by all columns. So they give the same
-rows, in any order, when their input is moved within the delay, or comes as two streams put together.
+Nothing in them depends on position: aggregates are order-independent, ranks and limits use all columns. So they give
+the same rows, in any order, when their input is reordered within the delay, or comes as two streams combined.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Inputs = Mapping[str, Sequence[Row]]
 
 
 class Unordered(Generator):
-    """Draws one query from the steps that do not go by position."""
+    """Draws one query from the steps that do not depend on position."""
 
     def _steps(self) -> list[Step]:
         own = [*[self._window] * 4, self._window_rows, self._session, *[self._interval_join] * 3, self._union]
@@ -51,7 +51,7 @@ def unordered_query(seed: int) -> Query:
 
 
 def in_other_ways(seed: int) -> str | None:
-    """How rows change when the input is moved, or split; None where a query reads no stream, or ends with an error."""
+    """How rows change when the input is reordered, or split; None if a query reads no stream, or ends with an error."""
     rng = random.Random(f"ways {seed}")
     query = unordered_query(seed)
     if not query.streams:
@@ -76,7 +76,7 @@ def in_other_ways(seed: int) -> str | None:
 
 
 def _rows(rng: random.Random, stream: Stream, unit: int) -> list[Row]:
-    """Rows in order of time, of few values, NULL among them."""
+    """Rows in order of time, with few values, including NULL."""
     pools = [[_value(rng, f.type.kind) for _ in range(rng.choice([1, 2, 3, 6]))] for f in stream.fields[:-1]]
     for field, pool in zip(stream.fields, pools, strict=False):
         pool += [None] * (field.nullable and rng.choice([0, 1, 1, 5]))
@@ -105,7 +105,7 @@ def _moved(rng: random.Random, rows: Sequence[Row], delay_us: int) -> list[Row]:
 
 
 def _split(rng: random.Random, query: Query, given: Inputs) -> tuple[str, Inputs]:
-    """The query over two streams put together instead of one, and each row in one of the two."""
+    """The query over two combined streams instead of one, and each row in one of the two."""
     one = rng.choice(query.streams)
     parts = [replace(one, name=f"{one.name}_{n}") for n in range(2)]
     declared = "".join(part.text(query.unit) for part in parts)

@@ -1,4 +1,4 @@
-"""Window functions of random queries, and the steps that join, or put together, rows or groups of the same window."""
+"""Window functions of random queries, and the steps that join, or combine, rows or groups of the same window."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ BOUND_FIELDS = tuple(Field(name, TIMESTAMP, False) for name, _ in BOUNDS[:2])
 
 
 def windows(d: Drawing, kind: str, source: Relation, lengths: str = "") -> str:
-    """A window function over a relation, of these lengths or of some."""
+    """A window function over a relation, with these lengths or random ones."""
     time = quoted(d.rng.choice(source.times))
     return f"{kind}(TABLE {source.name}, DESCRIPTOR({time}), {lengths or window_lengths(d, kind)})"
 
 
 def window_lengths(d: Drawing, kind: str) -> str:
-    """Slide or step, size and offset of windows of this kind; windows that hop leave gaps where the slide is longer."""
+    """Slide or step, size and offset of windows of this kind; hopping windows leave gaps if the slide is longer."""
     rng = d.rng
     size = rng.randint(1, 8)
     step = f"INTERVAL '{size}' {d.query.unit}, " if kind == "CUMULATE" else ""
@@ -33,7 +33,7 @@ def window_lengths(d: Drawing, kind: str) -> str:
     slide = f"{d.interval()}, " if kind == "HOP" else step
     offset = f", {d.interval(-3, 9)}" if rng.random() < 0.2 else ""
     lengths = f"{slide}INTERVAL '{size}' {d.query.unit}"
-    if offset and size % 2:  # of the calendar; the offset stays, so that some time of the rows is a bound
+    if offset and size % 2:  # of the calendar; the offset stays, so that some times of the rows are bounds
         lengths = lengths.replace(d.query.unit, "MONTH")
     return lengths + offset
 
@@ -90,7 +90,7 @@ def _groups(d: Drawing, source: Relation, function: str) -> Side:
 
 
 def window_joined(d: Drawing) -> Draft | None:
-    """Rows of the same window, mostly of equal keys; or those that have some, or no, such row beside them."""
+    """Rows of the same window, mostly with equal keys; or those that have some, or no, such row beside them."""
     sides, rng = _sides(d), d.rng
     if sides is None:
         return None
@@ -135,7 +135,7 @@ def _equalities(d: Drawing, mine: Expressions, theirs: Expressions) -> list[str]
 
 
 def _shared_names(d: Drawing, left: Sequence[Field], right: Sequence[Field]) -> list[str]:
-    """The bounds, and some of the columns that both sides have by one name and type."""
+    """The bounds, and some of the columns that both sides have with one name and type."""
     bounds = [f.name for f in BOUND_FIELDS]
     types = {f.name: f.type for f in right if f.name not in bounds}
     names = [quoted(f.name) for f in left if types.get(f.name) == f.type and d.rng.random() < 0.6]
@@ -162,7 +162,7 @@ def _drawn(d: Drawing, select: Select, depth: int) -> Draft:
 
 
 def window_sets(d: Drawing) -> Draft | None:
-    """Rows of two relations in windows put together by their bounds and few other columns, so that rows are equal."""
+    """Rows of two relations in windows combined by their bounds and few other columns, so that rows are equal."""
     sides, rng = _sides(d), d.rng
     if sides is None:
         return None

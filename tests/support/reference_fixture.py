@@ -1,4 +1,4 @@
-"""Queries as text and rows as tuples, run on the reference engine; times in seconds."""
+"""Queries as text and rows as tuples, run on the reference engine; times are in seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = 1_000_000  # microseconds in a second
 
 
 def stream(name: str, columns: str, delay: int | None = 0) -> str:
-    """CREATE STREAM with an event time `ts`; without a watermark when `delay` is None."""
+    """CREATE STREAM with an event time `ts`; without a watermark if `delay` is None."""
     if delay is None:
         watermark = ""
     elif delay == 0:
@@ -56,6 +56,6 @@ def seconds(rows: Iterable[tuple[Any, ...]], *columns: int) -> list[tuple[Any, .
 
 
 def caused_by(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of the only output of what a ReferenceRun call returned."""
+    """The rows of the only output that a ReferenceRun call returned."""
     (rows,) = result.values()
     return [d.row for d in rows]

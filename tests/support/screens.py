@@ -1,8 +1,7 @@
-"""Pictures of a terminal for the documentation: `python -m tests.support.screens` draws docs/pictures/screen_* anew.
+"""Pictures of a terminal for the documentation: `python -m tests.support.screens` redraws docs/pictures/screen_*.
 
-Each scene is typed into a shell in tmux, and what stands on its screen then becomes an SVG that fetches nothing. Needs
-tmux (`apt-get install tmux`). `tests/first_hour/test_terminal_pictures.py` compares the scenes whose words are always
-the same.
+Each scene is typed into a shell in tmux, and its screen then becomes an SVG that fetches nothing. Needs tmux (`apt-get
+install tmux`). `tests/first_hour/test_terminal_pictures.py` compares the scenes whose text is always the same.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ SELECT auction, MAX(price) AS best FROM bid GROUP BY auction;
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """steps: what is typed, and the text after which the next is typed. changing: it is not the same each time."""
+    """steps: text to type, and the text to wait for before the next step. changing: it varies between runs."""
 
     name: str
     title: str
@@ -84,7 +83,7 @@ SCENES = (
 
 
 def files(directory: Path) -> None:
-    """What the scenes read."""
+    """The files that the scenes read."""
     texts = {
         "bids.csv": BIDS,
         "per_minute.cq": PER_MINUTE,
@@ -107,7 +106,7 @@ class Terminal:
     """A shell in tmux."""
 
     def __init__(self, scene: Scene, directory: Path) -> None:
-        self._socket = f"cq-{scene.name}-{os.getpid()}"  # not that of the scene before, which may still be leaving
+        self._socket = f"cq-{scene.name}-{os.getpid()}"  # not that of the previous scene, which may still be exiting
         home = directory / ".home"
         home.mkdir(exist_ok=True)
         keep = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8"}
@@ -124,11 +123,11 @@ class Terminal:
         return done.stdout
 
     def screen(self, colours: bool = False) -> str:
-        """What stands on the screen."""
+        """The text on the screen."""
         return self._tmux("capture-pane", "-p", *(["-e"] if colours else []))
 
     def wait(self, text: str) -> None:
-        """The screen shows this text."""
+        """Wait until the screen shows this text."""
         until = time.monotonic() + WAIT_S
         while text not in self.screen():
             if time.monotonic() > until:
@@ -136,7 +135,7 @@ class Terminal:
             time.sleep(0.05)
 
     def type(self, text: str) -> None:
-        """Keys, as a person types them."""
+        """Type keys like a person."""
         self._tmux("send-keys", "-l", text.replace("\n", "\r"))
 
     def close(self) -> None:
@@ -192,7 +191,7 @@ def taken(scene: Scene, directory: Path) -> str:
 
 
 def main() -> None:
-    """Draw the scenes that are named, or all."""
+    """Draw the scenes named, or all."""
     if shutil.which("tmux") is None:
         raise SystemExit("tmux is not installed: apt-get install tmux")
     wanted = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""The format of tests/slt/*.slt: streams with their rows, a query, and what comes out, as a person writes it.
+"""The format of tests/slt/*.slt: streams with their rows, a query, and its result, as a person writes them.
 
     case a row within the delay is counted in its window
     # arrival 9, 11, 8: at 11 the watermark is 6, so [0, 10) is still open
@@ -13,11 +13,11 @@
     20, a, 1
 
 Sections: `stream NAME (columns) [WITH (options)]` and its rows in order of arrival; `table NAME (columns)`, with a key,
-and the rows that fill it; `query`; `rows [OUTPUT]`; `late N` (else none are); `error CODE [PLACE]`; `spark no: REASON`
-where Spark cannot say the same; `duckdb` and the query as DuckDB takes it, where that is another text; `duckdb ordered`
-where that gives the order, too, and `duckdb by KEYS` where the query does with an ORDER BY of these keys
-(`slt_of_duckdb.py`); `duckdb no: REASON` where it cannot say the same. Streams before the first case belong to every
-case that names them. Lines with # are comments.
+and the rows that fill it; `query`; `rows [OUTPUT]`; `late N` (default: none); `error CODE [PLACE]`; `spark no: REASON`
+if Spark cannot express it; `duckdb` and the query for DuckDB, if its text differs; `duckdb ordered` if that also gives
+the order, and `duckdb by KEYS` if the query does with an ORDER BY of these keys (`slt_of_duckdb.py`); `duckdb no:
+REASON` if it cannot express it. Streams before the first case belong to every case that names them. Lines with # are
+comments.
 
 Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP, TIMESTAMP_LTZ (in UTC) and INTERVAL as seconds; DATE as
 2024-02-29; TIME as 10:20:30; text bare, or in single quotes when it is empty, or has a comma, a quote, # or spaces at
@@ -63,7 +63,7 @@ class SltCase:
     error: str = ""
     no_spark: str = ""
     duckdb: str = ""
-    ordered: bool = False  # whether DuckDB gives the order, too
+    ordered: bool = False  # whether DuckDB also gives the order
     no_duckdb: str = ""
 
     @property
@@ -185,7 +185,7 @@ def read_row(line: str, fields: tuple[Field, ...]) -> tuple[Any, ...]:
 
 
 def read_value(text: str, type_: DataType) -> Any:
-    """The physical value a cell writes."""
+    """The physical value that a cell spells."""
     if text == "NULL":
         return None
     match type_.kind:

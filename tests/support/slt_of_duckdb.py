@@ -1,8 +1,8 @@
-"""What DuckDB gives for a case of tests/slt, in the form of its expected rows.
+"""DuckDB's result for a case of tests/slt, in the form of its expected rows.
 
-Streams are tables of that name. Beside its columns a table has `arrival`, the number of the row among those of all
-streams of the case, `mark`, the watermark of its stream before it (NULL before the first row), and `late`: rows without
-an event time are gone. `SELECT *` of a table gives them, too.
+Streams are tables with the same names. Besides its columns a table has `arrival`, the number of the row among those of
+all streams of the case, `mark`, the watermark of its stream before it (NULL before the first row), and `late`; rows
+without an event time are left out. `SELECT *` of a table includes these columns.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def rows_of_duckdb(case: SltCase, compiled: Compiled) -> list[str]:
 
 @cache
 def database() -> duckdb.DuckDBPyConnection:
-    """One for all cases of the process: a new one takes as long as a case."""
+    """One for all cases of the process: creating one takes as long as a case."""
     base = duckdb.connect(config={"threads": 1})
     base.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'; SET integer_division = true")
     return base
@@ -79,7 +79,7 @@ def _tables(case: SltCase, compiled: Compiled, marked: bool) -> dict[str, pa.Tab
 
 
 def _timed(source: SourceDef, rows: list[Row]) -> Iterator[tuple[int, Row]]:
-    """Each row that has a time, with the running maximum of the times, and the watermark before it and lateness."""
+    """Each row with a time, the running maximum of the times, the watermark before it, and lateness."""
     time = source.event_time
     if time is None:
         yield from ((LEAST, (*row, None, False)) for row in rows)
@@ -93,7 +93,7 @@ def _timed(source: SourceDef, rows: list[Row]) -> Iterator[tuple[int, Row]]:
 
 
 def _arrivals(timed: dict[str, Iterator[tuple[int, Row]]]) -> dict[str, list[Row]]:
-    """The rows of every stream with their numbers: merged by the running maximum, then the place of the stream."""
+    """The rows of every stream with their numbers: merged by the running maximum, then the position of the stream."""
     made: dict[str, list[Row]] = {name: [] for name in timed}
     named = [[(at, n, row) for at, row in rows] for n, rows in enumerate(timed.values())]
     for number, (_, n, row) in enumerate(heapq.merge(*named, key=lambda r: r[:2])):
@@ -102,7 +102,7 @@ def _arrivals(timed: dict[str, Iterator[tuple[int, Row]]]) -> dict[str, list[Row
 
 
 def _as(column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
-    """DuckDB's widths are others than ours; values must fit exactly."""
+    """DuckDB's widths differ from ours; values must fit exactly."""
     kind = to_arrow(field.type)
     wide = pa.decimal128(38, kind.scale) if pa.types.is_decimal(kind) else kind
     return column.cast(wide).cast(kind)

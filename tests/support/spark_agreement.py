@@ -1,4 +1,4 @@
-"""The reference and Spark over the same text and rows: what both give, as rows of physical values."""
+"""The reference and Spark over the same text and rows: the results of both, as rows of physical values."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def on_spark(plan: LogicalPlan, inputs: Mapping[str, Rows], ordered: bool = True
 
 
 def same(x: Any, y: Any) -> bool:
-    """Equal; DOUBLEs within a relative 1e-9."""
+    """Whether they are equal, DOUBLEs within a relative 1e-9."""
     if isinstance(x, float) and isinstance(y, float):
         return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=1e-9)
     if isinstance(x, tuple) and isinstance(y, tuple):
@@ -87,7 +87,7 @@ def same(x: Any, y: Any) -> bool:
 
 
 def assert_agree(plan: LogicalPlan, inputs: Mapping[str, Rows], note: object = "") -> dict[str, Rows]:
-    """Fail unless Spark gives the reference's rows, in the reference's order too. Returns them."""
+    """Fail unless Spark returns the reference's rows, in the reference's order too. Returns them."""
     wanted = unfailed(run(plan, inputs))
     got = on_spark(plan, inputs)
     for name, rows in got.items():

@@ -1,7 +1,7 @@
 """The Spark session of the test run: one JVM, opened by the first test that asks and closed at the end.
 
-Import `spark` where it is needed (a conftest, or the test file): all share the one session. Temp views are shared too,
-so tests take a name from `view_name`.
+Import `spark` where it is needed (a conftest, or the test file): all share one session. Temp views are shared too, so
+tests take a name from `view_name`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 def spark(pytestconfig: pytest.Config) -> Iterator[Any]:
     """The session; in the gate Spark interprets expressions.
 
-    To compile Java for a few rows took a third of the time of these tests (71 CPU seconds, 50 without, for 37 cases of
+    Compiling Java for a few rows took a third of the time of these tests (71 CPU seconds, 50 without, for 37 cases of
     tests/slt). Long runs compile, as `cq diff` does.
     """
     pytest.importorskip("pyspark")

@@ -1,4 +1,4 @@
-"""A real terminal for tests: `cq` as a person sees it, and types into it."""
+"""A real terminal for tests: shows `cq` as a person sees it, and types into it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ import sys
 import termios
 from collections.abc import Iterator, Sequence
 
-LONGEST_S = 60  # without a word from the command: then it hangs
-LARGEST_FILE = 2 << 30  # bytes: an endless run whose test hangs wrote 73 GB in twenty minutes
+LONGEST_S = 60  # without output from the command: then it hangs
+LARGEST_FILE = 2 << 30  # bytes: an endless run in a hanging test wrote 73 GB in twenty minutes
 _CONTROL = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>])")
 
 
 def _on_its_own() -> None:
-    """The terminal is that of this process, so that Ctrl-C is a signal; no file of it can fill the disk."""
+    """Make the terminal this process's own, so that Ctrl-C is a signal; no file can fill the disk."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
 
 
 class Typed:
-    """A command on a terminal of its own: `type` to it, read on `until` it says something."""
+    """A command on its own terminal: `type` to it, read on `until` some text appears."""
 
     def __init__(self, command: Sequence[str], columns: int, rows: int, environment: dict[str, str]) -> None:
         self._master, slave = pty.openpty()
@@ -49,16 +49,16 @@ class Typed:
 
     @property
     def seen(self) -> str:
-        """All that was written, without colours and moves of the cursor."""
+        """All output, without colours and cursor movements."""
         return plain(self.raw)
 
     def type(self, text: str) -> None:
-        """Keys: \\n is Enter, \\t Tab, \\x03 Ctrl-C, \\x04 Ctrl-D."""
+        """Type keys: \\n is Enter, \\t Tab, \\x03 Ctrl-C, \\x04 Ctrl-D."""
         os.write(self._master, text.encode())
 
     def until(self, *texts: str) -> str:
-        """What was written since the last call, up to all of these texts in this order. AssertionError where they do
-        not come. Texts that may be written at once are asked for at once: what is behind the last one counts as seen.
+        """The output since the last call, up to all of these texts in this order. AssertionError if they do not appear.
+        Ask for texts that may be written together in one call: anything after the last one counts as seen.
         """
         wanted = re.compile(".*?".join(map(re.escape, texts)), re.DOTALL)
         while not wanted.search(plain(self.raw[self._read_to :])):
@@ -70,28 +70,28 @@ class Typed:
 
     def _read(self) -> bool:
         ready = select.select([self._master], [], [], LONGEST_S)[0]
-        with contextlib.suppress(OSError):  # what a closed terminal says
+        with contextlib.suppress(OSError):  # the error of a closed terminal
             part = os.read(self._master, 1 << 16) if ready else b""
             self.raw += part.decode("utf-8", "replace")
             return bool(part)
         return False
 
     def end(self) -> int:
-        """The exit code, once it has written everything."""
+        """The exit code, once all output is written."""
         while self._read():
             pass
         return self.process.wait(timeout=LONGEST_S)
 
 
 def plain(text: str) -> str:
-    """What stands on the screen of a text: no colours, the line that was drawn last."""
+    """The visible text on the screen: no colours, and of redrawn lines the last version."""
     lines = _CONTROL.sub("", text.replace("\r\n", "\n")).split("\n")
     return "\n".join(line.rpartition("\r")[2] for line in lines)
 
 
 @contextlib.contextmanager
 def typed(arguments: str, columns: int = 100, rows: int = 30, **environment: str) -> Iterator[Typed]:
-    """`cq` with these arguments on a terminal; it is killed if it has not ended by then."""
+    """`cq` with these arguments on a terminal; killed if it has not ended by the end of the block."""
     terminal = Typed([sys.executable, "-m", "cq", *shlex.split(arguments)], columns, rows, environment)
     try:
         yield terminal

@@ -1,4 +1,4 @@
-"""Patterns of TO_TIMESTAMP and DATE_FORMAT, texts that nearly fit them, times at the edges: for every engine."""
+"""Patterns of TO_TIMESTAMP and DATE_FORMAT, texts that nearly match, and times at the edges: for every engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXTS = (
     "1:2 2024", "23:59 2024", "24:00 2024", "", " 2024-02-29", "2024-02-29 ", "294247-01-10", "+294247-01-10",
     "+294248-01-10", "٢٠٢٤-02-29", "-290308-12-21", "2024-2-29",
 )  # fmt: skip
-BEYOND = {"+294248-01-10", "-290308-12-21"}  # no TIMESTAMP; Spark stops there even where NULL is asked for
+BEYOND = {"+294248-01-10", "-290308-12-21"}  # no TIMESTAMP; Spark stops there even if NULL is asked for
 WRITTEN = (
     "yyyy-MM-dd HH:mm:ss.SSSSSS", "yy M d D h:m:s S a", "EEE E EE EEEE MMM MMMM", "DDD dd ''yyyy'' 'x''y' hh", "yyyy",
     "HH-H SSS SS", "ñ: yyyy", "",
@@ -33,11 +33,11 @@ MOMENTS = (
 
 
 def reading(pattern: str, name: str = "try_to_timestamp") -> Expr:
-    """The text of column 0 read by a pattern."""
+    """The text of column 0 parsed by a pattern."""
     return Call(TIMESTAMP, True, all_scalars()[name], (Column(VARCHAR, True, 0), Literal(VARCHAR, False, pattern)))
 
 
 def writing(pattern: str) -> Expr:
-    """The time of column 0 written by a pattern."""
+    """The time of column 0 formatted by a pattern."""
     entry = all_scalars()["date_format"]
     return Call(VARCHAR, True, entry, (Column(TIMESTAMP, True, 0), Literal(VARCHAR, False, pattern)))

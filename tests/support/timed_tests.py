@@ -1,4 +1,4 @@
-"""Tests that take their time or never end, run by tests/project/test_mutate.py alone."""
+"""Tests that are slow or never end, run only by tests/project/test_mutate.py."""
 
 from __future__ import annotations
 

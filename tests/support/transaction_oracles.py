@@ -1,6 +1,6 @@
 """The four transactional applications in plain Python: a serial loop over dictionaries, as TStream's paper states them.
 
-Each takes the rows of its streams by name, and gives what the query's outputs are, then the tables by key.
+Each takes the rows of its streams by name, and returns the query's outputs, then the tables by key.
 """
 
 from __future__ import annotations

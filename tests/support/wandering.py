@@ -1,4 +1,4 @@
-"""A run that is paused every few rows and goes on in another plan of its query: `wander`."""
+"""A run that is paused every few rows and continues in another plan of its query: `wander`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_MOVES = 12
 
 
 def plans_of(prepared: Prepared) -> Plans:
-    """A loop and, cut into as many stages as there can be, plans for two and four workers: those that differ."""
+    """The distinct plans: one loop and, cut into as many stages as possible, plans for two and four workers."""
     found: dict[tuple[str, ...], list[tuple[Pipeline, int]]] = {}
     with spread_out():
         spread = [(pipeline, n) for n in (2, 4) for pipeline in prepared.compiled.for_workers(n).after("emit")]
@@ -38,7 +38,7 @@ def plans_of(prepared: Prepared) -> Plans:
         mine = found.setdefault(tuple(sink.name for sink in pipeline.sinks), [])
         if all(pipeline_shape(pipeline) != pipeline_shape(other) for other, _ in mine):
             mine.append((pipeline, workers))
-    # where admission looks for the next closing time goes on in another plan as it stands
+    # where admission looks for the next closing time: carried over unchanged to another plan
     assert all(len({frozenset(pipeline.grids) for pipeline, _ in mine}) == 1 for mine in found.values()), (
         "other closing times"
     )
@@ -46,7 +46,7 @@ def plans_of(prepared: Prepared) -> Plans:
 
 
 class Wandering:
-    """What `cq.engines.native` sees of an engine."""
+    """The part of an engine that `cq.engines.native` sees."""
 
     def __init__(self, plans: Plans, rng: random.Random, interpreted: bool, pipeline: Pipeline, **options: Any) -> None:
         self._first = pipeline
@@ -89,7 +89,7 @@ class Wandering:
     def run(
         self, sources: Sequence[Iterator[pa.RecordBatch]], on_batch: Callable[[int, pa.RecordBatch], None]
     ) -> EngineFailure | None:
-        """As `Engine.run`. Sources are read ahead; what cannot be read is met where the engine would meet it."""
+        """Like `Engine.run`. Sources are read ahead; unreadable rows are met where the engine would meet them."""
         given = [_Read.of(batches) for batches in sources]
         taken = [0] * len(given)
         for _ in range(MOST_MOVES):
@@ -113,7 +113,7 @@ class Wandering:
         return self._failure()
 
     def _rows(self, number: int, read: _Read, first: int, count: int | None) -> list[pa.RecordBatch]:
-        """Rows of a source from `first` on, with the columns as this plan has them: plans read them in any order."""
+        """Rows of a source from `first` on, with the columns of the current plan: plans read them in any order."""
         if read.rows is None:
             return []
         names = [c.name for c in self._engine.pipeline.sources[number].columns]
@@ -121,7 +121,7 @@ class Wandering:
         return read.rows.slice(first, left if count is None else min(count, left)).select(names).to_batches()
 
     def _failure(self) -> EngineFailure | None:
-        """The failure that ended the run, its site as the plan has it that the caller knows."""
+        """The failure that ended the run, with its site in the plan that the caller knows."""
         failure = self._engine.failure
         if failure is None or failure.site < 0:
             return failure
@@ -129,14 +129,14 @@ class Wandering:
         return replace(failure, stage=stage, site=site)
 
     def _place_of(self, stage: int, number: int) -> tuple[int, int]:
-        """The stage and number by which the caller's plan knows a site of this one."""
+        """The stage and number in the caller's plan for a site in this one."""
         site = self._engine.pipeline.stages[stage].sites[number]
         return next((n, other.sites.index(site)) for n, other in enumerate(self._first.stages) if site in other.sites)
 
 
 @dataclass(frozen=True)
 class _Read:
-    """The rows of a source, None where there are none, and what was raised behind them, if anything was."""
+    """The rows of a source, None where there are none, and the error raised after them, if any."""
 
     rows: pa.Table | None
     broken: Exception | None
@@ -152,14 +152,14 @@ class _Read:
         return cls(pa.Table.from_batches(found) if found else None, broken)
 
     def then_broken(self, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """These last batches of it, and what it raises."""
+        """These last batches of it, and then its error."""
         yield from batches
         if self.broken is not None:
             raise self.broken
 
 
 def wander(prepared: Prepared, plans: Plans, seed: int, interpreted: bool) -> tuple[Outcome, int]:
-    """What a run gives that goes from plan to plan; how many times another plan took over."""
+    """The result of a run that moves from plan to plan; and how many times another plan took over."""
     made: list[Wandering] = []
 
     def begin(pipeline: Pipeline, **options: Any) -> Wandering:

@@ -1,4 +1,4 @@
-"""The ways out that errors name, and queries in which each of them is taken: tests/golden/ways_out.
+"""The fixes that errors suggest, and queries in which each of them is applied: tests/golden/ways_out.
 
     == add_text                                    a golden of errors/, or a text of syntax/ by its number
     CAST the text to INTEGER, or TRY_CAST it …     the way out, as the golden has it
@@ -6,7 +6,7 @@
       item + 1 => TRY_CAST(item AS INTEGER) + 1
 
 In a line, ` ;; ` stands between several changes, `\\n` is the end of a line, `\\x00` and `\\u200b` are characters, and
-` --var n=v` at the end gives a parameter. A way out that is said twice in a golden stands here twice.
+` --var n=v` at the end gives a parameter. A way out that occurs twice in a golden is listed here twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cq.records import dataclass
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 _ESCAPED = re.compile(r"\\(n|x[0-9a-f]{2}|u[0-9a-f]{4})")
-# ways out that list what there is, or name a form: other tests see that they are right
+# ways out that list possibilities, or name a form: other tests check them
 LISTS = re.compile(
     r"(columns|known|types|settings|units|relations|supported|outputs): |usage: |example: "
     r"|did you mean |cq schema \S+ prints|relative paths start from"
@@ -29,13 +29,13 @@ _VARIABLE = re.compile(r" --var (\w+)=(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """One form of a way out, taken: changes of the query, and parameters that are given."""
+    """One form of a way out, applied: changes to the query, and parameters to give."""
 
     changes: tuple[tuple[str, str], ...]
     variables: Mapping[str, str]
 
     def of(self, query: str) -> str:
-        """The query after the changes. AssertionError where it does not have what is changed."""
+        """The query after the changes. AssertionError if it lacks the text to change."""
         for old, new in self.changes:
             assert old in query, f"the query has no {old!r}"
             query = query.replace(old, new, 1)
@@ -43,13 +43,13 @@ class Taking:
 
     @property
     def written(self) -> str:
-        """All that it writes."""
+        """All text that it writes."""
         return " ".join([*(new for _, new in self.changes), *(f"--var {n}={v}" for n, v in self.variables.items())])
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way out of a golden, and the forms in which it is taken."""
+    """A way out in a golden, and the forms in which it is taken."""
 
     golden: str
     text: str
