@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 Contender = Callable[[], int | None]
-"""Does all the work once; how many result rows there were, or None where that is not for comparison."""
+"""Do all the work once and return the number of result rows, or None if it is not to be compared."""
 
 
 @dataclass(frozen=True, slots=True)

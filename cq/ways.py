@@ -101,15 +101,15 @@ TRAITS = {
     Way.PAT: _of_transactions(asks=True),
     Way.NOLOCK: _of_transactions(asks=True),
 }
-"""What each way declares."""
+"""The declarations of each way."""
 
 
 HEURISTICS = ("ct", "lp", "et", "qst")
-"""Which stage a worker serves next, where it has a choice; the first unless the query sets another. What each one does
-is said in `cq.runtime.engine.schedule`."""
+"""Which stage a worker serves next if it has a choice; by default the first. `cq.runtime.engine.schedule` says what
+each one does."""
 
 PLACEMENTS = ("stealing", "shared_nothing", "shared_everything", "per_socket")
-"""Which transactions of those that are run together a worker takes; the first unless the query sets another. See
+"""Which of the transactions running together a worker takes; by default the first. See
 `cq.runtime.engine.ways.placement`."""
 
 EVENTS_TOGETHER = 500  # of a group of transactions run together, unless the query sets another number: as in TStream
@@ -137,8 +137,8 @@ WAY_OF_SCHEME = {
 """The schemes in which all workers evaluate transactions."""
 
 SCHEMES = ("auto", "serial", *WAY_OF_SCHEME)
-"""How transactions are run: by estimated cost, one after the other, or by all workers in one of the ways above; the
-first unless the query sets another."""
+"""How transactions run: chosen by estimated cost, one after the other, or by all workers in one of the ways above; by
+default the first."""
 
 
 def verify(traits: Mapping[Way, WayTraits], schemes: Mapping[str, Way]) -> None:

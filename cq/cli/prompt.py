@@ -39,7 +39,7 @@ class Offer:
 
 
 Offers = Callable[[str, str], Iterator[Offer]]
-"""(the text at the prompt, the beginning of the word) → the words it may become."""
+"""(the text at the prompt, the beginning of the word) → its possible completions."""
 
 
 class Cancelled(Exception):

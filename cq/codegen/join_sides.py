@@ -326,7 +326,7 @@ def _says(key: Expr, other: Expr) -> bool:
 
 
 Alone = Callable[[Flow, str], list[Val]]
-"""(function, the log) -> writes the values of the row that the first one in the log becomes."""
+"""(function, the log) -> write the values of the row that is made of the first row of the log."""
 
 
 def write_unmatched(stage: StageDraft, node: LogicalNode, sides: Sequence[Side], values: Alone) -> None:

@@ -121,7 +121,7 @@ def meet_or_leave(flow: Flow, node: Joined, port: int, values: list[Val], others
 
 
 Matches = Callable[[Row], AbstractContextManager[None]]
-"""(a left row beside the right row that was found for it) -> inside, they match."""
+"""(a left row and the right row found for it) -> the code inside runs if they match."""
 
 
 def deliver_match(

@@ -146,8 +146,8 @@ def session_due_words(slot: Slot) -> tuple[DueWord, ...]:
 
 
 Leave = Callable[[Flow, Entry], None]
-"""(function, session) -> writes what leaves of the first session that is due. Start and first arrival are in the locals
-`start` and `arrival`. It is called again until it has called `Sessions.closed`."""
+"""(function, session) -> write the rows of the first session that is due. Its start and first arrival are in the locals
+`start` and `arrival`. Called again until it has called `Sessions.closed`."""
 
 
 def close_sessions(stage: StageDraft, sessions: Sessions, leave: Leave) -> None:

@@ -29,7 +29,7 @@ from cq.errors import Diagnostic, UsageError
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.002, 0.2
 
 Pause = Callable[[float], bool]
-"""Waits so many seconds, or less; whether the file is followed no longer."""
+"""Wait up to this many seconds; return whether following has ended."""
 
 
 def is_followed(options: Mapping[str, str]) -> bool:

@@ -172,7 +172,7 @@ class EventTimer:
 
 
 Report = Callable[[float], None]
-"""Told by a format reader how much of its file is read, from 0 to 1."""
+"""Called by a format reader with the share of its file that has been read, from 0 to 1."""
 
 
 def to_nobody(share: float) -> None:

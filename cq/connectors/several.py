@@ -87,7 +87,7 @@ def _common(a: DataType, b: DataType, guessed: bool) -> DataType | None:
 
 
 Lacking = dict[str, tuple[Rules, tuple[int, ...]]]
-"""By path, how a file is read that lacks columns of its stream, and which columns it has."""
+"""By path, how to read a file that lacks columns of its stream, and the columns it has."""
 
 
 def lacking(

@@ -309,4 +309,4 @@ class Delivery:
 
 
 Engine = Callable[[Compiled, Sequence[Feed], Delivery, RunOptions], Counts]
-"""Carries the rows of all feeds through the query to the delivery, and counts what that leaves out."""
+"""Carry the rows of all feeds through the query to the delivery, and count the rows left out."""

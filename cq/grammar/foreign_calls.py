@@ -121,4 +121,4 @@ FOREIGN_CALLS: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
     _kept_rows,
     _prefix,
 )
-"""In the order in which they are asked."""
+"""In the order in which they are tried."""

@@ -198,4 +198,4 @@ FOREIGN_SYNTAX: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
     _list_of_others,
     _comment_in_a_comment,
 )
-"""In the order in which they are asked."""
+"""In the order in which they are tried."""

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = tuple[Any, ...]
 SerialLoop: TypeAlias = Callable[[Trigger, Iterable[Row]], Iterator[tuple[int | None, Row]]]
-"""The rows a trigger makes of its events, in order: each with the number of its event, or None at the end of input."""
+"""The rows that a trigger makes from its events, in order, each with the number of its event, or None at the end of
+input."""
 
 
 def replay(session: SparkSession, trigger: Replay, loop: SerialLoop) -> None:

@@ -65,7 +65,7 @@ def declared(base: type[LogicalNode], *, leave_out: str = "") -> type[LogicalNod
 
 
 CONSTANTS = ("first_key", "left_input", "right_input")
-"""What a base names, with its type, and gives no value."""
+"""Names that a base annotates without a value."""
 
 OPEN = {
     Stateless: "fails_itself vouched groups check meaning uses_time late_alone fan_out may_drop cost_ns",

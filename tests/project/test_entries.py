@@ -222,7 +222,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "workload probe: its parameter rows does not take its default -1": parameter("rows", default=-1),
     "workload probe: its parameter rows does not take its default 1.0": parameter("rows", default=1.0),
 }
-"""The beginning of what is told, and what registers such an entry."""
+"""The beginning of the message, and the call that registers such an entry."""
 
 
 @pytest.mark.parametrize("told", REFUSED)

@@ -29,7 +29,7 @@ from cq.reference.evaluate import evaluate
 STREAM = "CREATE STREAM one (x BIGINT) WITH (connector = 'memory');\n"
 
 ANY = (BIGINT, BOOLEAN, VARCHAR, INTEGER, DOUBLE, DATE, TIMESTAMP)
-"""What NULL may be in an example, tried in this order."""
+"""The types that NULL may have in an example, tried in this order."""
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,10 @@ class PlainColumns:
 
 
 PlainScan = Callable[[bytes], PlainColumns | None]
-"""Reads whole rows of UTF-8; None where the definition has to look at one of them."""
+"""Read whole rows of UTF-8; None if one of them must be read by the definition."""
 
 MakePlainScan = Callable[[Plain], PlainScan | None]
-"""None where a column has a type that is not read natively."""
+"""None if a column has a type that is not read natively."""
 
 # After this many consecutive blocks that were not plain, the rest of a file is assumed to be like them: trying costs up
 # to a tenth of the time that reading the block another way does.

@@ -35,7 +35,7 @@ _CLOSED_BY = {b"{": b"}", b"[": b"]"}
 
 
 Member = tuple[bytes, bytes]
-"""The name of a field, and its value as it is written."""
+"""The name of a field, and its value as written."""
 
 
 ONE_LINE = "put each object on one line: jq -c . FILE > FILE.jsonl"

@@ -55,10 +55,10 @@ class Cells:
 
 
 Scan = Callable[[bytes], "Cells | None"]
-"""Reads whole lines of UTF-8; None where `rows.py` has to look at one of them."""
+"""Read whole lines of UTF-8; None if one of them must be read by `rows.py`."""
 
 MakeScan = Callable[[tuple[Level, ...], tuple[bool, ...]], Scan]
-"""From the names of the columns, and whether each takes the JSON text of its value, whatever it is."""
+"""Made from the names of the columns, and whether each takes the JSON text of any value."""
 
 
 def read_json(

@@ -17,7 +17,7 @@ from cq.lang.schema import Field
 from cq.records import dataclass
 
 Options = Mapping[str, str]
-"""Of a WITH clause, and those that the ending of the name stands for."""
+"""The options of a WITH clause and those implied by the extension."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ MakeSink = Callable[[pa.Schema, Target, bool], Sink]
 """The sink of a schema over a target. endless: as of `open_sink`."""
 
 OpenSink = Callable[[str, Mapping[str, str]], MakeSink]
-"""What makes the sink of a path with these options, which have been checked: nothing is opened before that."""
+"""Make the sink of a path with these checked options; nothing is opened earlier."""
 
 
 def result_schema(fields: Sequence[Field]) -> pa.Schema:

@@ -17,7 +17,7 @@ from cq.lang.types import BIGINT, DataType, Kind
 
 Picked = tuple[Any, ...] | None
 Better = Callable[[tuple[Any, ...], tuple[Any, ...]], bool]
-"""Whether the value of a row is taken rather than that of another one, which was added before."""
+"""Whether the value of a row replaces the value of a row added earlier."""
 
 
 def _one(types: tuple[DataType, ...], _: Constants) -> Signature | None:

@@ -49,7 +49,7 @@ Constants = tuple[Any, ...]
 """The values of those arguments that are literals, None for the others (and for NULL)."""
 
 SignatureRule = Callable[[tuple[DataType, ...], Constants], Signature | Refusal | None]
-"""Argument types as written, and constants -> the signature; a Refusal, or None when the types are not taken."""
+"""Argument types as written, and constants -> the signature; a Refusal, or None if the types are not accepted."""
 
 
 class Failure(Exception):

@@ -25,7 +25,7 @@ BEYOND, LINE, LETTER, OTHER = range(4)  # kinds of code points that assertions d
 _OF_KIND = (None, LINE_FEED, ord("a"), ord(" "))  # a code point of each kind
 
 Way = tuple[int, int, int]
-"""A step, the way it comes from (by place in the state before; -1 for a new one), the slots to set here, as bits."""
+"""A step, the path it continues (index in the previous state; -1 for a new one), and the slots to set here, as bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ def automaton_of(pattern: str, kept: tuple[int, ...]) -> Automaton:
 
 
 State = tuple[int, tuple[int, ...], bool]
-"""The kind before it, the steps of its ways, and whether there is a match already, so that no new way begins."""
+"""The kind of the previous character, the steps of its paths, and whether there is a match already, so that no new path
+begins."""
 
 
 class _Maker:

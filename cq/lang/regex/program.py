@@ -147,7 +147,7 @@ class _Writer:
 # -- meaning ----------------------------------------------------------------------------------------------------------
 
 Slots = tuple[int, ...]
-"""Offsets by slot; -1 where the group took no part."""
+"""Offsets by slot; -1 if the group did not take part."""
 
 
 def holds(place: str, before: int | None, after: int | None) -> bool:

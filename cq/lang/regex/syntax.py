@@ -17,7 +17,7 @@ MOST_TIMES = 1000  # of a counted repetition
 LINE_FEED = ord("\n")
 
 Ranges = tuple[tuple[int, int], ...]
-"""Code points from one to another, in order and apart."""
+"""Ranges of code points, in order and disjoint."""
 
 
 class BadRegex(Exception):

@@ -58,11 +58,11 @@ CONSTANTS = "values"
 Infer = Callable[[str, Options], tuple[Field | Unheld, ...]]
 """(stream, options) -> the columns its connector delivers; raises a CqError when it cannot tell."""
 Lateness = Callable[[Options, tuple[Field, ...], int], int | None]
-"""(options, fields, column) -> how far a time of a file lies behind an earlier one, at most, in microseconds; None for
-what cannot be looked at before it is read."""
+"""(options, fields, column) -> the most that a time of a file lies behind an earlier one, in microseconds; None for
+inputs that cannot be examined before they are read."""
 Proposes = Callable[[str, Options, tuple[Field, ...], int], ProposedTime | None]
-"""(stream, options, fields, column) -> what makes a time of a column of a stream that has none, and how late its rows
-come; None as for Lateness."""
+"""(stream, options, fields, column) -> how to compute a time from a column of a stream without one, and how late its
+rows come; None as for Lateness."""
 
 
 def infer_nothing(name: str, options: Options) -> tuple[Field, ...]:

@@ -25,7 +25,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
 
 Spec = tuple[tuple[Expr, ...], tuple[OrderKey, ...], bool, WrittenFrame | None]
-"""What calls share that one operator computes: partition, order, whether they are of the whole partition, frame."""
+"""What the calls computed by one operator share: partition, order, whether they cover the whole partition, frame."""
 Call = Lag | AggregateCall | Rank
 
 

@@ -99,7 +99,8 @@ class FileNames(Protocol):
 
 
 Item = tuple[int, ast.Relation, Relation | None]
-"""An item of a comma list: its place, its text and its rows; an UNNEST has none without those before it."""
+"""An item of a comma list: its place, its text and its rows; an UNNEST has rows only together with the items
+before it."""
 
 
 @dataclass(frozen=True, slots=True)

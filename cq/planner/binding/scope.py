@@ -113,7 +113,7 @@ class Relation:
 
 NO_COLUMNS = "there are no columns here: read them FROM a stream"
 NOTHING = Relation(Scan(SourceDef("nothing", ())), (), "a constant expression")
-"""What constants are bound over: no columns."""
+"""The relation that constants are bound over: no columns."""
 
 
 def relation_of(node: LogicalNode, qualifier: str | None, title: str, span: Span = NOWHERE) -> Relation:

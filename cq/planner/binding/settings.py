@@ -42,7 +42,7 @@ SETTINGS: dict[str, str] = {
 NO_SETTINGS: dict[str, str] = {
     "aborts": "a transaction is evaluated once, on rows that are final, so none is undone or tried again",
 }
-"""What other systems let their users choose and there is no choice of here, and why."""
+"""Settings of other systems that have no counterpart here, and why."""
 NO_CHECKPOINTS = "cq writes no checkpoints; a run starts from the beginning of its inputs"
 SETTING_ALIASES = {
     "threads": "parallelism",
@@ -67,7 +67,7 @@ MOST_THREADS = 1024  # in one run: several times the processors of any machine
 MOST_BATCH_ROWS = 2**31 - 1  # what Arrow counts with 32 bits
 MOST_EVENTS = 1_000_000  # between punctuations: more than any latency requirement tolerates
 BOUNDS = {PARALLELISM: (0, MOST_THREADS), BATCH_ROWS: (1, MOST_BATCH_ROWS), PUNCTUATION: (1, MOST_EVENTS)}
-"""The least and the most that a setting takes that is a number, however it is given: by SET, -s, -j or in Python."""
+"""The range of each numeric setting, however it is given: by SET, -s, -j or in Python."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ VALUE = Clause("a scalar sub-query", aggregates=True)
 # some value of a type, beside a condition that says whether there is one; 0 for types not listed
 _VALUES: dict[Kind, Any] = {Kind.VARCHAR: "", Kind.BOOLEAN: False, Kind.REAL: 0.0, Kind.DOUBLE: 0.0, Kind.ARRAY: ()}
 Above = Callable[[Expr], Expr]
-"""What an expression over the FROM is over the rows that a condition is tested on: those of groups, in HAVING."""
+"""An expression over the FROM, moved to the rows that the condition tests: those of groups, in HAVING."""
 
 
 # ------------------------------------------------------------------------------------------------------------ syntax

@@ -75,7 +75,7 @@ WHY_TOGETHER = {
     Way.PAT: "each transaction queues for the partitions it touches, in the order of events",
     Way.NOLOCK: "UNCHECKED: transactions overwrite one another, and the result changes from run to run",
 }
-"""Why transactions are run together, for people."""
+"""Why transactions run together, for `explain`."""
 
 
 def unreasoned(ways: Iterable[Way]) -> Iterator[str]:

@@ -35,7 +35,7 @@ PLACEMENT_TEXTS = {
     "shared_everything": "; a worker takes any",
     "per_socket": "; a worker takes those of its socket, then any",
 }
-"""Which of the transactions that are run together a worker takes, for people."""
+"""Which of the transactions running together a worker takes, for `explain`."""
 
 
 def without_text(placements: Iterable[str]) -> Iterator[str]:

@@ -111,7 +111,7 @@ DECLARATIONS = (
     "meaning",
     "describe",
 )
-"""What every operator says about itself; see the members of `LogicalNode` for what each means."""
+"""The declarations of every operator; the members of `LogicalNode` document them."""
 
 ABOUT_TIMES = ("columns_read", "pruned", "parameters")
 ABOUT_EXPRESSIONS = (*ABOUT_TIMES, "expressions", "map_expressions", "meaning")
@@ -123,7 +123,7 @@ _ABOUT = (
     (re.compile(r"\b(?:Expr|OrderKey)\b"), ABOUT_EXPRESSIONS),
     (re.compile(r"\b(?:TimeAttribute|Window)\b"), ABOUT_TIMES),
 )
-"""Types of fields that hold such a thing, and the answers that depend on it: the most first."""
+"""Types of fields, and the answers that depend on such a field; the type with the most first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -574,11 +574,11 @@ ANSWERS: dict[str, Callable[[object], bool]] = {
     "cost_ns": _is_count,
     "vouched": _is(tuple),
 }
-"""What each declaration that is not a method answers with: None and 0 are answers only where they mean something."""
+"""The type of each declaration that is not a method: None and 0 are accepted only where they mean something."""
 
 STATEFUL_ONLY = ("input_keys", "state", "merges_exactly", "closes", "emits_at_end", "holds_back")
-"""What only an operator with state can declare otherwise than `Stateless` does."""
+"""What only an operator with state can declare differently from `Stateless`."""
 
 OVERRIDDEN = ("over", "operator", "in_detail")
-"""What a class may say otherwise than `LogicalNode`. over: only `verify` asks for it, and fails where it is wrong.
+"""What a class may override of `LogicalNode`. over: only `verify` uses it, and fails if it is wrong.
 in_detail: only people read it."""

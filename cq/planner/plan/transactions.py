@@ -25,7 +25,7 @@ FAILURES = {
     "CQ0708": "a function has no value for its arguments",
     "CQ0802": "a value is too large",
 }
-"""The reason of an event that an expression of its transaction rejects, by the code that ends a query elsewhere."""
+"""The reason why an expression rejects an event, by the error code that stops a query elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

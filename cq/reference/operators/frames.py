@@ -16,7 +16,7 @@ from cq.reference.pending import Pending
 States = tuple[Any, ...]
 """A state for each call."""
 Place = tuple[int, int]
-"""Where a row is in its partition: a number that tells NULL from the rest, then its number, its time or its key."""
+"""The position of a row in its partition: a number that separates NULL from the rest, then its number, time or key."""
 
 
 @runs("frames")

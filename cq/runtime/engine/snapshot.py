@@ -26,8 +26,8 @@ _SOURCE = (m.SOURCE_ENDED, m.SOURCE_MAX, m.SOURCE_WATERMARK, m.SOURCE_TAKEN)
 _SINK = (s.SINK_LEFT, s.SINK_ROWS, s.SINK_BATCHES)
 
 StageShape = tuple[str, Lanes | None, tuple[tuple[str, str], ...]]
-"""What of a stage decides how its state is divided: how it runs, how its rows are told apart, what its slots are and
-hold."""
+"""What decides how the state of a stage is divided: how it runs, how its rows are routed, and its slots and their
+contents."""
 
 
 @dataclass(frozen=True, slots=True)

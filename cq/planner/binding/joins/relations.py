@@ -29,7 +29,7 @@ from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
 Parts = Sequence[tuple[Expr, TimeBounds | None]]
-"""The conditions that AND joins, and what each says of how far apart two event times are."""
+"""The conditions joined by AND, and how far apart each lets two event times be."""
 
 
 def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:

@@ -22,7 +22,7 @@ from cq.planner.plan.transactions import Choose, Emit, Insert, Read, Reject, Set
 from cq.records import replace
 
 MakeRow: TypeAlias = Callable[[Sequence[ast.Expr], Relation], tuple[Step, ...]]
-"""(values as written, what they may name) -> the steps that insert a row of them."""
+"""(values as written, the names they may use) -> the steps that insert a row of these values."""
 
 
 class Inserting(TriggerBody, Protocol):

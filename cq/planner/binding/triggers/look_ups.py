@@ -34,7 +34,7 @@ from cq.planner.plan.transactions import Access, Emit, KeyedTable, Program, Read
 from cq.records import replace
 
 Ask: TypeAlias = Callable[[BoundTrigger, int], LogicalNode]
-"""(look-up, columns of the rows that look up) -> those rows, each beside the row of the table that it finds."""
+"""(look-up, columns of the rows that look up) -> those rows, each with the row of the table that it finds."""
 
 
 def look_up(

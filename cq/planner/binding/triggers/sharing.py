@@ -23,7 +23,7 @@ from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass, field, replace
 
 Rows: TypeAlias = Callable[[Joint], Project]
-"""What is read of the operator."""
+"""The parts of the operator that are read."""
 
 
 @dataclass(slots=True, eq=False)

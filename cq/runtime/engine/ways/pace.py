@@ -38,7 +38,7 @@ LADDER = (
     50, 64, 80, 100, 125, 160, 200, 250, 320, 400, 500, 640,
     800, 1_000, 1_250, 1_600, 2_000, 2_500, 3_200, 4_000, 5_000, 6_400, 8_000, 10_000,
 )  # fmt: skip
-"""Events of a punctuation at most. A rung is a quarter longer than the one below: less shows less than noise does."""
+"""The most events per punctuation. Each rung is a quarter longer than the one below: smaller steps drown in noise."""
 FIRST_RUNG = LADDER.index(500)  # as without adapting
 RUNGS = len(LADDER)
 LATENCY_NS = 500_000  # the most a punctuation may take: the median wait of users, if they wait for nothing else
