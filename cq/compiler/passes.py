@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cq.compiler.kept_plans import KeptPlans
 from cq.connectors.access import FileAccess, identity
 from cq.connectors.inputs import Inputs, is_path
-from cq.errors import CompileError, CqError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
+from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 from cq.garbage_collection import collector_paused
 from cq.process_limits import usable_cpus
 from cq.records import dataclass, field, replace
@@ -317,6 +317,16 @@ class Compiled:
         other.after("bind")
         return other
 
+    def with_inputs_as_written(self) -> Compiled:
+        """The same query, its inputs under their names in the text. CompileError with all syntax errors."""
+        from cq.grammar.naming import as_written
+
+        inputs = self.request.inputs
+        names = as_written(sorted({*inputs.given, *inputs.extra}), self.script)
+        other = Compiled(replace(self.request, inputs=inputs.called(names)))
+        other._done = {"parse": self.script}
+        return other
+
     def of_plan(self, plan: LogicalPlan) -> Compiled:
         """Another plan of the same text (an EXPLAIN statement's), bound."""
         from cq.planner.plan.verify import verify
@@ -475,33 +485,19 @@ def compile(
 
     asked = asked_settings(settings or {})
     _check_functions(functions)
-    source = SourceText(name, text)
-    given = _as_written(inputs or Inputs(FileAccess(Path.cwd())), source)
     request = Request(
-        source,
-        given,
+        SourceText(name, text),
+        inputs or Inputs(FileAccess(Path.cwd())),
         dict(variables or {}),
         asked,
         functions=tuple(functions),
         kept=kept or KeptPlans(),
     )
     compiled = Compiled(request)
+    if any(name != name.lower() for name in {*request.inputs.given, *request.inputs.extra}):
+        compiled = compiled.with_inputs_as_written()
     compiled.after("bind")
     return compiled
-
-
-def _as_written(inputs: Inputs, source: SourceText) -> Inputs:
-    """The inputs by their names in the text. A text that is none says so when it is compiled."""
-    from cq.grammar.naming import as_written
-    from cq.grammar.parser import parse
-
-    names = {*inputs.given, *inputs.extra}
-    if all(name == name.lower() for name in names):  # nothing is parsed for that
-        return inputs
-    try:
-        return inputs.called(as_written(sorted(names), parse(source)))
-    except CqError:
-        return inputs
 
 
 def _check_functions(functions: Sequence[UserFunction | UserFold]) -> None:

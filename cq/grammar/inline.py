@@ -112,6 +112,11 @@ def exprs(nodes: Iterable[ast.Expr]) -> str:
     return ", ".join(expr(n) for n in nodes)
 
 
+def conjunction(conditions: Iterable[ast.Expr]) -> str:
+    """The conditions joined by AND, each in parentheses if it needs them there."""
+    return " AND ".join(expr(c, AND) for c in conditions)
+
+
 def _operator(node: ast.Expr) -> str:
     match node:
         case ast.Logical(op, operands):
@@ -316,6 +321,17 @@ def relation(node: ast.Relation) -> str:
             return f"{_lateral(lateral)}UNNEST({exprs(arrays)}){with_ordinality}{alias(node)}"
         case ast.Join(left=left):
             return f"{relation(left)} {join_words(node)} {join_right(node)}{join_condition(node)}"
+
+
+def qualifier(node: ast.Relation) -> str:
+    """The name by which a query calls the rows of a relation; empty if it has none: a join, a file by its path."""
+    match node:
+        case ast.TableRef(table, alias=None, is_path=False):
+            return name(table)
+        case ast.Join() | ast.TableRef(alias=None):
+            return ""
+        case _:
+            return name(node.alias) if node.alias is not None else ""
 
 
 def table_name(table: str, is_path: bool) -> str:

@@ -117,7 +117,7 @@ def _numbered(
     return (
         f"read numbered rows without LIMIT: FROM (SELECT *, {over} FROM {inline.relation(first)}) "
         f"AS {inline.name(first.alias or first.name)} "
-        f"WHERE {' AND '.join(inline.expr(a, inline.AND) for a in about)} AND {which}"
+        f"WHERE {inline.conjunction(about)} AND {which}"
     )
 
 

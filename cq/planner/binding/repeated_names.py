@@ -56,16 +56,8 @@ def _left_out(query: ast.Query, names: Sequence[str]) -> tuple[str, ...]:
             items=(ast.Star(qualifier=None, exclude=(), replace=()),),
             relations=(ast.Join(left=left, right=right, using=(), natural=False),),
         ):
-            first, second = _called(left), _called(right)
+            first, second = inline.qualifier(left), inline.qualifier(right)
             if first and second:
                 excluded = ", ".join(inline.name(n) for n in names)
                 return (f"or leave them out: {first}.*, {second}.* EXCLUDE ({excluded})",)
     return ()
-
-
-def _called(relation: ast.Relation) -> str:
-    """What qualifies the columns of one relation; empty where nothing is written that does, or it is several."""
-    match relation:
-        case ast.TableRef(alias=str(name)) | ast.DerivedTable(alias=str(name)) | ast.TableRef(name=name, is_path=False):
-            return inline.name(name)
-    return ""

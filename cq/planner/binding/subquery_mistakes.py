@@ -43,7 +43,7 @@ def _left_join(sides: Sides, on: Sequence[Expr], named: tuple[ast.Relation, list
     if named is None or key is None or sides.left.qualifiers & sides.right.qualifiers:
         return _BY_TIME
     relation, conditions = named
-    text = " AND ".join(inline.expr(c, inline.AND) for c in conditions)
+    text = inline.conjunction(conditions)
     one_name = any(ref.qualifier is None for c in conditions for ref in references(c))
     if one_name or len(text) > LONGEST_SHOWN or any(isinstance(n, ast.Query) for c in conditions for n in ast.walk(c)):
         return _BY_TIME
@@ -59,10 +59,9 @@ def _equated(e: Expr, sides: Sides) -> str | None:
         return None
     for c in e.args:
         if isinstance(c, Column) and c.index >= sides.width:
-            shown = (v for v in sides.right.columns if isinstance(v.expr, Column) and v.qualifier is not None)
-            found = next((v for v in shown if v.expr.index == c.index - sides.width), None)  # type: ignore[attr-defined]
-            if found is not None and found.qualifier is not None:
-                return f"{inline.name(found.qualifier)}.{inline.name(found.name)}"
+            for v in sides.right.columns:
+                if isinstance(v.expr, Column) and v.expr.index == c.index - sides.width and v.qualifier is not None:
+                    return f"{inline.name(v.qualifier)}.{inline.name(v.name)}"
     return None
 
 
@@ -96,8 +95,7 @@ def _value_beside(inside: Inside) -> str:
     text = ""
     if named is not None:
         relation, conditions = named
-        on = " AND ".join(inline.expr(c, inline.AND) for c in conditions)
-        text = f"LEFT JOIN {inline.relation(relation)} ON {on}"
+        text = f"LEFT JOIN {inline.relation(relation)} ON {inline.conjunction(conditions)}"
     if not text or "$" in text or len(text) > LONGEST_SHOWN:
         text = "a LEFT JOIN b ON b.k = a.k"
     return (

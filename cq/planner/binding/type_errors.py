@@ -106,10 +106,7 @@ def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Node] = ()) -> str:
             return "write the number as an interval, such as INTERVAL '5' SECOND"
         if text.type.is_timestamp and other.type.is_numeric:
             if isinstance(text, Column) and not isinstance(other, Literal):
-                name = next(
-                    (print_expr(n) for n in written if isinstance(n, ast.Expr) and n.span == text.span), text.name
-                )
-                return f"compare its seconds since 1970: EPOCH({name})"
+                return f"compare its seconds since 1970: EPOCH({_shown(text, written)})"
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         return "arrays have no order: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"

@@ -22,6 +22,7 @@ from cq.records import replace
 
 LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line repeats
 SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
+THROUGH_A_FILE = 'write the rows of the side that ends to a file first, cq run "SELECT …" -o FILE, and join that file'
 _MONTHS = {"add_months", "subtract_months"}
 _JOIN = "a join of endless inputs without an equality of its sides"
 
@@ -120,7 +121,7 @@ def refused_unnest(node: ast.Join) -> CompileError:
 def _filtered_first(node: ast.Join, condition: ast.Expr) -> str:
     """How a LEFT JOIN keeps each row of which no element passes: it joins the elements that do by a key."""
     left, right = node.left, node.right
-    rows = _name_of(left)
+    rows = inline.qualifier(left)
     key = f"{rows}.k" if rows else "k"
     elements = inline.name(right.alias) if isinstance(right, ast.Unnest) and right.alias is not None else "d"
     test = inline.expr(condition)
@@ -132,17 +133,6 @@ def _filtered_first(node: ast.Join, condition: ast.Expr) -> str:
         f"join the elements that pass by a key of the left rows, here k: LEFT JOIN ({query}) AS {elements} "
         f"ON {elements}.k = {key}"
     )
-
-
-def _name_of(node: ast.Relation) -> str:
-    """What the rows of a relation are called in its query; "" where that is no name."""
-    match node:
-        case ast.TableRef(name=name, alias=None, is_path=False):
-            return inline.name(name)
-        case ast.Join() | ast.TableRef(alias=None):
-            return ""
-        case _:
-            return inline.name(node.alias) if node.alias is not None else ""
 
 
 def endless_cross(node: ast.Join, sides: Sides) -> CompileError:
@@ -189,7 +179,7 @@ def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequ
     """CQ0406 for an outer join that would keep rows without a match forever."""
     endless = sides.right if sides.left.node.bounded else sides.left
     by_time = (
-        _read_first(sides)
+        (THROUGH_A_FILE,)
         if any(s.node.bounded and not s.node.schema.times for s in (sides.left, sides.right))
         else missing_bound(node, sides, bounds, others).diagnostics[0].help
     )
@@ -203,14 +193,6 @@ def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequ
         f"rows without a match would never leave this {node.kind} JOIN: {endless.title} has no end",
         keyword_span(node),
         help=ways,
-    )
-
-
-def _read_first(sides: Sides) -> tuple[str, ...]:
-    """A way out where one side ends and has no time: its rows have to come before all others."""
-    ends = sides.left if sides.left.node.bounded else sides.right
-    return (
-        f"write the rows of {ends.title} to a file with a query of its own, and LEFT JOIN that file: FROM 'path' AS t",
     )
 
 
@@ -237,7 +219,7 @@ def side_that_never_comes(side: LogicalNode, other: LogicalNode, span: Span) -> 
         f"this join would never return a row: what is computed from {read or 'constants'} is known only when all "
         f'inputs have ended, but "{endless.name}" has no end',
         span,
-        help='write its rows to a file first, cq run "SELECT …" -o FILE, and join with FILE',
+        help=THROUGH_A_FILE,
     )
 
 
@@ -337,7 +319,7 @@ def lacks_bounds(node: ast.Join, error: CompileError) -> bool:
 
 def bounds_in_where(node: ast.Join, error: CompileError, parts: Sequence[ast.Expr]) -> CompileError:
     """The error of a join without bounds, if the conditions `parts` of WHERE are the bounds it lacks."""
-    text = " AND ".join(inline.expr(p, inline.AND) for p in parts)
+    text = inline.conjunction(parts)
     text = text if len(text) <= LONGEST_SHOWN else "…"
     if node.on is None:
         way = f"write ON in place of USING, and move the bounds from WHERE to it: AND {text}"
