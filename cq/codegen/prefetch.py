@@ -23,7 +23,7 @@ from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers.lists import LIST_PLACE, LIST_USED
 from cq.runtime.containers.runs_words import ROWS_MASK, RUN_PLACE, RUN_ROWS
-from cq.runtime.containers.table_words import TABLE_ARENA
+from cq.runtime.containers.table_words import FETCH_INDEX, FETCH_SLOT, TABLE_ARENA
 from cq.runtime.layout.words import Word, beside
 
 # Bytes of an array that a prefetch fetches; the processor fetches the rest itself when the kernel reads on. Without it
@@ -79,7 +79,7 @@ def prefetch_ends(
     if flow.soon is None or not below or not lists or texts:
         return
     scope = flow.scope
-    with scope.when(expr("LARGE and I == 0", LARGE=table.is_large(), I=table.index)):
+    with scope.when(table.fetches(FETCH_SLOT)):
         hash32 = keys.hash(scope, [emit(scope, flow.soon, e) for e in below])
         entry = scope.let(table.in_slot(scope.let(expr("shr_u(H, S)", H=hash32, S=table.shift), "slot")), "at")
         arena = scope.let(expr("ld_i64(T, W)", T=table.table, W=TABLE_ARENA), "arena")
@@ -190,11 +190,10 @@ def prefetch_elements(
     if flow.lists is None or not below:
         return
     _, slot_row, entry_row = flow.lists
-    with flow.scope.when(table.is_large()):
-        with _each_key(flow, slot_row, below, lists) as values:
-            keys.prefetch(table, lambda: values, None)
-        with flow.scope.when(expr("I != 0", I=table.index)), _each_key(flow, entry_row, below, lists) as values:
-            keys.prefetch_numbered(table, values)
+    with flow.scope.when(table.is_large()), _each_key(flow, slot_row, below, lists) as values:
+        keys.prefetch(table, lambda: values, None)
+    with flow.scope.when(table.fetches(FETCH_INDEX)), _each_key(flow, entry_row, below, lists) as values:
+        keys.prefetch_numbered(table, values)
 
 
 @contextmanager

@@ -7,8 +7,8 @@ they work together.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import clz, ld_i32, max_i64, shl
-from cq.runtime.layout.words import Struct, name_words
+from cq.runtime.base.ops import clz, ld_i32, max_i64, pick, shl
+from cq.runtime.layout.words import Struct, Word, name_words
 
 _table = Struct("TABLE")
 TABLE_ENTRIES = _table.word()
@@ -49,6 +49,11 @@ ENTRY_TAG = _entry.word()
 ENTRY_FIRST = _entry.word()  # serial of the row that made the entry
 ENTRY_KEYS = _entry.rest()
 
+# what to prefetch of a table: nothing if it fits a cache, the slots that hold its entries, or those of its index
+FETCH_NOTHING = Word(0, "FETCH_NOTHING")
+FETCH_SLOT = Word(1, "FETCH_SLOT")
+FETCH_INDEX = Word(2, "FETCH_INDEX")
+
 NUMBER_MASK = 4294967295  # of a slot of the index: the entry's number; the hash is above it
 
 name_words(globals())
@@ -67,3 +72,9 @@ def entry_at(entries: int, births: int, stride: int, n: int) -> int:
 def spread_stride(entry_bytes: int) -> int:
     """The power of two that an entry takes in a slot."""
     return shl(1, max_i64(64 - clz(entry_bytes - 1), 4))
+
+
+@native("i64(i64, i64, i64)", inline=True)
+def what_to_fetch(mask: int, small: int, index: int) -> int:
+    """What to prefetch of a table with these words, if those of at most `small` slots fit a cache."""
+    return pick(mask > small, pick(index == 0, FETCH_SLOT, FETCH_INDEX), FETCH_NOTHING)

@@ -62,7 +62,9 @@ from cq.runtime.layout.pipeline import Pipeline, Slot
 from cq.ways import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
-YIELDS = 100  # of a core that no worker needs, before sleeping: about 25 us
+# of a core that no worker needs, before sleeping: about 25 us. Only where the caller waits for results: a feeder of
+# many rows waits longer, and yields took 10 % of the processor time of a running sum.
+YIELDS = 100
 INLINE_STEPS = 64  # threads=0: visits between two looks at the results
 GRACE_NS = 1_000_000_000  # how long an interrupted run may take for the current rows
 TICKET_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
@@ -335,7 +337,7 @@ class Engine:
                 if still:
                     break
                 if not self._inline:
-                    self._rest(seen)
+                    self._rest(seen, self._yields)
             self._advance()
         return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
 
@@ -469,10 +471,10 @@ class Engine:
     def _signal(self) -> int:
         return self._host.word(self._plant.engine, s.ENGINE_SIGNAL)
 
-    def _rest(self, seen: int) -> None:
-        """Wait for the workers for a slice; the inline engine has none."""
+    def _rest(self, seen: int, yields: int = 0) -> None:
+        """Wait for the workers for a slice, first for this many yields; the inline engine has none."""
         assert not self._inline, "the inline engine stands still: its feeder waits for something it must do itself"
-        self._host.function("feeder_wait")(self._plant.engine, seen, self._yields, SLICE_NS)
+        self._host.function("feeder_wait")(self._plant.engine, seen, yields, SLICE_NS)
 
     def _idle(self) -> bool:
         """Whether everything pushed is processed and sent."""
