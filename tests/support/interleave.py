@@ -171,11 +171,10 @@ class _Order:
         self.words: dict[int, list[int]] = {}
         # per 8 bytes, by kind of access: thread -> (its clock, first byte, end)
         self.seen: dict[int, _Seen] = {}
-        # per 8 bytes, the latest access (thread, first byte, end, write): one that repeats it, or reads what it wrote,
-        # is ordered with everything that the latest is
-        self.latest: dict[int, tuple[int, int, int, bool]] = {}
+        # per 8 bytes, the latest plain access (thread, first byte, end), whether it wrote, and the thread's clock
+        self.latest: dict[int, tuple[tuple[int, int, int], bool, int]] = {}
 
-    def _noted(self, thread: int, granule: int, first: int, end: int, kind: int) -> None:
+    def _noted(self, thread: int, first: int, end: int, granule: int, kind: int) -> None:
         """Record the access, once it is known to be ordered after all earlier ones."""
         mine = self.clock[thread]
         seen = self.seen.get(granule)
@@ -190,18 +189,21 @@ class _Order:
 
     def plain(self, thread: int, address: int, size: int, write: bool) -> None:
         now = self.clock[thread][thread]
+        granule, first = address >> 3, address & 7
+        end = first + size
         kind = PLAIN_WRITE if write else PLAIN_READ
-        latest, stop = self.latest, address + size
-        for granule in range(address >> 3, (stop + 7) >> 3):
-            start = granule << 3
-            first = address - start if address > start else 0
-            end = stop - start if stop - start < 8 else 8
-            again, was = (thread, first, end, write), latest.get(granule)
-            if was == again or (not write and was == (thread, first, end, True)):
-                self.seen[granule][kind][thread] = (now, first, end)
-            else:
-                self._noted(thread, granule, first, end, kind)
-                latest[granule] = again
+        while True:
+            access = (thread, first, end if end < 8 else 8)
+            latest = self.latest.get(granule)
+            # what repeats the latest access, or reads what it wrote, is ordered with all that the latest is
+            if latest is None or latest[0] != access or (write and not latest[1]):
+                self._noted(*access, granule, kind)
+                self.latest[granule] = (access, write, now)
+            elif latest[2] != now:
+                self.seen[granule][kind][thread] = (now, access[1], access[2])
+            if end <= 8:
+                return
+            granule, first, end = granule + 1, 0, end - 8
 
     def atomic(self, thread: int, address: int, read: bool, write: bool) -> None:
         granule = address >> 3
@@ -210,7 +212,7 @@ class _Order:
         self.latest.pop(granule, None)
         if read and word is not None:
             mine[:] = map(max, mine, word)
-        self._noted(thread, granule, 0, 8, ATOMIC_WRITE if write else ATOMIC_READ)
+        self._noted(thread, 0, 8, granule, ATOMIC_WRITE if write else ATOMIC_READ)
         if write:
             self.words[granule] = list(map(max, mine, word)) if read and word is not None else mine.copy()
             mine[thread] += 1
