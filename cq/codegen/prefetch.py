@@ -14,7 +14,8 @@ from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
 from cq.codegen.join_sides import KeptSide, Side
-from cq.codegen.state.hash_tables import LINE_BYTES, Keys, TableLocals
+from cq.codegen.state.hash_tables import Keys, TableLocals
+from cq.codegen.state.prefetched_entries import LINE_BYTES, prefetch_entry, prefetch_numbered
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
@@ -46,7 +47,7 @@ def prefetch(
 ) -> None:
     """Write a prefetch for the key `exprs` over rows of `input`, if the key can be computed ahead cheaply.
 
-    changed: as in `Keys.prefetch`.
+    changed: as in `prefetch_entry`.
     """
     ahead, soon = flow.ahead, flow.soon
     below = source_columns(flow, input, exprs)
@@ -58,7 +59,8 @@ def _prefetch_entry(
     flow: Flow, keys: Keys, table: TableLocals, below: Sequence[Expr], ahead: Row, soon: Row, changed: bool = False
 ) -> None:
     """Write a prefetch of the slot for the key of the row `ahead`, and of the entry for that of the row `soon`."""
-    keys.prefetch(
+    prefetch_entry(
+        keys,
         table,
         lambda: [emit(flow.scope, ahead, e) for e in below],
         lambda: [emit(flow.scope, soon, e) for e in below],
@@ -191,9 +193,9 @@ def prefetch_elements(
         return
     _, slot_row, entry_row = flow.lists
     with flow.scope.when(table.is_large()), _each_key(flow, slot_row, below, lists) as values:
-        keys.prefetch(table, lambda: values, None)
+        prefetch_entry(keys, table, lambda: values, None)
     with flow.scope.when(table.fetches(FETCH_INDEX)), _each_key(flow, entry_row, below, lists) as values:
-        keys.prefetch_numbered(table, values)
+        prefetch_numbered(keys, table, values)
 
 
 @contextmanager

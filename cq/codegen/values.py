@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 from cq.codegen.writer import Fill, Writer, expr
@@ -18,6 +18,7 @@ from cq.lang.expressions import Expr
 from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType, Kind, Physical
 from cq.records import dataclass, field
+from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.pipeline import Site
 
@@ -178,8 +179,8 @@ class Sites:
 
     sites: list[Site] = field(default_factory=list)
 
-    def number(self, text: str, span: Span, asked: bool = False) -> int:
-        site = Site(text, span.line, span.column, span.end_line, span.end_column, asked)
+    def number(self, text: str, span: Span, asked: bool = False, shown: DataType | None = None) -> int:
+        site = Site(text, span.line, span.column, span.end_line, span.end_column, asked, shown)
         if site not in self.sites:
             self.sites.append(site)
         return self.sites.index(site)
@@ -203,14 +204,25 @@ class Scope:
     guard: ast.expr | None = None  # code that runs before its condition fails only if the condition holds
     in_lanes: bool = False  # a worker calls the function for one state after the other
 
-    def fail(self, code: ErrorCode, text: str, span: Span, asked: bool = False) -> None:
-        """Write the exit with an error at this place of the query.  asked: as in `Site`."""
-        site = self.sites.number(text, span, asked)
-        if self.guard is None:
+    def fail(self, code: ErrorCode, text: str, span: Span, asked: bool = False, shown: Val | None = None) -> None:
+        """Write the exit with an error at this place of the query.
+
+        asked: as in `Site`.  shown: the value, not NULL, whose text stands for {} in the message.
+        """
+        site = self.sites.number(text, span, asked, shown.type if shown is not None else None)
+        with self.writer.if_(self.guard) if self.guard is not None else nullcontext():
+            if shown is not None:
+                self._keep_failed(shown)
             self.fail_with(code, site)
-        else:
-            with self.writer.if_(self.guard):
-                self.fail_with(code, site)
+
+    def _keep_failed(self, value: Val) -> None:
+        """Write the value that fails to the state."""
+        if value.type.physical is Physical.BYTES:
+            address, length = value.parts
+            self.writer.code("keep_failed_text(state, A, L)", A=address, L=length)
+            return
+        for word, part in zip((abi.STATE_ERROR_VALUE, abi.STATE_ERROR_VALUE_HIGH), value_words(value), strict=False):
+            self.writer.code("st_i64(state, W, V)", W=word, V=part)
 
     @contextmanager
     def block(self) -> Iterator[None]:

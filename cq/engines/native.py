@@ -26,7 +26,7 @@ from cq.process_limits import usable_memory_bytes, usable_sockets
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import TimeFault
 from cq.runtime.engine.engine import SILENCE, TICKET_ROWS, Engine, Silence
-from cq.runtime.engine.failure import EngineFailure
+from cq.runtime.engine.failure import EngineFailure, message
 from cq.runtime.engine.plant import DEFAULT_SHARING, SettledSharing
 from cq.runtime.engine.ways.pace import LADDER
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
@@ -148,7 +148,7 @@ class PipelineRun:
 
     def _unreadable(self, fault: TimeFault) -> UnreadableTime:
         site = self.pipeline.stages[0].sites[fault.site]
-        return UnreadableTime(ERROR_CODES[fault.code], (fault.said if site.asked else "") or site.text, _span(site))
+        return UnreadableTime(ERROR_CODES[fault.code], message(site, fault.said, fault.shown), _span(site))
 
     def push(self, stream: str, batch: SourceBatch) -> None:
         """Take the next rows of a stream."""
@@ -265,7 +265,7 @@ def placed(failure: EngineFailure, pipeline: Pipeline, readings: Sequence[Readin
     code = ERROR_CODES[failure.code]
     sites = pipeline.stages[failure.stage].sites
     site = sites[failure.site] if 0 <= failure.site < len(sites) else None
-    text = (failure.said if site.asked else "") or site.text if site else "the engine stopped"
+    text = message(site, failure.said, failure.shown) if site else "the engine stopped"
     if failure.code is ErrorCode.NO_MEMORY:
         help = ("give the process more memory", f"or keep less: {FEWER_GROUPS}")
         return EngineError(Diagnostic(code, f"out of memory: {text}", help=help))

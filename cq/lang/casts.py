@@ -115,9 +115,18 @@ def _to_array(convert: Caster, soft: bool) -> Caster:
 
 def refuse(value: Any, source: DataType, target: DataType) -> Failure:
     """The failure of one value."""
-    shown = writer(source)(value)
-    shown = f"'{shown}'" if source.kind is Kind.VARCHAR else shown
-    return Failure("CQ0707", f"cannot cast {shown} to {target}")
+    return Failure("CQ0707", cannot_cast(shown(value, source), target))
+
+
+def cannot_cast(value: str, target: DataType) -> str:
+    """The message about a value that cannot be cast."""
+    return f"cannot cast {value} to {target}"
+
+
+def shown(value: Any, source: DataType) -> str:
+    """A value in a message: its text, quoted if it is one."""
+    text: str = writer(source)(value)
+    return value_text.quoted(text) if source.kind is Kind.VARCHAR else text
 
 
 def writer(source: DataType) -> Caster:

@@ -16,6 +16,7 @@ from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range, r
 from cq.lang.zones import zone_of
 
 MAX_NUMBER_CHARACTERS = 400  # longer numbers are refused before any arithmetic on them
+MOST_SHOWN = 30  # letters of a text in a message: the first bytes that a kernel keeps of it hold more (layout/abi.py)
 _WHITE = "".join(map(chr, range(33)))
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -317,3 +318,8 @@ def size_text(size: int) -> str:
         if size >= 1000**power:
             return f"{size / 1000**power:.3g}{unit}"
     return f"{size}B"
+
+
+def quoted(text: str) -> str:
+    """A text in a message; of a long one the first letters."""
+    return f"'{text}'" if len(text) <= MOST_SHOWN else f"'{text[:MOST_SHOWN]}…'"

@@ -13,8 +13,10 @@ from cq.codegen.expressions.zone_tables import zone_by_instant, zone_by_local
 from cq.codegen.values import Scope, default_parts
 from cq.codegen.writer import expr
 from cq.lang.calendar import DAY_US
+from cq.lang.casts import cannot_cast
 from cq.lang.expressions import Cast
 from cq.lang.types import INTEGER_BITS, REAL, DataType, Kind, Physical, integer_range
+from cq.records import replace
 from cq.runtime.layout.abi import ErrorCode
 
 _EXACT_INTEGER = 2**53  # every integer up to here is a double
@@ -51,8 +53,18 @@ def unless(scope: Scope, call: Strict, bad: ast.expr) -> Iterator[None]:
             yield
         return
     with scope.when(bad):
-        scope.fail(ErrorCode.BAD_CAST, call.text, call.span)
+        fail_cast(scope, call)
     yield
+
+
+def fail_cast(scope: Scope, call: Strict) -> None:
+    """Write the exit with the error of a value that cannot be cast."""
+    (value,) = call.args
+    if value.type.kind is Kind.ARRAY:
+        scope.fail(ErrorCode.BAD_CAST, call.text, call.span)
+        return
+    told = cannot_cast("{}", call.type)
+    scope.fail(ErrorCode.BAD_CAST, told, call.span, shown=replace(value, null=None))
 
 
 def give_read(scope: Scope, call: Strict, status: ast.expr) -> None:

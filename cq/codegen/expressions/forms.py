@@ -75,15 +75,17 @@ def give_text(scope: Scope, call: Strict, made: ast.expr) -> None:
     call.give(scope, address, scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size"))
 
 
-def result_of(scope: Scope, call: Strict, status: ast.expr, code: ErrorCode, why: str = "") -> ast.expr:
+def result_of(
+    scope: Scope, call: Strict, status: ast.expr, code: ErrorCode, why: str = "", shown: Val | None = None
+) -> ast.expr:
     """The value a library function left in the state. `status`: its result, an ErrorCode; the error raised is `code`.
 
-    why: the message of the error; by default it names the function.
+    why: the message of the error; by default it names the function.  shown: as in `Scope.fail`.
     """
     answer = scope.let(status, "status")
     no_memory(scope, call, expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY))
     with scope.when(expr("S != 0", S=answer)):
-        scope.fail(code, why or call.text, call.span)
+        scope.fail(code, why or call.text, call.span, shown=shown)
     return stored(call.type)
 
 

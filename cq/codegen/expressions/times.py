@@ -14,9 +14,10 @@ from cq.codegen.values import Scope
 from cq.codegen.writer import expr
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Literal
-from cq.lang.functions.time_formats import fields_of, reserved_digits
+from cq.lang.functions.time_formats import fields_of, no_time, reserved_digits
 from cq.lang.functions.time_making import LAST_WHOLE_MONTH, MONTH_NAMES, WEEKDAY_NAMES
 from cq.lang.types import Kind
+from cq.records import replace
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.values.patterns import NAME_BYTES
 
@@ -179,8 +180,8 @@ def _read_status(scope: Scope, call: Strict) -> ast.expr:
 def _to_timestamp(scope: Scope, call: Strict) -> None:
     pattern = call.node.children[1]
     assert isinstance(pattern, Literal), "a pattern that is no literal"
-    why = f"the text is not a time as '{pattern.value}' writes it"
-    call.give(scope, scope.let(result_of(scope, call, _read_status(scope, call), ErrorCode.BAD_CAST, why)))
+    why, text = no_time("{}", pattern.value), replace(call.args[0], null=None)
+    call.give(scope, scope.let(result_of(scope, call, _read_status(scope, call), ErrorCode.BAD_CAST, why, text)))
 
 
 @form("try_to_timestamp")

@@ -12,6 +12,7 @@ from cq.codegen.flow import Flow, consumes
 from cq.codegen.operators.over import over_table
 from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.hash_tables import text_key
+from cq.codegen.state.prefetched_entries import prefetch_entry
 from cq.codegen.values import Row, Val, any_null
 from cq.codegen.writer import expr
 from cq.lang.expressions import Call, Column, Expr, substitute
@@ -115,7 +116,7 @@ def _prefetch(flow: Flow, keyed: Sequence[tuple[Over, list[Expr]]], ahead: Row) 
     """Prefetch the table entries that a row will need."""
     for over, exprs in keyed:
         local, layout = over_table(flow, over)
-        layout.keys.prefetch(local, partial(_values, flow, ahead, exprs), None)
+        prefetch_entry(layout.keys, local, partial(_values, flow, ahead, exprs), None)
 
 
 def _find_piece(flow: Flow, text: Val, separator: Val, at: str) -> tuple[ast.expr, ast.expr]:

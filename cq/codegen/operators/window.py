@@ -15,6 +15,7 @@ from cq.codegen.state.entry_moves import Held, holds
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.list_accumulators import OrderedArguments
+from cq.codegen.state.prefetched_entries import prefetch_entry
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
 from cq.lang.types import BIGINT, Physical
@@ -338,7 +339,7 @@ def _fetch_ahead(
         return
     with scope.when(target.is_large()):
         soon = entry_of(expr("min(G + N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
-        layout.keys.prefetch(target, lambda: _load_keys(flow, layout.keys, soon), None, changed=True)
+        prefetch_entry(layout.keys, target, lambda: _load_keys(flow, layout.keys, soon), None, changed=True)
 
 
 def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:

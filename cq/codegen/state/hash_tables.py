@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from cq.codegen.values import Coded, Scope, Val, any_null, value_words
 from cq.codegen.writer import Fill, Writer, expr
@@ -21,9 +21,7 @@ from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
     ENTRY_KEYS,
     ENTRY_TAG,
-    FETCH_INDEX,
     FETCH_NOTHING,
-    FETCH_SLOT,
     NUMBER_MASK,
     TABLE_BIRTHS,
     TABLE_COUNT,
@@ -47,8 +45,6 @@ SMALL_TABLE_SLOTS = Word(4096, "SMALL_TABLE_SLOTS")
 # the cache. The kernel of a window join of 10,000 keys in eight lanes took 78 ns a row with 4096 slots, 33 with these
 # (busy AMD EPYC).
 SMALL_LANE_SLOTS = Word(1024, "SMALL_LANE_SLOTS")
-LINE_BYTES = 64  # of the cache: what one prefetch brings
-MOST_FETCHED_BYTES = 256  # of an entry: later words are fetched when they are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +244,7 @@ class TableLocals:
         """Whether the table has outgrown a cache."""
         return expr("F != NOTHING", F=self.fetch, NOTHING=FETCH_NOTHING)
 
-    def fetches(self, what: Word) -> ast.expr:
+    def fetches(self, what: int) -> ast.expr:
         """Whether this is what to prefetch of the table."""
         return expr("F == WHAT", F=self.fetch, WHAT=what)
 
@@ -319,78 +315,12 @@ class Keys:
 
     @property
     def is_one_word(self) -> bool:
-        """Whether its hash takes only one multiplication. A prefetch then writes it once for each kind of table, and a
-        row tests the kind only once: the kernel of a running sum of 10,000 keys took 3 % less."""
+        """Whether its hash takes only one multiplication."""
         return [f.words for f in self.fields] == [1] and not null_words(self.fields)
 
     def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
         """The 32-bit hash of key values."""
         return _hash(scope, _key_words(scope, self, values))
-
-    def prefetch(
-        self,
-        t: TableLocals,
-        values: Callable[[], Sequence[Val]],
-        sooner: Callable[[], Sequence[Val]] | None,
-        changed: bool = False,
-    ) -> None:
-        """Write a prefetch of the entry that these key values will need soon, if the table is too large for a cache.
-
-        changed: it will be changed, and other workers have had the table before.
-
-        With an index it takes two steps: the slot for these values, and, for values needed sooner, if they are known,
-        the entry to which their slot, which was fetched before, points.
-        """
-        scope = t.scope
-        if self.is_one_word:
-            with scope.when(t.fetches(FETCH_SLOT)):
-                self._prefetch_slot(t, self._slot(t, values()), changed)
-            with scope.otherwise(), scope.when(t.fetches(FETCH_INDEX)):
-                self._prefetch_index(t, self._slot(t, values()), sooner, changed)
-            return
-        with scope.when(t.is_large()):
-            ahead = values()
-            coded = coded_key(ahead)
-            if coded is None:
-                self._prefetch_hashed(t, ahead, sooner, changed)
-                return
-            with scope.when(expr("D != 0", D=coded.dictionary)):
-                known = expr("table_recall(T, D, C)", T=t.table, D=coded.dictionary, C=coded.code)
-                _prefetch_lines(scope, scope.let(known, "known"), t.entry_bytes, changed)
-            with scope.otherwise():
-                self._prefetch_hashed(t, ahead, sooner, changed)
-
-    def _prefetch_hashed(
-        self, t: TableLocals, ahead: Sequence[Val], sooner: Callable[[], Sequence[Val]] | None, changed: bool
-    ) -> None:
-        slot = self._slot(t, ahead)
-        with t.scope.when(t.fetches(FETCH_SLOT)):
-            self._prefetch_slot(t, slot, changed)
-        with t.scope.otherwise():
-            self._prefetch_index(t, slot, sooner, changed)
-
-    def _slot(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
-        """The slot at which the search for these key values begins."""
-        return t.scope.let(expr("shr_u(H, S)", H=self.hash(t.scope, values), S=t.shift), "slot")
-
-    def _prefetch_slot(self, t: TableLocals, slot: ast.expr, changed: bool) -> None:
-        at = t.scope.let(t.in_slot(slot), "at")
-        fetched = min(spread_stride(t.entry_bytes), MOST_FETCHED_BYTES)
-        _prefetch_at(t.scope, at, range(0, fetched, LINE_BYTES), changed)
-
-    def _prefetch_index(
-        self, t: TableLocals, slot: ast.expr, sooner: Callable[[], Sequence[Val]] | None, changed: bool
-    ) -> None:
-        t.scope.writer.code("prefetch(I + S * 8)", I=t.index, S=slot)
-        if sooner is not None:
-            self.prefetch_numbered(t, sooner(), changed)
-
-    def prefetch_numbered(self, t: TableLocals, values: Sequence[Val], changed: bool = False) -> None:
-        """Write a prefetch of the entry to which the slot of these key values points, in a table with an index."""
-        scope = t.scope
-        hash32 = self.hash(scope, values)
-        item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=t.index, H=hash32, S=t.shift), "item")
-        _prefetch_lines(scope, scope.let(t.numbered(item), "at"), t.entry_bytes, changed)
 
     def find(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
         """Write the search for the entry with these key values: its address, or 0."""
@@ -429,18 +359,6 @@ class Keys:
                     "table_learn(T, D, N, C, E)", T=t.table, D=coded.dictionary, N=coded.texts, C=coded.code, E=entry
                 )
         return ast.Name(entry, ast.Load())
-
-
-def _prefetch_lines(scope: Scope, entry: ast.expr, entry_bytes: int, changed: bool) -> None:
-    """Prefetch the cache lines of an entry, wherever in a line it begins."""
-    fetched = min(entry_bytes, MOST_FETCHED_BYTES)
-    _prefetch_at(scope, entry, dict.fromkeys([*range(0, fetched, LINE_BYTES), fetched - 8]), changed)
-
-
-def _prefetch_at(scope: Scope, entry: ast.expr, places: Iterable[int], changed: bool) -> None:
-    fetch = "prefetch_to_write(A)" if changed else "prefetch(A)"
-    for place in places:
-        scope.writer.code(fetch, A=expr("A + N", A=entry, N=place) if place else entry)
 
 
 def coded_key(values: Sequence[Val]) -> Coded | None:

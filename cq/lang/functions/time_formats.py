@@ -15,6 +15,7 @@ from cq.lang.calendar import DAY_US, day_of_days, days_from_civil, days_in_month
 from cq.lang.functions.registry import Constants, Failure, Refusal, Signature, SignatureRule, scalar
 from cq.lang.functions.time_making import MONTH_NAMES, WEEKDAY_NAMES
 from cq.lang.types import BIGINT, TIMESTAMP, VARCHAR, DataType, Kind, common_type, integer_range
+from cq.lang.value_text import quoted
 from cq.records import dataclass
 
 # how often a letter may be repeated, and what each field is
@@ -342,8 +343,13 @@ def to_timestamp(x: str, pattern: str) -> int:
     """The text parsed by the pattern, a literal: see below. Without a pattern, like CAST. TO_DATE gives the day."""
     time = read_time(x, fields_of(pattern))
     if time is None:
-        raise Failure("CQ0707", f"'{x}' is not a time as '{pattern}' writes it")
+        raise Failure("CQ0707", no_time(quoted(x), pattern))
     return time
+
+
+def no_time(text: str, pattern: str) -> str:
+    """The message about a text that does not follow a pattern."""
+    return f"{text} is not a time as '{pattern}' writes it"
 
 
 @scalar(

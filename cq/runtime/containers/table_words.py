@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import clz, ld_i32, max_i64, pick, shl
-from cq.runtime.layout.words import Struct, Word, name_words
+from cq.runtime.layout.words import Struct, name_words
 
 _table = Struct("TABLE")
 TABLE_ENTRIES = _table.word()
@@ -50,9 +50,7 @@ ENTRY_FIRST = _entry.word()  # serial of the row that made the entry
 ENTRY_KEYS = _entry.rest()
 
 # what to prefetch of a table: nothing if it fits a cache, the slots that hold its entries, or those of its index
-FETCH_NOTHING = Word(0, "FETCH_NOTHING")
-FETCH_SLOT = Word(1, "FETCH_SLOT")
-FETCH_INDEX = Word(2, "FETCH_INDEX")
+FETCH_NOTHING, FETCH_SLOT, FETCH_INDEX = 0, 1, 2
 
 NUMBER_MASK = 4294967295  # of a slot of the index: the entry's number; the hash is above it
 

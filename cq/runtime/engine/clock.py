@@ -14,6 +14,7 @@ from cq.lang.arrow_buffers import from_numpy
 from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import drop_state, made, new_state, words
+from cq.runtime.engine.failure import failed_value
 from cq.runtime.engine.user_calls import place_constants
 from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.event_times import CLOCK_THERE, CLOCK_TIMES
@@ -25,13 +26,14 @@ from cq.runtime.layout.pipeline import Pipeline
 class TimeFault:
     """Why the time of a row cannot be computed.
 
-    site: index into the first stage's sites.  said: as in `EngineFailure`.
+    site: index into the first stage's sites.  said, shown: as in `EngineFailure`.
     """
 
     row: int
     code: ErrorCode
     site: int
     said: str = ""
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class SourceClock:
     def __init__(self, host: Host, pipeline: Pipeline, source: int) -> None:
         time, stage = pipeline.sources[source].time, pipeline.stages[0]
         assert time is not None and time.entry is not None, "the event time is a column"
-        self._host, self._stage, self._source = host, stage, source
+        self._host, self._pipeline, self._stage, self._source = host, pipeline, stage, source
         self._entry = host.entries(stage)[time.entry]
         self._constants = place_constants(host, stage)
         self._storages = host.place(words(int(c.storage) for c in pipeline.sources[source].delivered))
@@ -84,9 +86,8 @@ class SourceClock:
         self._host.set_word(self._state, STATE_ERROR_CODE, 0)
         if code is ErrorCode.NO_MEMORY:
             made(0, "event times")
-        return TimeFault(
-            row, code, self._host.word(self._state, STATE_ERROR_SITE), self._host.said.get(self._state, "")
-        )
+        site, said = self._host.word(self._state, STATE_ERROR_SITE), self._host.said.get(self._state, "")
+        return TimeFault(row, code, site, said, failed_value(self._host, self._pipeline, 0, site, self._state))
 
     def close(self) -> None:
         """Free everything; may be called twice."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from cq.connectors.physical_rows import values_of
+from cq.lang import casts
 from cq.lang.expressions import Value
 from cq.lang.types import DataType, Kind, Physical, to_arrow
 from cq.records import dataclass, replace
@@ -15,9 +17,9 @@ from cq.runtime.containers.strings import INLINE_STRING_BYTES
 from cq.runtime.containers.table_words import TABLE_ARENA
 from cq.runtime.engine import stage as s
 from cq.runtime.flow.lists import lists_of_array
-from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.abi import STATE_ERROR_TEXT, STATE_ERROR_VALUE, STATE_ERROR_VALUE_HIGH, TOLD_BYTES, ErrorCode
 from cq.runtime.layout.chains import CHAINS_HELD_BYTES, CHAINS_OTHER
-from cq.runtime.layout.pipeline import GroupKey, Groups, Met, Pipeline
+from cq.runtime.layout.pipeline import GroupKey, Groups, Met, Pipeline, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class EngineFailure:
     serial, instant: the position.  group: whose value failed, if an aggregate's, or one computed from it, did.
     met: the row of the other side, if the condition of a join failed.
     said: the message of the last user function that the failed state called; it is the cause if SITE is a call.
+    shown: the text of the value that failed, if SITE shows one.
     """
 
     code: ErrorCode
@@ -42,6 +45,7 @@ class EngineFailure:
     group: FailedGroup | None = None
     met: MetRow | None = None
     said: str = ""
+    shown: str = ""
     held_bytes: int = 0
     limit_bytes: int = 0
     holders: tuple[Holder, ...] = ()
@@ -86,14 +90,32 @@ def read_failure(host: Host, pipeline: Pipeline, stage: int) -> EngineFailure:
     number = host.word(stage, s.STAGE_NUMBER)
     code, site, source, row, serial, instant = words[: s.ERROR_GROUP]
     told, entry, table, start, state = words[s.ERROR_GROUP :]
-    said = host.said.get(state, "")
-    failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant, said=said)
+    said, shown = host.said.get(state, ""), failed_value(host, pipeline, number, site, state)
+    failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant, said=said, shown=shown)
     match pipeline.stages[number].groups[told - 1] if told else None:
         case Groups() as groups:
             failure = replace(failure, group=_group(host, groups, instant, entry, table, start))
         case Met(side):
             failure = replace(failure, met=MetRow(side, entry))
     return _weighed(host, pipeline, stage, failure) if code == ErrorCode.LIMIT else failure
+
+
+def failed_value(host: Host, pipeline: Pipeline, stage: int, site: int, state: int) -> str:
+    """The text of the value that a state failed for at a site of its stage; "" if the site shows none."""
+    sites = pipeline.stages[stage].sites
+    type_ = sites[site].shown if 0 <= site < len(sites) else None
+    if type_ is None:
+        return ""
+    word = host.word(state, STATE_ERROR_VALUE)
+    if type_.physical is Physical.BYTES:
+        content = host.read(state + STATE_ERROR_TEXT * 8, min(word, TOLD_BYTES))
+        return casts.shown(content.decode(errors="ignore"), type_)
+    return casts.shown(_of_words(type_, word, lambda: host.word(state, STATE_ERROR_VALUE_HIGH)), type_)
+
+
+def message(site: Site, said: str, shown: str) -> str:
+    """What went wrong at a site.  said, shown: as in `EngineFailure`."""
+    return said if site.asked and said else site.text.replace("{}", shown, 1) if site.shown is not None else site.text
 
 
 def _weighed(host: Host, pipeline: Pipeline, stage: int, failure: EngineFailure) -> EngineFailure:
@@ -143,8 +165,13 @@ def _value(host: Host, key: GroupKey, entry: int, table: int) -> Value:
             lists = lists_of_array(pa.array([content], pa.binary()), to_arrow(key.type))
             return values_of(lists, key.type)[0]
         return content.decode(errors="replace")
-    if key.type.is_float:
+    return _of_words(key.type, word, lambda: host.word(entry, key.word + 1))
+
+
+def _of_words(type_: DataType, word: int, high: Callable[[], int]) -> Value:
+    """The value that is no text of its words in memory."""
+    if type_.is_float:
         return float(struct.unpack("<d", struct.pack("<q", word))[0])
-    if key.type.physical is Physical.I128:
-        return host.word(entry, key.word + 1) << 64 | word & (1 << 64) - 1
-    return bool(word) if key.type.kind is Kind.BOOLEAN else word
+    if type_.physical is Physical.I128:
+        return high() << 64 | word & (1 << 64) - 1
+    return bool(word) if type_.kind is Kind.BOOLEAN else word

@@ -169,6 +169,8 @@ ROUTING_ROUTE = _routing.word()  # -> u8[256]: the lane of each virtual partitio
 ROUTING_LANE = _routing.word()  # the lane whose state is filled
 ROUTING_WORDS = _routing.size()
 
+TOLD_BYTES = 128  # of a text that failed: more letters than a message shows (cq/lang/casts.py)
+
 _state = Struct("STATE")
 STATE_SEGMENT = _state.word()  # cursor: the segment to resume
 STATE_ROW = _state.word()  # cursor: 1 + the row to resume, or 0: the segment has not begun
@@ -192,6 +194,9 @@ STATE_ERROR_GROUP = _state.word()  # 1 + index into StageSpec.groups if a value 
 STATE_ERROR_ENTRY = _state.word()  # -> its entry, START its window's; for a pair the other row's time
 STATE_ERROR_TABLE = _state.word()  # -> the table the entry is in
 STATE_STOPPING = _state.word()  # 1: the rest is not needed: code that tests many pairs for one row fails with STOPPED
+STATE_ERROR_VALUE = _state.word()  # the value that failed, if its site shows one; of a text the length
+STATE_ERROR_VALUE_HIGH = _state.word()  # its high word, if it has two
+STATE_ERROR_TEXT = _state.words(TOLD_BYTES // 8)  # its first bytes
 STATE_FIRST_FREE = _state.rest()  # operators' words start here
 
 name_words(globals())

@@ -152,6 +152,7 @@ class Site:
     """A place of the query where a data error can happen: the message, and the place in the text.
 
     asked: whether Python was called there, which may have given a longer message than `text`.
+    shown: the type of the value whose text stands for {} in the message; None if it shows none.
     """
 
     text: str
@@ -160,6 +161,7 @@ class Site:
     end_line: int
     end_column: int
     asked: bool = False
+    shown: DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from cq.runtime.base.ops import (
     wmul,
     wsub,
 )
-from cq.runtime.layout.abi import STATE_SCRATCH, STRING_SLACK_BYTES
+from cq.runtime.layout.abi import STATE_ERROR_TEXT, STATE_ERROR_VALUE, STATE_SCRATCH, STRING_SLACK_BYTES, TOLD_BYTES
 from cq.runtime.layout.words import Struct
 
 _step = Struct("STEP")
@@ -222,3 +222,10 @@ def split_next(length: int, end: int, separator_length: int) -> int:
     if end >= length:
         following = length + 1
     return following
+
+
+@native("void(i64, i64, i64)", export=True)
+def keep_failed_text(state: int, address: int, length: int) -> None:
+    """Keep the first bytes of a text for the message about it."""
+    st_i64(state, STATE_ERROR_VALUE, length)
+    copy(state + STATE_ERROR_TEXT * 8, address, min_i64(length, TOLD_BYTES))

@@ -1,0 +1,41 @@
+"""The message about a value that cannot be cast shows the value, on both engines."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import cq
+
+LONG = "ä" * 100
+MANY = "123456789012345678901234567890.5"
+CASTS = {
+    "CAST(x AS INTEGER)": ("x7", "cannot cast 'x7' to INTEGER"),
+    "CAST(x AS DOUBLE)": (LONG, f"cannot cast '{LONG[:30]}…' to DOUBLE"),
+    "CAST(x AS TIMESTAMP)": ("", "cannot cast '' to TIMESTAMP"),
+    "CAST(x AS TINYINT)": (200, "cannot cast 200 to TINYINT"),
+    "CAST(x AS BIGINT)": (1e300, "cannot cast 1.0E300 to BIGINT"),
+    "CAST(x AS SMALLINT)": (Decimal(MANY), f"cannot cast {MANY} to SMALLINT"),
+    "CAST([x, '1'] AS INTEGER ARRAY)": ("one", "cannot cast 'one' to INTEGER"),
+    "TO_TIMESTAMP(x, 'yyyy')": ("20x4", "'20x4' is not a time as 'yyyy' writes it"),
+    "TO_DATE(x || x, 'yyyy')": ("{}", "'{}{}' is not a time as 'yyyy' writes it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+@pytest.mark.parametrize(("made", "value", "message"), [(c, *told) for c, told in CASTS.items()], ids=CASTS)
+def test_the_value_is_shown(made: str, value: object, message: str, engine: str) -> None:
+    rows = pa.table({"x": pa.array([value])})
+    with pytest.raises(cq.DataError) as failed:
+        cq.sql(f"SELECT {made} AS y FROM t", t=rows).run(engine=engine, threads=0)
+    assert failed.value.first.message == message
+
+
+def test_the_value_of_a_computed_event_time_is_shown() -> None:
+    text = """CREATE STREAM s (x VARCHAR, at AS TO_TIMESTAMP(x, 'yyyy'), WATERMARK FOR at) WITH (connector = 'memory');
+    SELECT x FROM s"""
+    with pytest.raises(cq.DataError) as failed:
+        cq.sql(text, s=pa.table({"x": ["2024", "next year"]})).run(threads=0)
+    assert failed.value.first.message == "'next year' is not a time as 'yyyy' writes it"
