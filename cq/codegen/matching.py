@@ -120,6 +120,39 @@ def meet_or_leave(flow: Flow, node: Joined, port: int, values: list[Val], others
     return matched
 
 
+def seek(flow: Flow, node: Joined, values: list[Val], others: Others, kept: str) -> str:
+    """Deliver the left row if it has a match, or with `left_outer` if it has none and is not kept; for joins of which
+    left rows leave alone.
+
+    The search ends at the first match. Returns a local: 1 if there is one.
+    """
+    scope, writer = flow.scope, flow.writer
+    matched = writer.let(ast.Constant(0), "matched")
+    with writer.while_(expr("MORE and M == 0", MORE=others.more, M=matched)), scope.block():
+        stops_when_asked(flow, node)
+        with others.next() as met:
+            joined = row_of(scope, [*values, *met.values])
+            with where_passes(flow, node.residual, joined, flow.beside(others.side, met.then)):
+                writer.set(matched, 1)
+    leaves = "M == 0 and K == 0" if node.left_outer else "M == 1"
+    with scope.when(expr(leaves, M=matched, K=kept)):
+        flow.deliver(node, row_of(scope, values))
+    return matched
+
+
+def release(flow: Flow, node: Joined, values: list[Val], others: Others) -> None:
+    """Note in the kept left rows that the right row is their match, and deliver them unless only rows without one
+    leave."""
+    with flow.writer.while_(others.more), flow.scope.block():
+        stops_when_asked(flow, node)
+        with others.next() as met:
+            joined = row_of(flow.scope, [*met.values, *values])
+            with where_passes(flow, node.residual, joined, flow.beside(others.side, met.then)):
+                met.has_match()
+                if not node.left_outer:
+                    flow.deliver(node, row_of(flow.scope, met.values))
+
+
 Matches = Callable[[Row], AbstractContextManager[None]]
 """(a left row and the right row found for it) -> the code inside runs if they match."""
 

@@ -5,11 +5,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closing, function, row_of
-from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, assign_all, meet, meet_or_leave, where_not_null
+from cq.codegen.matching import (
+    LEFT,
+    RIGHT,
+    KeptMatch,
+    Others,
+    assign_all,
+    meet,
+    meet_or_leave,
+    release,
+    seek,
+    where_not_null,
+)
 from cq.codegen.prefetch import prefetch_runs
 from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.entry_moves import Held, window_runs
@@ -45,6 +56,7 @@ class WindowSide:
     """One input, and the form of its rows in runs.
 
     due_us: how long after a row's own time its window is over.  waits: rows that nothing has matched by then leave.
+    marked: a row notes whether it has a match.
     fields: of the columns that a row keeps; the others are its time and the parts of its key in `told`.
     """
 
@@ -54,6 +66,7 @@ class WindowSide:
     time: TimeAttribute
     due_us: int
     waits: bool
+    marked: bool
     told: dict[int, int]
     fields: dict[int, EntryField]
     row_words: int
@@ -68,11 +81,12 @@ class WindowSide:
         told = {e.index: n for n, e in enumerate(exprs) if isinstance(e, Column) and not e.type.is_float}
         kept = [n for n in range(len(input.schema)) if n not in told and n != time.column]
         columns = [(input.schema.fields[n].type, input.schema.fields[n].nullable) for n in kept]
-        first = words.ROW_WAITING if waits else 0
+        marked = waits or (node.is_semi and port == LEFT)
+        first = words.ROW_WAITING if marked else 0
         fields, end = lay_out(columns, first, ("LEFT_VALUE", "RIGHT_VALUE")[port])
         by_column = dict(zip(kept, fields, strict=True))
         return WindowSide(
-            port, input, exprs, time, time.shift_us + expiry_us + 1, waits, told, by_column, max(end, 1)
+            port, input, exprs, time, time.shift_us + expiry_us + 1, waits, marked, told, by_column, max(end, 1)
         )  # fmt: skip
 
     @property
@@ -174,10 +188,13 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     keys = [emit(scope, row, k) for k in mine.exprs]
     at, end = (writer.let(ast.Constant(0), hint) for hint in ("at", "run_end"))
     run = _Run(flow, join, other, due, keys, at, end)
-    if not mine.waits:
-        with _kept(flow, join, port, due, keys) as found:
+    if not mine.marked:
+        with _kept(flow, join, port, due, keys) as found, _unless_one_says_all(flow, join, mine, found):
             run.begin(found)
-            meet(flow, node, port, values, run.others)
+            if node.left_only:
+                release(flow, node, values, run.others)
+            else:
+                meet(flow, node, port, values, run.others)
             _keep(flow, join, mine, found, values, ast.Constant(0))
         return
     entry, kept = (writer.let(ast.Constant(0), hint) for hint in ("entry", "kept"))
@@ -185,9 +202,28 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         writer.set(entry, found)
         writer.set(kept, 1)
         run.begin(found)
-    matched = meet_or_leave(flow, node, port, values, run.others, kept)
-    with scope.when(expr("K == 1", K=kept)):
-        _keep(flow, join, mine, ast.Name(entry, ast.Load()), values, ast.Name(matched, ast.Load()))
+    if node.left_only:
+        stays = expr("K == 1 and M == 0", K=kept, M=seek(flow, node, values, run.others, kept))
+        matched: ast.expr = ast.Constant(0)
+    else:
+        matched = ast.Name(meet_or_leave(flow, node, port, values, run.others, kept), ast.Load())
+        stays = expr("K == 1", K=kept)
+    with scope.when(stays):
+        _keep(flow, join, mine, ast.Name(entry, ast.Load()), values, matched)
+
+
+@contextmanager
+def _unless_one_says_all(flow: Flow, join: WindowedJoin, mine: WindowSide, entry: ast.expr) -> Iterator[None]:
+    """Inside, the row may still match some left row of its key and window that leaves alone.
+
+    Without a residual condition the first right row matches all of them, so later ones are neither compared nor kept.
+    """
+    if not join.node.left_only or join.node.residual is not None:
+        yield
+        return
+    run = expr("ld_i64(E + N, W) & MASK == 0", E=entry, N=join.run_of(mine), W=words.RUN_ROWS, MASK=words.ROWS_MASK)
+    with flow.scope.when(run):
+        yield
 
 
 @contextmanager
@@ -279,13 +315,20 @@ class _Run:
         writer, side = self.flow.writer, self.side
         row = ast.Name(writer.let(ast.Name(self.at, ast.Load()), "other"), ast.Load())
         writer.set(self.at, expr("A + SIZE", A=self.at, SIZE=side.row_bytes))
-        values = side.load(self.flow, row, self.join.table(self.flow).address, self.due, self.keys)
-        yield KeptMatch(
-            values, expr("D - N", D=self.due, N=side.due_us - side.time.shift_us), lambda: self._has_match(row)
-        )  # fmt: skip
+        with self._meets(row):
+            values = side.load(self.flow, row, self.join.table(self.flow).address, self.due, self.keys)
+            yield KeptMatch(
+                values, expr("D - N", D=self.due, N=side.due_us - side.time.shift_us), lambda: self._has_match(row)
+            )  # fmt: skip
+
+    def _meets(self, row: ast.expr) -> AbstractContextManager[None]:
+        """Inside, the row still meets others: one that leaves alone meets none after its match."""
+        if not (self.join.node.left_only and self.side.marked):
+            return nullcontext()
+        return self.flow.scope.when(expr("ld_i64(P, W) == 0", P=row, W=words.ROW_MATCHED))
 
     def _has_match(self, row: ast.expr) -> None:
-        if self.side.waits:
+        if self.side.marked:
             self.flow.writer.code("st_i64(P, W, 1)", P=row, W=words.ROW_MATCHED)
 
 
@@ -307,7 +350,8 @@ def close(stage: StageDraft, node: IntervalJoin) -> None:
 
 
 def _leave(flow: Flow, join: WindowedJoin, runs: str) -> None:
-    """Emit the current row beside NULLs; with rows of both sides, left ones of an event first."""
+    """Emit the current row, beside NULLs unless left rows leave alone; with rows of both sides, left ones of an event
+    first."""
     scope, writer = flow.scope, flow.writer
     for port in flow.ports.values():
         with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
@@ -322,7 +366,7 @@ def _leave(flow: Flow, join: WindowedJoin, runs: str) -> None:
     keys = [load_field(scope, f, entry, table, None) for f in join.keys.fields]
     left, right = join.sides
     if not right.waits:
-        nulls = [null_of(f.type) for f in right.input.schema.fields]
+        nulls = [] if join.node.left_only else [null_of(f.type) for f in right.input.schema.fields]
         flow.deliver(join.node, row_of(scope, [*left.load(flow, row, table, due, keys), *nulls]))
         return
     values = [[scope.variables(f.type, True) for f in side.input.schema.fields] for side in join.sides]

@@ -52,6 +52,33 @@ def pairs(node: Joined, sides: Sequence[str], on: str) -> str:
     )
 
 
+def first_matches(sides: Sequence[str], width: int, on: str, context: Context) -> str:
+    """A SELECT of the left rows with a match, once each: with the later of itself and the first, as of pairs.
+
+    width: columns of a left row.
+    """
+    own = [f"_l{i}" for i in range(width)]
+    matched = context.step(
+        "matched",
+        f"select l._w, l._s, l._o, any_value(struct({', '.join(f'l.{c}' for c in own)})) as _row,\n"
+        f"         min(struct(r._w, r._s, r._o)) as _r\n"
+        f"  from {sides[0]} as l join {sides[1]} as r\n    on {on}\n  group by l._w, l._s, l._o",
+    )
+    first = "struct(_w, _s) <= struct(_r._w, _r._s)"
+    return (
+        f"select {select_list([f'_row.{c}' for c in own])},\n"
+        f"         if({first}, _r._w, _w) as _w, if({first}, _r._s, _s) as _s,\n"
+        f"         if({first}, concat(array({RIGHT}), _r._o, array(_w, _s), _o), concat(array({LEFT}), _o)) as _o\n"
+        f"  from {matched}"
+    )
+
+
+def without_match(sides: Sequence[str], width: int, on: str, place: str) -> str:
+    """A SELECT of the left rows without a match. width: their columns.  place: their position columns."""
+    own = select_list([f"_l{i}" for i in range(width)])
+    return f"select {own},\n         {place}\n  from {sides[0]} as l left anti join {sides[1]} as r\n    on {on}"
+
+
 def without_pair(node: Joined, sides: Sequence[str], on: str, place: str, right: bool = False) -> str:
     """A SELECT of the left rows without a pair beside NULLs, or of the right ones. place: their position columns."""
     width = len(node.left.schema)

@@ -401,14 +401,14 @@ SUB_QUERIES = {
     "groups_of_a_row": BID + SALE + "SELECT price FROM bid WHERE EXISTS (SELECT 1 FROM sale\n"
     "WHERE sale.auction = bid.auction GROUP BY wait HAVING COUNT(*) > 1);",
     "not_exists_without_end": LIVE_BID + "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid AS c\n"
-    "  WHERE c.auction = b.auction AND c.ts > b.ts AND c.ts < b.ts + INTERVAL '1' MINUTE AND c.price > b.price);\n"
+    "  WHERE c.auction = b.auction OR c.price > b.price);\n"
     "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid AS c "
     "WHERE c.auction = b.auction AND c.ts > b.ts);\n"
     "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid WHERE auction = b.auction);",
     "anti_join_without_end": LIVE_BID + "SELECT a.price FROM bid AS a ANTI JOIN bid AS b ON a.auction = b.auction;\n"
     "SELECT price FROM bid ANTI JOIN bid AS b USING (auction);",
     "rows_not_in_without_end": LIVE_BID + "SELECT price FROM bid\n"
-    "WHERE (auction, ts) NOT IN (SELECT auction, ts FROM bid WHERE price > 5);",
+    "WHERE (auction, price) NOT IN (SELECT auction, price FROM bid WHERE price > 5);",
     "value_for_each_row_without_end": LIVE_BID
     + "CREATE STREAM item (auction BIGINT, name VARCHAR) WITH (path = 'i.csv');\n"
     "SELECT price, (SELECT name FROM item AS i WHERE i.auction = bid.auction LIMIT 1) AS name FROM bid;\n"
@@ -439,6 +439,10 @@ SUB_QUERIES = {
     + SALE
     + "SELECT price, (SELECT MAX(wait + b.price) FROM sale AS s WHERE s.auction = b.auction) AS m FROM bid AS b\n"
     "WHERE EXISTS (SELECT 1 FROM sale AS s WHERE wait IN (SELECT wait FROM sale AS t WHERE t.auction = b.auction));",
+    "window_over_tested_rows": LIVE_BID
+    + LIVE_SALE
+    + "SELECT COUNT(*) FROM TUMBLE((SELECT * FROM bid AS b WHERE auction IN (SELECT auction FROM sale)), ts,\n"
+    "  INTERVAL '1' MINUTE) GROUP BY window_start;",
     "sub_query_before_a_window": LIVE_BID
     + LIVE_SALE
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"

@@ -16,7 +16,7 @@ from random_expressions import COLUMN_TYPES, ELEMENTS
 from random_lists import LISTS
 from random_results import RESULTS
 from random_statements import ROW, Query, Select, Stream, View, late_of, names_in, pruned, quoted
-from random_windows import KINDS, WINDOWS, windows
+from random_windows import KINDS, WINDOWS, Side, tested_by_time, windows
 
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, TIMESTAMP, Kind, array
@@ -239,7 +239,8 @@ class Generator(Drawing):
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
 
     def _interval_join(self) -> Draft | None:
-        """A join of two relations whose times are within bounds, with or without keys."""
+        """A join of two relations whose times are within bounds, with or without keys; or the rows of one that match
+        one of the other, or none."""
         left, right, rng = self.choose(timed=True), self.choose(timed=True), self.rng
         if left is None or right is None:
             return None
@@ -255,13 +256,17 @@ class Generator(Drawing):
         if rng.random() < 0.25:
             on.append(both.condition(1))
         rng.shuffle(on)
-        items = self.items(left, "l.")
+        items, depth = self.items(left, "l."), max(left.depth, right.depth) + 1
+        if rng.random() < 0.35:
+            sides = (Side(r.name, r.fields, r.depth) for r in (left, right))
+            select = tested_by_time(self, items, *sides, on, self.where(inner, 0.15))
+            return View(self.next(), (select,)), Relation(self.next(), (), (), depth=depth)
         for i in range(rng.randint(1, 3)):
             items.append((rng.choice([f"r.{quoted(f.name)}" for f in right.fields]), f"r{i}"))
         word = rng.choice(["", "", "LEFT ", "LEFT ", "RIGHT ", "FULL "])
         rest = f"{left.name} AS l {word}JOIN {right.name} AS r ON {' AND '.join(on)}"
         select = Select(tuple(items), rest, self.where(both, 0.15))
-        return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
+        return View(self.next(), (select,)), Relation(self.next(), (), (), depth=depth)
 
     def _asof_join(self) -> Draft | None:
         """ASOF [LEFT] JOIN: the nearest row by time, before or after, with the same keys."""

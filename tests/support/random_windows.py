@@ -143,15 +143,27 @@ def _shared_names(d: Drawing, left: Sequence[Field], right: Sequence[Field]) -> 
 
 
 def _tested(d: Drawing, seen: Relation, left: Side, right: Side, on: Sequence[str]) -> Select:
-    """EXISTS, SEMI and ANTI JOIN, each of rows of the same window."""
-    rng = d.rng
+    """Rows that some row of the same window is beside, or none."""
     items = (*d.items(seen, "l."), *((f"l.{name}", name) for name, _ in BOUNDS[:2]))
-    if rng.random() < 0.5:
+    return tested_by_time(d, items, left, right, on)
+
+
+def tested_by_time(
+    d: Drawing, items: Sequence[tuple[str, str]], left: Side, right: Side, on: Sequence[str], more: str = ""
+) -> Select:
+    """EXISTS, IN, SEMI and ANTI JOIN with these conditions, which limit how far apart two rows are. more: another
+    condition on left rows."""
+    rng = d.rng
+    if rng.random() < 0.4:
         word = rng.choice(["SEMI", "ANTI"])
-        return Select(items, f"{left.text} AS l {word} JOIN {right.text} AS r ON {' AND '.join(on)}")
-    word = rng.choice(["", "NOT "])
-    where = f"{word}EXISTS (SELECT 1 FROM {right.text} AS r WHERE {' AND '.join(on)})"
-    return Select(items, f"{left.text} AS l", where)
+        return Select(tuple(items), f"{left.text} AS l {word} JOIN {right.text} AS r ON {' AND '.join(on)}", more)
+    test = f"{rng.choice(['', 'NOT '])}EXISTS (SELECT 1"
+    if rng.random() < 0.3:
+        kind = rng.choice(right.fields).type.kind
+        mine, theirs = (d.expressions((f"{n}.", side.fields)).argument(kind) for n, side in (("l", left), ("r", right)))
+        test = f"{mine} {rng.choice(['', 'NOT '])}IN (SELECT {theirs}"
+    where = f"{test} FROM {right.text} AS r WHERE {' AND '.join(on)})"
+    return Select(tuple(items), f"{left.text} AS l", f"{where} AND ({more})" if more else where)
 
 
 def _drawn(d: Drawing, select: Select, depth: int) -> Draft:

@@ -7,13 +7,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from cq.codegen import window_joins
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closes, closing, consumes, due_by_data, function
-from cq.codegen.join_sides import KeptTime, Side, alone, leave_unmatched
-from cq.codegen.matching import LEFT, RIGHT, KeptMatch, Others, meet, meet_or_leave, where_not_null
+from cq.codegen.join_sides import RECORD_MATCHED, KeptTime, Side, alone, leave_unmatched
+from cq.codegen.matching import (
+    LEFT,
+    RIGHT,
+    KeptMatch,
+    Others,
+    meet,
+    meet_or_leave,
+    release,
+    seek,
+    where_not_null,
+)
 from cq.codegen.prefetch import prefetch_last, prefetch_records
 from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.entry_moves import Held, holds, log_entries
@@ -56,7 +66,8 @@ def timed_side(node: IntervalJoin, port: int) -> TimedSide:
 
 def _side(node: IntervalJoin, port: int, time: TimeAttribute, expiry_us: int) -> Side:
     """The side of a port, whose records derive their time from their expiry."""
-    return Side.of(node, port, time=KeptTime(time.column, time.shift_us + expiry_us + 1))
+    marked = node.is_semi and port == LEFT
+    return Side.of(node, port, time=KeptTime(time.column, time.shift_us + expiry_us + 1), marked=marked)
 
 
 def _sides(node: IntervalJoin) -> tuple[Side, Side]:
@@ -121,11 +132,17 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         other.name, other.input, expr("R != 0", R=reference), lambda: _next(flow, node, port, reference, time)
     )
     waits: ast.expr = ast.Constant(0)
-    if _outer(node, port):
+    stays = expr("K == 1", K=kept)
+    if node.left_only and port == LEFT:
+        stays = expr("K == 1 and M == 0", K=kept, M=seek(flow, node, values, rows, kept))
+        waits = ast.Constant(int(node.left_outer))
+    elif node.left_only:
+        release(flow, node, values, rows)
+    elif _outer(node, port):
         waits = expr("1 - M", M=meet_or_leave(flow, node, port, values, rows, kept))
     else:
         meet(flow, node, port, values, rows)
-    with scope.when(expr("K == 1", K=kept)):
+    with scope.when(stays):
         place = mine.keys.probe(own, [Val(k.type, k.parts) for k in keys], flow.serial, lambda e: None)
         if node.right_outer:  # rows of both sides are numbered together
             writer.code("log_number_after(L, M)", L=mine.address(flow, node), M=other.address(flow, node))
@@ -138,9 +155,20 @@ def _outer(node: IntervalJoin, port: int) -> bool:
 
 
 def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> None:
-    """Mark a kept row of the port as matched: it will not leave without a match."""
+    """Mark a kept row of the port as matched: it will not leave without a match, or a second time."""
     if _outer(node, port):
         flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
+    elif timed_side(node, port).side.marked:
+        flow.writer.code("st_i64(R, W, 1)", R=record, W=RECORD_MATCHED)
+
+
+def _meets(node: IntervalJoin, port: int, record: ast.expr) -> ast.expr | None:
+    """Whether a kept row of the port still meets others, if that does not go without saying."""
+    if port == RIGHT or not node.left_only:
+        return None
+    if node.left_outer:
+        return expr("ld_i64(R, W) != 0", R=record, W=words.RECORD_PROOF)
+    return expr("ld_i64(R, W) == 0", R=record, W=RECORD_MATCHED)
 
 
 @contextmanager
@@ -158,7 +186,9 @@ def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
     lead = expr("ld_i64(L, W)", L=other.side.address(flow, node), W=words.LOG_LEAD)
     with scope.when(expr("X - LEAD > T + UPPER", X=theirs, LEAD=lead, T=time, UPPER=upper)):
         flow.writer.set(reference, 0)
-    with scope.when(expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)):
+    within = expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)
+    meets = _meets(node, 1 - port, record)
+    with scope.when(within), scope.when(meets) if meets is not None else nullcontext():
         then = expr("X - N", X=theirs, N=other.expiry_us + 1)
         yield KeptMatch(other.side.load(scope, record, chunk), then, lambda: _has_match(flow, node, 1 - port, record))
 
@@ -166,6 +196,13 @@ def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
 def _lower(other: TimedSide) -> int:
     """How much later than a row's time the earliest expiry of a partner on the other side can be."""
     return other.expiry_us + 1 - other.upper_us
+
+
+def _alone(flow: Flow, node: IntervalJoin, sides: tuple[Side, Side], log: str) -> list[Val]:
+    """The first row waiting in the log, beside NULLs unless left rows leave alone."""
+    if node.left_only:
+        return sides[LEFT].first_unmatched(flow, node)
+    return alone(flow, node, sides, node.right_outer, log)
 
 
 @closes("interval_join")
@@ -185,7 +222,7 @@ def close_interval_join(stage: StageDraft, node: LogicalNode) -> None:
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
         if node.left_outer:
             waiting = sides if node.right_outer else sides[:1]
-            leave_unmatched(flow, node, waiting, instant, lambda f, log: alone(f, node, sides, node.right_outer, log))
+            leave_unmatched(flow, node, waiting, instant, lambda f, log: _alone(f, node, sides, log))
         for side in sides:
             flow.writer.code("log_forget(L, instant)", L=side.address(flow, node))
         flow.leave(ast.Constant(abi.DONE))

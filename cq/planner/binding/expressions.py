@@ -350,6 +350,8 @@ class ExprBinder:
             arg = settled(self.bind(node.operand))
             return self.maybe_negated(IsNull(BOOLEAN, False, arg, span=node.span), node)
         operand = self.condition(node.operand, f"the operand of IS {node.what}")
+        if not operand.nullable and node.what != "UNKNOWN":
+            return operand if (node.what == "TRUE") != node.negated else self.negated(operand, node.span)
         match node.what:
             case "UNKNOWN":
                 test: Expr = IsNull(BOOLEAN, False, operand, span=node.span)

@@ -16,7 +16,7 @@ from cq.planner.binding.binder import BoundScript
 from cq.planner.binding.fan_out import many_copies
 from cq.planner.binding.late_streams import late_name
 from cq.planner.binding.traits import one_row, origin
-from cq.planner.operators import Filter, Join, SemiJoin
+from cq.planner.operators import Filter, IntervalJoin, Join, SemiJoin
 from cq.planner.operators.joined import Joined
 from cq.planner.operators.window import FIRST_KEY, Window, WindowKind
 from cq.planner.plan.fold import folded
@@ -103,10 +103,8 @@ def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
     for node in nodes:
         if not isinstance(node, Joined):
             continue
-        for left, right in zip(node.left_keys, node.right_keys, strict=True):
-            if not (isinstance(left, Column) and isinstance(right, Column)):
-                continue
-            ours, theirs = origin(node.inputs[0], left.index), origin(node.inputs[1], right.index)
+        for left, right in _equated(node):
+            ours, theirs = origin(node.left, left), origin(node.right, right)
             if ours is None or theirs is None or max(ours.column, theirs.column) >= FIRST_KEY:
                 continue
             kinds = {_on_time_line(ours.node.window_kind), _on_time_line(theirs.node.window_kind)}
@@ -118,6 +116,18 @@ def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
                 )
                 yield _warning("CQ0308", cause, node.span, *ways)
                 break
+
+
+def _equated(node: Joined) -> Iterator[tuple[int, int]]:
+    """The columns of the left and of the right side that are equal in all rows that match."""
+    for left, right in zip(node.left_keys, node.right_keys, strict=True):
+        if isinstance(left, Column) and isinstance(right, Column):
+            yield left.index, right.index
+    if (
+        isinstance(node, IntervalJoin)
+        and node.lower_us == node.upper_us == node.right_time.shift_us - node.left_time.shift_us
+    ):
+        yield node.left_time.column, node.right_time.column
 
 
 def _on_time_line(kind: object) -> object:

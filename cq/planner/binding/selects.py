@@ -48,7 +48,7 @@ from cq.planner.binding.subqueries import (
 )
 from cq.planner.binding.time_attributes import named_time
 from cq.planner.binding.traits import check_columns
-from cq.planner.binding.windows import bind_window, group_window, with_windows
+from cq.planner.binding.windows import bind_window, group_window, retimed, with_windows
 from cq.planner.operators import Filter, OrderKey, Project, Window
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, field, replace
@@ -92,9 +92,15 @@ class Conditions:
         return not self.matches and self.valued is None
 
     @property
+    def keep_time(self) -> bool:
+        """Whether rows that pass still have the event time that they had."""
+        return self.valued is None and all(match.keeps_time for match in self.matches)
+
+    @property
     def read_a_window(self) -> bool:
         """Whether they read a bound of a window that no GROUP BY has made yet."""
-        return any(e is not None and holes_of(e, Room.WINDOW) for e in (self.plain, self.valued))
+        read = (self.plain, self.valued, *(e for match in self.matches for e in match.on))
+        return any(e is not None and holes_of(e, Room.WINDOW) for e in read)
 
 
 def _sub_query(queries: Queries, query: ast.Query, binder: ExprBinder) -> ScalarSubquery:
@@ -160,7 +166,8 @@ class SelectBinder:
             assert sets is not None, "a GROUP BY that failed is reported"
             names = [(i.name, e) for i, e in zip(items, bound, strict=False)]
             self.count_of_nothing(sets)
-            grouped = group_by_sets(node, self.relation, self.calls, sets, names, self.select.span)
+            relation = retimed(self.relation, node)
+            grouped = group_by_sets(node, relation, self.calls, sets, names, self.select.span)
             node, over_from = self.passing(grouped.node, having, grouped.above), grouped.above
             self.refuse_ungrouped_stars(items, grouped)
             raised = [self.attempt(grouped.above, e) for e in bound]
@@ -268,9 +275,9 @@ class SelectBinder:
 
     def asks_at_the_end(self, where: Conditions | None) -> bool:
         """Whether sub-queries of WHERE test the rows of windows, which end: tested rows are grouped at the end."""
-        if where is None or where.is_plain or self.relation.bounds is None or self.calls.group_window is not None:
+        if where is None or where.keep_time or self.relation.bounds is None or self.calls.group_window is not None:
             return False
-        return self.relation.node.bounded and all(match.rows.bounded for match in where.matches)
+        return self.relation.node.bounded and all(match.inner.node.bounded for match in where.matches)
 
     def is_of_rows_alone(self, part: ast.Expr) -> bool:
         """Whether a part of WHERE reads no bound of a window."""
@@ -285,6 +292,8 @@ class SelectBinder:
         window = self.relation.window.window
         if isinstance(window, Window) or self.calls.group_window is not None:
             return True
+        if holds_query(part):
+            return False
         return columns_of(self.where_part(part)) <= {k.index for k in window.keys or () if isinstance(k, Column)}
 
     def where_part(self, node: ast.Expr | None) -> Expr:
@@ -398,6 +407,7 @@ class SelectBinder:
             else:
                 (valued if holds_query(part) else plain).append(part)
         first, last = (self.condition(all_of(parts), clause) for parts in (plain, valued))
+        matches.sort(key=lambda match: not match.keeps_time)  # the others give rows without an event time
         return Conditions(node.span, first, tuple(matches), last)
 
     def condition(self, node: ast.Expr | None, clause: Clause) -> Expr | None:
@@ -482,16 +492,22 @@ class SelectBinder:
             return
         assert self.relation.window is not None, "no windows"
         counts = isinstance(self.relation.window.window, CountWindow)
-        if not where.is_plain and not counts:
+        if not where.keep_time and not counts:
             raise compile_error(
                 "CQ0502",
                 "a sub-query cannot filter the rows of a window: filtered rows have no event time",
                 where.span,
-                help="write the window in FROM: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … "
-                "GROUP BY window_start, window_end"
-                if self.calls.group_window is not None and self.relation.node.bounded
-                else "look the rows up in a table with a key, which keeps the event time: FROM TUMBLE((SELECT s.* "
-                "FROM s JOIN t FOR SYSTEM_TIME AS OF s.ts ON t.key = s.key), ts, INTERVAL '1' MINUTE)",
+                help=(
+                    "limit how far apart the times are in the sub-query: AND b.ts BETWEEN a.ts AND a.ts + "
+                    "INTERVAL '5' SECOND"
+                    if where.valued is None and all(match.may_keep_time for match in where.matches)
+                    else "",
+                    "write the window in FROM: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … "
+                    "GROUP BY window_start, window_end"
+                    if self.calls.group_window is not None and self.relation.node.bounded
+                    else "look the rows up in a table with a key, which keeps the event time: FROM TUMBLE((SELECT s.* "
+                    "FROM s JOIN t FOR SYSTEM_TIME AS OF s.ts ON t.key = s.key), ts, INTERVAL '1' MINUTE)",
+                ),
             )
         only = "count only them: CREATE VIEW v AS SELECT * FROM stream WHERE condition, with TABLE v here"
         if counts and not (where.is_plain and all(self.spares_windows(p) for p in parts_of(self.select.where))):

@@ -1,17 +1,20 @@
 """Sub-queries: conditions on the rows of another query, and the value of its one row.
 
-`x IN (SELECT …)` and `EXISTS (SELECT …)` are semi joins, `NOT IN` and `NOT EXISTS` anti joins; a value is a join with
-the row it comes from. If the WHERE of a sub-query names columns of the outer query, its conditions become join
-conditions, and aggregates are grouped by the values they compare (`correlation.py`).
+`x IN (SELECT …)` and `EXISTS (SELECT …)` are semi joins, `NOT IN` and `NOT EXISTS` anti joins; they are joins by time
+if the conditions limit how far apart the times of two rows are. A value is a join with the row it comes from. If the
+WHERE of a sub-query names columns of the outer query, its conditions become join conditions, and aggregates are grouped
+by the values they compare (`correlation.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast, inline
+from cq.grammar.comparing import ROWS
 from cq.lang.aggregates import lookup
 from cq.lang.expressions import (
     Case,
@@ -22,7 +25,6 @@ from cq.lang.expressions import (
     Literal,
     columns_of,
     conjunction,
-    conjuncts,
     transform,
 )
 from cq.lang.functions import Signature
@@ -39,14 +41,15 @@ from cq.planner.binding.correlation import (
     equality,
     naming,
     pairs_of,
-    parts_of,
     references,
 )
 from cq.planner.binding.derived_conditions import with_conditions_outside
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.joins.temporal import keyed
+from cq.planner.binding.joins.relations import by_time, interval_join
+from cq.planner.binding.joins.temporal import demands, keyed
+from cq.planner.binding.joins.times import Sides, TimeBounds
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
-from cq.planner.binding.subquery_mistakes import as_join, refuse_endless, refuse_endless_value
+from cq.planner.binding.subquery_mistakes import may_wait_forever, refuse_endless_value, refused_endless
 from cq.planner.binding.traits import one_row
 from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
@@ -100,35 +103,65 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """[NOT] IN or [NOT] EXISTS. on: when rows match, over the `width` columns of the FROM, then those of `rows`."""
+    """[NOT] IN or [NOT] EXISTS, SEMI or ANTI JOIN. on: when rows match, over the columns of `outer`, the FROM, then
+    those of `inner`.  written: the condition as a join of both, if the query writes one.  alone: the FROM of a
+    sub-query where `inner` is the result of it."""
 
-    rows: LogicalNode
+    outer: Relation
+    inner: Relation
     on: tuple[Expr, ...]
-    width: int
     anti: bool
     span: Span
     compared: Compared | None = None
+    written: ast.Join | None = None
+    alone: Callable[[], Relation] | None = None
+
+    @property
+    def width(self) -> int:
+        return len(self.outer.node.schema)
+
+    @property
+    def keeps_time(self) -> bool:
+        """Whether rows that pass still have an event time: those that match are within a time of each other."""
+        return self.compared is None and by_time(self.on, Sides(self.outer, self.inner))[1].complete
+
+    @property
+    def may_keep_time(self) -> bool:
+        """Whether rows that pass would have an event time if the conditions limited how far apart they are."""
+        return bool(self._named.right.node.schema.times)
+
+    @property
+    def _named(self) -> Sides:
+        """Both sides as the query names them."""
+        return Sides(self.outer, self.inner if self.alone is None else self.alone())
 
     def joined(self, node: LogicalNode, above: Above) -> LogicalNode:
-        """The rows of `node` that pass."""
-        left, right, rest = keyed(self.on, self.width, constants=True)
-        moved = [_lifted(e, self.width, len(node.schema), above) for e in rest]
-        residual = conjunction(moved) if moved else None
-        keys = tuple(above(k) for k in left)
-        passed: LogicalNode = SemiJoin(node, self.rows, keys, tuple(right), residual, anti=self.anti, span=self.span)
+        """The rows of `node` that pass. CQ0406 where rows would wait for an end that never comes."""
+        sides = Sides(replace(self.outer, node=node), self.inner)
+        on = [_lifted(e, self.width, sides.width, above) for e in self.on]
+        parts, bounds = by_time(on, sides)
+        if bounds.complete and self.compared is None:
+            return interval_join(sides, parts, bounds, self.span, left_outer=self.anti, left_only=True)
+        left, right, rest = keyed(on, sides.width, constants=True)
+        if self.anti and may_wait_forever(sides):
+            said = (bounds, rest) if self.alone is None else (TimeBounds(), ())
+            raise refused_endless(self._named, *said, self.span, self.written)
+        residual = conjunction(rest) if rest else None
+        inner = self.inner.node
+        passed: LogicalNode = SemiJoin(node, inner, tuple(left), tuple(right), residual, anti=self.anti, span=self.span)
         return passed if self.compared is None else self._unless_null(passed, self.compared, above)
 
     def _unless_null(self, node: LogicalNode, values: Compared, above: Above) -> LogicalNode:
         """The rows that no NULL of NOT IN holds back: one that is given holds all back, one that is sought its own row
         unless nothing is given. Each is one more anti join, so that rows leave as soon as those of the first do."""
         if values.given.nullable:
-            nulls = Filter(self.rows, IsNull(BOOLEAN, False, values.given, span=self.span), span=self.span)
+            nulls = Filter(self.inner.node, IsNull(BOOLEAN, False, values.given, span=self.span), span=self.span)
             node = SemiJoin(node, nulls, (), (), None, anti=True, span=self.span)
         sought = above(values.sought)
         if sought.nullable:
             one, is_null = integer(1), IsNull(BOOLEAN, False, sought, span=self.span)
             key = Case(BIGINT, True, ((is_null, one),), Literal(BIGINT, True, None), span=self.span)
-            node = SemiJoin(node, self.rows, (key,), (one,), None, anti=True, span=self.span)
+            node = SemiJoin(node, self.inner.node, (key,), (one,), None, anti=True, span=self.span)
         return node
 
 
@@ -142,7 +175,7 @@ def _lifted(e: Expr, width: int, new_width: int, above: Above) -> Expr:
 
 
 def bind_match(node: ast.InQuery | ast.Exists, negated: bool, binder: ExprBinder, queries: Queries) -> Match:
-    """The condition over the rows of `binder`. CQ0406 where rows would wait for an end that never comes."""
+    """The condition over the rows of `binder`."""
     query = node.query if isinstance(node, ast.InQuery) else _without_limit(node.query)
     with naming(query, binder.relation):
         return _bind_match(node, query, negated, binder, queries)
@@ -178,20 +211,39 @@ def _bind_match(
         for item in inside.select.items:  # nothing reads them, but the names in them must exist
             if isinstance(item, ast.SelectItem):
                 pairs.bind(item.expr)
-    parts = tuple(c for e in on for c in conjuncts(e))
-    if negated:
-        written = inside is not None and isinstance(node, ast.Exists)
-        refuse_endless(outer, inner, node.span, parts, as_join(inside) if inside is not None and written else None)
-    return Match(rows, parts, width, negated, node.span, values)
+    text, parts = _as_written(query), tuple(c for e in on for c in demands(e))
+    alone = None if inside is not None and text is query else partial(_from_of, text, inner, queries)
+    return Match(outer, inner, parts, negated, node.span, values, _as_join(text, node.span), alone)
 
 
 def match_of(rows: Relation, on: tuple[Expr, ...], outer: Relation, node: ast.Join) -> Match:
     """The condition of a SEMI or ANTI JOIN."""
-    anti = node.kind == "ANTI"
-    if anti:
-        parts = [c for e in on for c in conjuncts(e)]
-        refuse_endless(outer, rows, node.span, parts, (node.right, parts_of(node.on)) if node.on is not None else None)
-    return Match(rows.node, on, len(outer.node.schema), anti, node.span)
+    return Match(outer, rows, on, node.kind == "ANTI", node.span, written=node)
+
+
+def _as_written(query: ast.Query) -> ast.Query:
+    """The sub-query in the text: that of a row of values is a derived table now."""
+    match query.body:
+        case ast.Select(relations=(ast.DerivedTable(query=inner, alias=alias),)) if alias == ROWS:
+            return inner
+    return query
+
+
+def _as_join(query: ast.Query, span: Span) -> ast.Join | None:
+    """The sub-query as a join of its FROM with the outer query; None if it is no plain SELECT."""
+    select = query.body
+    if not isinstance(select, ast.Select) or not select.relations:
+        return None
+    first, *_ = select.relations
+    return ast.Join("ANTI", first, first, select.where, span=span)
+
+
+def _from_of(query: ast.Query, rows: Relation, queries: Queries) -> Relation:
+    """What a sub-query reads; its rows if it is no plain SELECT."""
+    select = query.body
+    if not isinstance(select, ast.Select) or not select.relations:
+        return rows
+    return queries.with_ctes(query).from_clause(select)[0]
 
 
 def _given(inner: Relation, query: ast.Query, width: int) -> Expr:

@@ -4,65 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.errors import Span, compile_error
+from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast, inline
 from cq.hints import face
-from cq.lang.expressions import Call, Column, Expr
-from cq.planner.binding.correlation import Inside, parts_of, references
-from cq.planner.binding.joins.mistakes import LONGEST_SHOWN, missing_within
-from cq.planner.binding.joins.times import Sides
+from cq.lang.expressions import Expr
+from cq.planner.binding.correlation import Inside, parts_of
+from cq.planner.binding.joins.mistakes import LONGEST_SHOWN, missing_bound, within
+from cq.planner.binding.joins.times import Sides, TimeBounds
 from cq.planner.binding.scope import Relation
 from cq.planner.operators.joined import may_come_before
 from cq.planner.plan.node import LogicalNode
 
-_BY_TIME = (
-    "to pass rows that no row within a time matches, join by time: "
-    "a LEFT JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND WHERE b.k IS NULL"
+_APART = (
+    "name both sides a and b, and limit how far apart they are: AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
 )
 
 
-def refuse_endless(
-    outer: Relation, inner: Relation, span: Span, on: Sequence[Expr], named: tuple[ast.Relation, list[ast.Expr]] | None
-) -> None:
-    """CQ0406 for NOT IN, NOT EXISTS and ANTI JOIN on an input without an end.
+def may_wait_forever(sides: Sides) -> bool:
+    """Whether rows without a match may wait for an end that never comes."""
+    left, right = sides.left.node, sides.right.node
+    return not (left.bounded and right.bounded) and not may_come_before(right, left)
 
-    on: when rows match.  named: the right side and these conditions as the query writes them, if it writes a join.
+
+def refused_endless(
+    sides: Sides, bounds: TimeBounds, others: Sequence[Expr], span: Span, written: ast.Join | None
+) -> CompileError:
+    """CQ0406 for NOT IN, NOT EXISTS and ANTI JOIN on an input without an end whose conditions do not bound the wait.
+
+    bounds, others: how far apart the times of two rows may be, and the conditions that equate nothing.  written: the
+    condition as a join of both sides, if the query writes one.
     """
-    if (outer.node.bounded and inner.node.bounded) or may_come_before(inner.node, outer.node):
-        return
-    endless = inner if outer.node.bounded else outer
-    timed = outer.node.schema.times and inner.node.schema.times
-    way = _left_join(Sides(outer, inner), on, named) if timed else "read both from inputs that end, such as files"
+    left, right = sides.left.node, sides.right.node
+    endless = sides.right if left.bounded else sides.left
+    timed = left.schema.times and right.schema.times
+    ways = _by_time(sides, bounds, others, written) if timed else ("read both from inputs that end, such as files",)
     message = f"rows without a match would never leave: {endless.title} has no end"
-    raise compile_error("CQ0406", message, span, help=way)
+    return compile_error("CQ0406", message, span, help=ways)
 
 
-def _left_join(sides: Sides, on: Sequence[Expr], named: tuple[ast.Relation, list[ast.Expr]] | None) -> str:
-    """The LEFT JOIN whose rows without a match are those asked for, in the names of the query where they can stand."""
-    key = next((k for e in on if (k := _equated(e, sides)) is not None), None)
-    if named is None or key is None or sides.left.qualifiers & sides.right.qualifiers:
-        return _BY_TIME
-    relation, conditions = named
-    text = inline.conjunction(conditions)
-    one_name = any(ref.qualifier is None for c in conditions for ref in references(c))
-    if one_name or len(text) > LONGEST_SHOWN or any(isinstance(n, ast.Query) for c in conditions for n in ast.walk(c)):
-        return _BY_TIME
-    join, bound = f"LEFT JOIN {inline.relation(relation)} ON {text}", missing_within(sides, on)
-    if not bound:
-        return f"write {join}, and in WHERE {key} IS NULL"
-    return f"to pass rows that no row within a time matches, write {join} AND {bound}, and in WHERE {key} IS NULL"
-
-
-def _equated(e: Expr, sides: Sides) -> str | None:
-    """The column of the right side that a condition equates with the left one."""
-    if not (isinstance(e, Call) and e.function.name == "=" and sides.meet_in(e)):
-        return None
-    for c in e.args:
-        if isinstance(c, Column) and c.index >= sides.width:
-            for v in sides.right.columns:
-                if isinstance(v.expr, Column) and v.expr.index == c.index - sides.width and v.qualifier is not None:
-                    return f"{inline.name(v.qualifier)}.{inline.name(v.name)}"
-    return None
+def _by_time(sides: Sides, bounds: TimeBounds, others: Sequence[Expr], written: ast.Join | None) -> tuple[str, ...]:
+    """How to pass rows that no row within a time matches, in the names of the query if they differ."""
+    if written is None or sides.left.qualifiers & sides.right.qualifiers:
+        ways: tuple[str, ...] = (_APART,)
+    elif written.on is None and not written.using:
+        ways = (f"add WHERE {within(sides)}",)
+    else:
+        ways = missing_bound(written, sides, bounds, others).diagnostics[0].help
+    return tuple(f"to pass rows that no row within a time matches, {way}" for way in ways)
 
 
 def as_join(inside: Inside) -> tuple[ast.Relation, list[ast.Expr]] | None:

@@ -113,6 +113,10 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
             "outside"
             if asked
             else "",
+            "or limit how far apart the times are in the sub-query: AND b.ts BETWEEN a.ts AND a.ts + "
+            "INTERVAL '5' SECOND"
+            if missing is None and any(isinstance(n, SemiJoin) for n in joins)
+            else "",
             _cast_of_a_time(relation.node, sources) or _without_its_time(relation.node, time, what),
         ),
     )

@@ -5,7 +5,17 @@ from __future__ import annotations
 
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Column, Expr, walk
-from cq.planner.operators import Aggregate, AssignWindows, Filter, Join, Project, SessionRows, Sort, Windowed
+from cq.planner.operators import (
+    Aggregate,
+    AssignWindows,
+    Filter,
+    IntervalJoin,
+    Join,
+    Project,
+    SessionRows,
+    Sort,
+    Windowed,
+)
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.node import LogicalNode, OpClass, topological
 from cq.records import dataclass, replace
@@ -36,6 +46,9 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Kn
     a group has at most one row per window.
     """
     while not isinstance(node, Windowed):
+        if isinstance(node, IntervalJoin) and node.left_only:  # its rows are left rows, each once
+            node = node.left
+            continue
         if isinstance(node, AssignWindows | SessionRows) and column >= len(node.input.schema):
             return Origin(node, column - len(node.input.schema))
         f = node.schema.fields[column]

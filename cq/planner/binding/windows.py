@@ -21,6 +21,7 @@ from cq.planner.binding.time_attributes import no_event_time, time_attribute
 from cq.planner.operators import AssignWindows, OrderKey, SessionRows, Window, WindowKind
 from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
+from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
 
 # Panes that one row of a hopping window may touch: state and work grow with it; `cq limits` shows it.
@@ -158,6 +159,17 @@ def with_windows(relation: Relation) -> Relation:
 
     columns = tuple(replace(c, expr=transform(c.expr, column)) for c in relation.columns)
     return replace(relation, node=node, columns=columns, window=None)
+
+
+def retimed(relation: Relation, node: LogicalNode) -> Relation:
+    """The relation, whose pending window function goes by the event time of rows of `node`: some of the relation's
+    rows, which may come later."""
+    if relation.window is None or isinstance(relation.window.window, CountWindow):
+        return relation
+    window = relation.window.window
+    time = node.schema.time_of(window.time.column)
+    assert time is not None, "rows of windows that lost their event time"
+    return replace(relation, window=replace(relation.window, window=replace(window, time=time)))
 
 
 def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, WindowArguments]:

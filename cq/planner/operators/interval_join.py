@@ -1,4 +1,5 @@
-"""IntervalJoin: pairs of rows of two streams with equal keys whose times are within an interval of each other."""
+"""IntervalJoin: pairs of rows of two streams with equal keys whose times are within an interval of each other; or the
+left rows that have such a partner, or have none."""
 
 from __future__ import annotations
 
@@ -24,9 +25,15 @@ class IntervalJoin(Joined):
     A pair leaves with the later of its rows; the pairs of one row leave in the order in which their other rows came.
     `residual`, over left then right columns, is tested on each pair. With `left_outer` a left row without a pair leaves
     beside NULLs at the instant that proves it: when the watermark is past the last time a right row could have. With
-    `right_outer`, too, right rows do so likewise, and those of one instant leave by arrival. Late rows of either side
-    are dropped. A NULL in a key matches nothing. A row is kept until the watermark shows that no
-    row of the other side can still match it.
+    `right_outer`, too, right rows do so likewise, and those of one instant leave by arrival.
+
+    With `left_only` its columns are those of the left input: each left row leaves once, with the later of itself and
+    its first match (a semi join), and those that waited for one right row leave by arrival; with `left_outer` only rows
+    without a match leave, when those of a left outer join do (an anti join). A row is compared with no more others once
+    it has a match.
+
+    Late rows of either side are dropped. A NULL in a key matches nothing. A row is kept until the watermark shows that
+    no row of the other side can still match it.
     """
 
     left_time: TimeAttribute = field(kw_only=True)
@@ -34,6 +41,7 @@ class IntervalJoin(Joined):
     lower_us: int = field(kw_only=True)
     upper_us: int = field(kw_only=True)
     right_outer: bool = field(default=False, kw_only=True)
+    left_only: bool = field(default=False, kw_only=True)
 
     left_input = LEFT
     right_input = RIGHT
@@ -45,16 +53,21 @@ class IntervalJoin(Joined):
     def __post_init__(self) -> None:
         assert self.lower_us <= self.upper_us, "an interval that holds nothing"
         assert self.left_outer or not self.right_outer, "a join of which only the right rows are kept"
-        self._set_schema(Schema(self.columns(self.right_outer), () if self.right_outer else self._times()))
+        assert not (self.right_outer and self.left_only), "right rows where left rows leave alone"
+        shown = len(self.left.schema) if self.left_only else None
+        times = () if self.right_outer else self._times()
+        self._set_schema(Schema(self.columns(self.right_outer)[:shown], times))
 
     def _times(self) -> tuple[TimeAttribute, ...]:
         """A row is emitted when it has found the later of the two, so the earlier one lags by the time it may have
         waited."""
         width = len(self.left.schema)
         left = [held(t, self.left_time, self.left_expiry_us + self.left_outer) for t in self.left.schema.times]
+        if self.left_outer or self.left_only:
+            return tuple(left)
         right = [held(t, self.right_time, self.right_expiry_us) for t in self.right.schema.times]
         moved = [replace(t, column=t.column + width) for t in right]
-        return tuple(left if self.left_outer else left + moved)
+        return (*left, *moved)
 
     @property
     def left_expiry_us(self) -> int:
@@ -98,6 +111,11 @@ class IntervalJoin(Joined):
         return False
 
     @property
+    def is_semi(self) -> bool:
+        """Whether left rows with a match leave alone, once."""
+        return self.left_only and not self.left_outer
+
+    @property
     def closes(self) -> bool:
         return self.left_outer
 
@@ -109,7 +127,8 @@ class IntervalJoin(Joined):
     def state(self) -> StateBound:
         left = _kept(self.left_time, self.left_expiry_us)
         right = _kept(self.right_time, self.right_expiry_us)
-        return StateBound(f"left rows for {left} and right rows for {right} of event time", bounded=True)
+        kept = "left rows without a match" if self.left_only else "left rows"
+        return StateBound(f"{kept} for {left} and right rows for {right} of event time", bounded=True)
 
     @property
     def cost_ns(self) -> int:
@@ -123,7 +142,8 @@ class IntervalJoin(Joined):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         times = (text((LEFT,), self.left_time), text((RIGHT,), self.right_time))
-        kind = "full" if self.right_outer else self.left_outer
+        alone = "anti" if self.left_outer else "semi"
+        kind = alone if self.left_only else "full" if self.right_outer else self.left_outer
         return (kind, self.lower_us, self.upper_us, *times, *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
@@ -136,6 +156,8 @@ class IntervalJoin(Joined):
         lower, upper = later(time, self.lower_us + shift_us), later(time, self.upper_us + shift_us)
         together = f"{other} = {lower}" if lower == upper else f"{other} from {lower} to {upper}"
         condition = self.describe_condition(together)
+        if self.left_only:
+            return f"left rows {'without' if self.left_outer else 'with'} a match on {condition}"
         return f"{'full outer ' if self.right_outer else 'left outer ' if self.left_outer else ''}on {condition}"
 
 

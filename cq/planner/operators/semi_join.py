@@ -1,4 +1,4 @@
-"""SemiJoin: the rows of one input that match a row of another, or those that match none."""
+"""SemiJoin: the rows of one input that match a row of another, or none, however far apart they come."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SemiJoin(UntimedJoin):
         kept = "the keys of the right side" if self.residual is None else "all right rows"
         if self.right_first:
             return StateBound(kept, bounded=True)
-        way = "join by key and time: JOIN … ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
+        way = "limit how far apart the times are: AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
         return StateBound(f"left rows without a match, and {kept}", bounded=False, way=way)
 
     def parameters(self, text: Text) -> tuple[object, ...]:

@@ -38,6 +38,8 @@ class IntervalJoinRows(RowOperator):
         self._expiry = (node.left_expiry_us, node.right_expiry_us)
         self._kept: tuple[dict[Row, list[TimedRow]], dict[Row, list[TimedRow]]] = ({}, {})
         self._outer = (node.left_outer, node.right_outer)
+        self._left_only = node.left_only
+        self._semi = node.is_semi
         self._nulls = (nulls(len(node.left.schema)), nulls(len(node.right.schema)))
         self._proofs: list[tuple[int, int, TimedRow]] = []  # (instant that proves it unmatched, arrival, row)
 
@@ -49,10 +51,11 @@ class IntervalJoinRows(RowOperator):
         if None not in key:
             self._meet(port, key, mine)
         proof = mine.time + self._expiry[port] + 1
-        if proof > self.clock.over and None not in key:
+        may_match = proof > self.clock.over and None not in key
+        if may_match and not self._is_done(mine):
             self._kept[port].setdefault(key, []).append(mine)
         if mine.alone is not None and not mine.matched:
-            if proof > self.clock.over and None not in key:
+            if may_match:
                 heapq.heappush(self._proofs, (proof, self.clock.arrival(), mine))
             else:
                 self.out.append(mine.alone)
@@ -60,14 +63,21 @@ class IntervalJoinRows(RowOperator):
     def _alone(self, port: int, row: Row) -> Row | None:
         if not self._outer[port]:
             return None
+        if self._left_only:
+            return row
         return row + self._nulls[RIGHT] if port == LEFT else self._nulls[LEFT] + row
+
+    def _is_done(self, row: TimedRow) -> bool:
+        """Whether a match decided all there was to decide about the row: only the first one of a left row counts."""
+        return self._left_only and row.matched
 
     def _meet(self, port: int, key: Row, mine: TimedRow) -> None:
         """Every row of the other side that matches, in order of arrival; rows that nothing can match any more are
         dropped."""
         other = 1 - port
         lower, upper = self._bounds[port]
-        rows = [k for k in self._kept[other].get(key, ()) if k.time + self._expiry[other] >= self.clock.over]
+        kept = (k for k in self._kept[other].get(key, ()) if k.time + self._expiry[other] >= self.clock.over)
+        rows = [k for k in kept if not self._is_done(k)]
         if rows:
             self._kept[other][key] = rows
         else:
@@ -77,8 +87,18 @@ class IntervalJoinRows(RowOperator):
                 left, right = (mine, theirs) if port == LEFT else (theirs, mine)
                 joined = left.row + right.row
                 if self._residual is None or self._passes(joined, SIDES[other], theirs):
-                    left.matched = right.matched = True
-                    self.out.append(joined)
+                    self._match(left, right, joined)
+                    if self._is_done(mine):
+                        return
+
+    def _match(self, left: TimedRow, right: TimedRow, joined: Row) -> None:
+        """The pair leaves; or the left row alone, or nobody if only left rows without a match do."""
+        left.matched = True
+        if not self._left_only:
+            right.matched = True
+            self.out.append(joined)
+        elif self._semi:
+            self.out.append(left.row)
 
     def _passes(self, joined: Row, side: str, theirs: TimedRow) -> bool:
         """Whether the residual condition is TRUE; a failure in it also names the kept row."""

@@ -1,10 +1,11 @@
-"""IntervalJoin: both sides joined by key and time; a pair comes at the position of its later row."""
+"""IntervalJoin: both sides joined by key and time; a pair comes at the position of its later row, a left row alone at
+that of its first match or of the proof that it has none."""
 
 from __future__ import annotations
 
 from cq.planner.operators import IntervalJoin
 from cq.spark.context import Context, lowers
-from cq.spark.pairs import ALONE, LEFT, RIGHT, condition, pairs, side, without_pair
+from cq.spark.pairs import ALONE, LEFT, RIGHT, condition, first_matches, pairs, side, without_match, without_pair
 from cq.spark.position import CteRows, Lowered, event_time
 
 
@@ -21,9 +22,13 @@ def lower_interval_join(node: IntervalJoin, inputs: tuple[CteRows, ...], context
         )
         sides.append(side(name, below, rows, keys, context, more="_u, "))
     on = condition(node, context, f"r._u - l._u between {node.lower_us}L and {node.upper_us}L")
+    width, proved = len(left.columns), _proved("l", LEFT, node.left_expiry_us, node)
+    if node.left_only:
+        alone = without_match(sides, width, on, proved) if node.left_outer else first_matches(sides, width, on, context)
+        return Lowered(alone)
     texts = [pairs(node, sides, on)]
     if node.left_outer:
-        texts.append(without_pair(node, sides, on, _proved("l", LEFT, node.left_expiry_us, node)))
+        texts.append(without_pair(node, sides, on, proved))
     if node.right_outer:
         texts.append(without_pair(node, sides, on, _proved("r", RIGHT, node.right_expiry_us, node), right=True))
     return Lowered("\n  union all ".join(texts))

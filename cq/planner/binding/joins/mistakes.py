@@ -60,19 +60,6 @@ def within(sides: Sides) -> str:
     return f"{right} BETWEEN {left} AND {left} + {SOME}"
 
 
-def missing_within(sides: Sides, on: Sequence[Expr]) -> str:
-    """What `on` lacks to limit how far apart the event times of both sides are; empty where it limits them."""
-    bounds = [b for e in on if (b := bounds_of(e, sides)) is not None]
-    lower = any(b.lower_us > -UNBOUNDED_US for b in bounds)
-    upper = any(b.upper_us < UNBOUNDED_US for b in bounds)
-    left, right = time_name(sides.left), time_name(sides.right)
-    if lower and upper:
-        return ""
-    if not lower and not upper:
-        return within(sides)
-    return f"{right} >= {left} - {SOME}" if upper else f"{right} <= {left} + {SOME}"
-
-
 def _look_up_way(node: ast.Join, sides: Sides) -> str:
     """How to look up the latest row of a key, if the right side has such rows; else empty."""
     found, times = key_columns(sides.right.node), sides.right.node.schema.times

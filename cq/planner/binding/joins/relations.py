@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cq.errors import CompileError
+from cq.errors import CompileError, Span
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal, conjunction
 from cq.planner.binding.joins.mistakes import (
@@ -37,26 +37,43 @@ def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Map
     sides = Sides(right, left) if node.kind == "RIGHT" else Sides(left, right)
     both = side_by_side(sides.left, sides.right, sides.width)
     on = [] if node.kind == "CROSS" else demands(condition(node, both, sides.left, sides.right, parameters))
-    parts = [part for part in on if not _always(part)]
-    found = [(part, bounds_of(part, sides)) for part in parts]
-    bounds = _chosen([b for _, b in found if b is not None])
-    join = _interval_join if bounds.complete else _join
-    return joined_relation(join(node, sides, found, bounds), node, sides.left, sides.right)
+    parts, bounds = by_time(on, sides)
+    if bounds.complete:
+        inner, full = node.kind == "INNER", node.kind == "FULL"
+        joined = interval_join(sides, parts, bounds, node.span, left_outer=not inner, right_outer=full)
+    else:
+        joined = _join(node, sides, parts, bounds)
+    return joined_relation(joined, node, sides.left, sides.right)
 
 
-def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds) -> LogicalNode:
-    """The join of rows whose times are within the bounds."""
+def by_time(on: Sequence[Expr], sides: Sides) -> tuple[Parts, TimeBounds]:
+    """The conditions of a join, each with how far apart it lets two event times be, and what they say together."""
+    parts = [(part, bounds_of(part, sides)) for part in on if not _always(part)]
+    return parts, _chosen([b for _, b in parts if b is not None])
+
+
+def interval_join(
+    sides: Sides,
+    parts: Parts,
+    bounds: TimeBounds,
+    span: Span,
+    *,
+    left_outer: bool,
+    right_outer: bool = False,
+    left_only: bool = False,
+) -> LogicalNode:
+    """The join of rows whose times are within the bounds. left_only: a constant may be a key, as in `5 IN (…)`."""
     if bounds.lower_us > bounds.upper_us:
         raise excluding_bounds(sides, bounds)
     assert bounds.times is not None, "bounds of no times"
     others = [part for part, found in parts if found is None or found.times != bounds.times]
-    left_keys, right_keys, rest = keyed(others, sides.width)
+    left_keys, right_keys, rest = keyed(others, sides.width, constants=left_only)
     left_time, right_time = bounds.times
     return IntervalJoin(
         sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
-        conjunction(rest) if rest else None, node.kind != "INNER",
+        conjunction(rest) if rest else None, left_outer,
         left_time=left_time, right_time=right_time, lower_us=bounds.lower_us, upper_us=bounds.upper_us,
-        right_outer=node.kind == "FULL", span=node.span,
+        right_outer=right_outer, left_only=left_only, span=span,
     )  # fmt: skip
 
 
