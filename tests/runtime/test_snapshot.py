@@ -35,6 +35,8 @@ GROUPED = f"FROM {TUMBLE} GROUP BY window_start, window_end, k;"
 LATEST = f"CREATE VIEW w AS SELECT window_start, window_end, k, COUNT(DISTINCT v) AS n {GROUPED}\n"
 JOIN = "LEFT JOIN w FOR SYSTEM_TIME AS OF s.ts ON s.k = w.k;"
 NEAR = "a.k = b.k AND b.ts BETWEEN a.ts + INTERVAL '0.000003' SECOND AND a.ts + INTERVAL '0.00002' SECOND"
+LONGER = TUMBLE.replace("0.00004", "0.0001")
+TOGETHER = "a.window_end = b.window_end AND a.k = b.k AND b.v > a.v"
 TABLES = """CREATE TABLE seen (k VARCHAR PRIMARY KEY, n BIGINT NOT NULL, last VARCHAR);
 INSERT INTO seen VALUES ('a key that is there from the beginning', 3, NULL);
 CREATE TRIGGER count AFTER INSERT ON s BEGIN
@@ -68,6 +70,10 @@ QUERIES = {
     "sort of windows": STREAM + LATEST + "SELECT k, n, RANK() OVER (PARTITION BY window_end ORDER BY n) AS r FROM w;",
     "semi join": STREAM + "SELECT k, v FROM s AS a WHERE EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v = a.v + 1);",
     "anti join": STREAM + "SELECT k, v FROM s AS a WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v < a.v);",
+    "semi join by time": STREAM + f"SELECT a.k, a.v FROM s AS a SEMI JOIN s AS b ON {NEAR} AND b.v > a.v;",
+    "anti join by time": STREAM + f"SELECT a.k, a.v, a.t FROM s AS a ANTI JOIN s AS b ON {NEAR} AND b.v > a.v;",
+    "semi join in windows": STREAM + f"SELECT a.k, a.v FROM {LONGER} AS a SEMI JOIN {LONGER} AS b ON {TOGETHER};",
+    "anti join in windows": STREAM + f"SELECT a.k, a.v FROM {LONGER} AS a ANTI JOIN {LONGER} AS b ON {TOGETHER};",
     "trigger": STREAM + TABLES + "SELECT * FROM count;",
     "trigger, its tables": STREAM + TABLES + "SELECT * FROM seen;",
     "frames of rows": STREAM
