@@ -457,8 +457,12 @@ MUTANTS = {
     "the first right row of a key and window says all whatever else is tested": by_time(
         WINDOW_JOINS, "if not join.node.left_only or join.node.residual is not None:", "if not join.node.left_only:"
     ),
-    "rows without an event time are tested first": by_time(
-        "planner.binding.selects", "key=lambda match: not match.keeps_time", "key=lambda match: match.keeps_time"
+    "rows without an event time are tested first": Mutant(
+        "cq.planner.binding.selects",
+        "key=lambda match: not match.keeps_time",
+        "key=lambda match: match.keeps_time",
+        ("test_slt.py",),
+        "expected_rows and semi_joins_by_time:",
     ),
     "windows are one that are not over together": seen_by(
         "window_join",

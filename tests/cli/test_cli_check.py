@@ -35,6 +35,18 @@ def test_check_has_nothing_against_joins_of_the_same_windows(capfd: pytest.Captu
     assert cq(capfd, "check", "--strict", "-c", text)[0] == 0
 
 
+@pytest.mark.parametrize("word", ["", "NOT "])
+def test_check_has_nothing_against_sub_queries_whose_times_bound_the_state(
+    capfd: pytest.CaptureFixture[str], word: str
+) -> None:
+    text = (
+        "CREATE STREAM b (WATERMARK FOR ts) WITH (connector = 'generator', workload = 'bids');"
+        f"SELECT x.price FROM b AS x WHERE {word}EXISTS (SELECT 1 FROM b AS y WHERE y.auction = x.auction "
+        "AND y.ts > x.ts AND y.ts <= x.ts + INTERVAL '5' SECOND)"
+    )
+    assert cq(capfd, "check", "--strict", "-c", text)[0] == 0
+
+
 def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, err = cq(capfd, "check", "q.cq")
     assert (code, err) == (0, "") and out.startswith("ok: reads bid; gives result (window_start TIMESTAMP")
