@@ -144,8 +144,9 @@ class Match:
             return interval_join(sides, parts, bounds, self.span, left_outer=self.anti, left_only=True)
         left, right, rest = keyed(on, sides.width, constants=True)
         if self.anti and may_wait_forever(sides):
-            said = (bounds, rest) if self.alone is None else (TimeBounds(), ())
-            raise refused_endless(self._named, *said, self.span, self.written)
+            if self.alone is not None:  # they are about its result
+                bounds, rest = TimeBounds(), []
+            raise refused_endless(self._named, bounds, rest, self.span, self.written)
         residual = conjunction(rest) if rest else None
         inner = self.inner.node
         passed: LogicalNode = SemiJoin(node, inner, tuple(left), tuple(right), residual, anti=self.anti, span=self.span)
