@@ -37,11 +37,6 @@ def in_lists(old: str, new: str) -> Mutant:
     return seen_by("aggregates", "runtime.containers.lists", old, new)
 
 
-def by_time(module: str, old: str, new: str) -> Mutant:
-    """A mutant of semi and anti joins by time."""
-    return seen_by("semi_joins_by_time", module, old, new)
-
-
 def in_codes(module: str, old: str, new: str) -> Mutant:
     """A mutant of texts that come as codes that their comparison with texts should see."""
     return Mutant(f"cq.{module}", old, new, ("test_coded_texts.py",), "interpreted")
@@ -426,43 +421,6 @@ MUTANTS = {
     ),
     "the last row of a run is not met": seen_by(
         "window_join", WINDOW_JOINS, '"A + ROWS * SIZE"', '"A + max(ROWS - 1, 0) * SIZE"'
-    ),
-    "a left row that leaves alone with a match also waits": by_time(
-        JOIN, '"K == 1 and M == 0", K=kept, M=seek', '"K == 1", K=kept, M=seek'
-    ),
-    "a search for a match goes on behind it": by_time(MATCHING, '"MORE and M == 0"', '"MORE"'),
-    "a left row without a match leaves although it waits": by_time(MATCHING, '"M == 0 and K == 0" if', '"M == 0" if'),
-    "a left row that has left alone is not marked": by_time(
-        JOIN, '"st_i64(R, W, 1)", R=record, W=RECORD_MATCHED', '"st_i64(R, W, 0)", R=record, W=RECORD_MATCHED'
-    ),
-    "a left row that has a match is compared again": by_time(
-        JOIN,
-        '"ld_i64(R, W) != 0", R=record, W=words.RECORD_PROOF',
-        '"ld_i64(R, W) != -1", R=record, W=words.RECORD_PROOF',
-    ),
-    "a join that leaves out matches lets them go": by_time(
-        MATCHING,
-        "                if not node.left_outer:\n                    flow.deliver",
-        "                if True:\n                    flow.deliver",
-    ),
-    "the mark of a left row is its first value": by_time(
-        "codegen.join_sides", "words.RECORD_VALUES + marked", "words.RECORD_VALUES + 0 * marked"
-    ),
-    "a row of a window that leaves alone also waits": by_time(
-        WINDOW_JOINS, '"K == 1 and M == 0", K=kept, M=seek', '"K == 1", K=kept, M=seek'
-    ),
-    "a row of a window leaves with each of its matches": by_time(
-        WINDOW_JOINS, '"ld_i64(P, W) == 0", P=row', '"ld_i64(P, W) != -1", P=row'
-    ),
-    "the first right row of a key and window says all whatever else is tested": by_time(
-        WINDOW_JOINS, "if not join.node.left_only or join.node.residual is not None:", "if not join.node.left_only:"
-    ),
-    "rows without an event time are tested first": Mutant(
-        "cq.planner.binding.selects",
-        "key=lambda match: not match.keeps_time",
-        "key=lambda match: match.keeps_time",
-        ("test_slt.py",),
-        "expected_rows and semi_joins_by_time:",
     ),
     "windows are one that are not over together": seen_by(
         "window_join",

@@ -24,7 +24,6 @@ from cq.planner.operators import (
     Over,
     Project,
     Scan,
-    SemiJoin,
     Sort,
     TemporalJoin,
     WindowAggregate,
@@ -429,40 +428,6 @@ class TestJoins:
     def test_a_full_join_by_times_is_an_interval_join_whose_rows_have_no_event_time(self) -> None:
         made = self.joined("SELECT n FROM bid FULL JOIN per_min ON bid.auction = n AND window_end = ts;")
         assert isinstance(made, IntervalJoin) and made.right_outer and not made.schema.times
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "NOT EXISTS (SELECT 1 FROM bid AS b WHERE b.auction = a.auction AND b.ts BETWEEN a.ts AND a.ts + {})",
-            "NOT EXISTS (SELECT 1 FROM bid AS b WHERE a.ts - b.ts < {} AND b.ts < a.ts)",
-            "auction NOT IN (SELECT auction FROM bid AS b WHERE b.ts BETWEEN a.ts AND a.ts + {})",
-            "(auction, ts) NOT IN (SELECT auction, ts FROM bid)",
-            "ts NOT IN (SELECT window_end FROM per_min)",
-        ],
-    )
-    def test_a_test_with_bounds_on_the_times_is_a_join_by_time_of_which_left_rows_leave_alone(self, text: str) -> None:
-        for negated in (True, False):
-            test = text.format("INTERVAL '5' SECOND")
-            test = test if negated else test.replace("NOT ", "")
-            made = self.joined(f"SELECT a.price FROM bid AS a WHERE {test};")
-            assert isinstance(made, IntervalJoin) and made.left_only and made.left_outer == negated
-            assert made.schema.fields == made.left.schema.fields and made.schema.times and made.state.bounded
-
-    def test_a_left_row_alone_lags_as_long_as_it_may_wait_for_its_match_or_for_the_proof_of_none(self) -> None:
-        on = "ON a.auction = b.auction AND b.ts BETWEEN a.ts - INTERVAL '1' SECOND AND a.ts + INTERVAL '7' SECOND"
-        lags = []
-        for kind in ("SEMI", "ANTI", "LEFT"):
-            (time,) = self.joined(f"SELECT a.price FROM bid AS a {kind} JOIN bid AS b {on};").schema.times
-            lags.append(time.lag_us)
-        assert lags == [7_000_000, 7_000_001, 7_000_001]
-
-    def test_a_test_without_times_comes_after_those_with_times(self) -> None:
-        text = (
-            "SELECT price FROM bid AS a WHERE auction IN (SELECT auction FROM bid) "
-            "AND EXISTS (SELECT 1 FROM bid AS b WHERE b.ts = a.ts);"
-        )
-        kinds = [type(n) for n in plan_of(text).nodes() if isinstance(n, SemiJoin | IntervalJoin)]
-        assert kinds == [IntervalJoin, SemiJoin]
 
     def test_a_right_join_is_a_left_join_with_its_sides_exchanged(self) -> None:
         made = self.joined("SELECT n FROM bid RIGHT JOIN per_min USING (auction);")

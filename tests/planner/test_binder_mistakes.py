@@ -402,8 +402,7 @@ SUB_QUERIES = {
     "WHERE sale.auction = bid.auction GROUP BY wait HAVING COUNT(*) > 1);",
     "not_exists_without_end": LIVE_BID + "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid AS c\n"
     "  WHERE c.auction = b.auction OR c.price > b.price);\n"
-    "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid AS c "
-    "WHERE c.auction = b.auction AND c.ts > b.ts);\n"
+    "SELECT price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid c WHERE c.auction = b.auction AND c.ts > b.ts);\n"
     "SELECT b.price FROM bid AS b WHERE NOT EXISTS (SELECT 1 FROM bid WHERE auction = b.auction);",
     "anti_join_without_end": LIVE_BID + "SELECT a.price FROM bid AS a ANTI JOIN bid AS b ON a.auction = b.auction;\n"
     "SELECT price FROM bid ANTI JOIN bid AS b USING (auction);",
@@ -439,14 +438,12 @@ SUB_QUERIES = {
     + SALE
     + "SELECT price, (SELECT MAX(wait + b.price) FROM sale AS s WHERE s.auction = b.auction) AS m FROM bid AS b\n"
     "WHERE EXISTS (SELECT 1 FROM sale AS s WHERE wait IN (SELECT wait FROM sale AS t WHERE t.auction = b.auction));",
-    "window_over_tested_rows": LIVE_BID
-    + LIVE_SALE
-    + "SELECT COUNT(*) FROM TUMBLE((SELECT * FROM bid AS b WHERE auction IN (SELECT auction FROM sale)), ts,\n"
-    "  INTERVAL '1' MINUTE) GROUP BY window_start;",
     "sub_query_before_a_window": LIVE_BID
     + LIVE_SALE
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
-    "WHERE auction IN (SELECT auction FROM sale) GROUP BY window_start;",
+    "WHERE auction IN (SELECT auction FROM sale) GROUP BY window_start;\n"
+    "SELECT COUNT(*) FROM TUMBLE((SELECT * FROM bid AS b WHERE auction IN (SELECT auction FROM sale)), ts,\n"
+    "  INTERVAL '1' MINUTE) GROUP BY window_start;",
 }
 
 WINDOW_ARGUMENTS = {
