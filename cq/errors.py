@@ -46,7 +46,7 @@ CODES: dict[str, str] = {
     "CQ0307": "the inputs of a set operation, or of INSERT, do not match",
     "CQ0308": "a condition is the same for every row",
     "CQ0309": "a conversion drops decimal places",
-    "CQ0310": "the length of a VARCHAR has no effect",
+    "CQ0310": "the length of a VARCHAR or a VARBINARY has no effect",
     # 04xx: time, windows, aggregates
     "CQ0401": "a window or time-ordered operator needs a watermark",
     "CQ0402": "the column is not the event time of its input",

@@ -15,7 +15,19 @@ from cq.grammar import ast
 from cq.grammar.parser import parse_expression
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import USER_KINDS, PassedType, UserFunction
-from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT64_MAX, INT64_MIN, INTERVAL, TIMESTAMP, VARCHAR, DataType
+from cq.lang.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT64_MAX,
+    INT64_MIN,
+    INTERVAL,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+)
 from cq.planner.binding.literals import bind_type
 
 ANNOTATED: dict[Any, DataType] = {
@@ -23,6 +35,7 @@ ANNOTATED: dict[Any, DataType] = {
     float: DOUBLE,
     bool: BOOLEAN,
     str: VARCHAR,
+    bytes: BINARY,
     datetime.date: DATE,
     datetime.datetime: TIMESTAMP,
     datetime.timedelta: INTERVAL,

@@ -30,7 +30,8 @@ _STORAGE = {
     Kind.DOUBLE: Storage.F64,
     Kind.DECIMAL: Storage.I128,
     Kind.VARCHAR: Storage.UTF8,
-    Kind.ARRAY: Storage.UTF8,  # bytes, not text
+    Kind.BINARY: Storage.UTF8,  # bytes, not text
+    Kind.ARRAY: Storage.UTF8,
     Kind.NULL: Storage.BIT,
 }
 _STORE = {

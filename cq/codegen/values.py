@@ -16,7 +16,7 @@ from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import Span
 from cq.lang.expressions import Expr
 from cq.lang.functions.user import UserFunction
-from cq.lang.types import DataType, Kind, Physical
+from cq.lang.types import DataType, Kind, Physical, content_of
 from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
@@ -135,13 +135,14 @@ class Constants:
             self.words.append(bits)
         return self._place[bits]
 
-    def text(self, value: str) -> int:
+    def text(self, value: str | bytes) -> int:
         """Index of two words: the offset of the string's bytes from the table's start, and their length."""
         key = ("text", value)
         if key not in self._place:
             self._place[key] = len(self.words)
-            self.words += [-1 - len(self.texts), len(value.encode())]
-            self.texts.append(value.encode())
+            content = content_of(value)
+            self.words += [-1 - len(self.texts), len(content)]
+            self.texts.append(content)
         return self._place[key]
 
     def table(self, name: str, content: bytes) -> int:

@@ -8,6 +8,7 @@ scanners. Python's int() and float() see text only after it has passed a pattern
 
 from __future__ import annotations
 
+import binascii
 import math
 import re
 from collections.abc import Callable
@@ -63,6 +64,8 @@ def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
             return lambda text: _decimal(text, type_.precision, type_.scale)
         case Kind.VARCHAR:
             return _varchar
+        case Kind.BINARY:
+            return _binary
         case Kind.DATE:
             return lambda text: _date(text.strip(_SPACE))
         case Kind.TIME:
@@ -177,6 +180,13 @@ def _varchar(text: bytes) -> str:
         return text.decode("utf-8")
     except UnicodeDecodeError:
         raise UnreadableText(NOT_UTF8) from None
+
+
+def _binary(text: bytes) -> bytes:
+    try:
+        return binascii.unhexlify(text)
+    except ValueError:
+        raise UnreadableText("write two hexadecimal digits for each byte, as 0AFF") from None
 
 
 def _date(text: bytes) -> int:

@@ -141,6 +141,7 @@ def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tupl
         or (t.is_floating(arrow) and kind is Kind.DOUBLE)
         or (t.is_float16(arrow) and kind is Kind.REAL)
         or (t.is_decimal(arrow) and (kind is Kind.DECIMAL or type_.is_integer))
+        or (kind is Kind.BINARY and _is_bytes(arrow))
         or (kind is Kind.VARCHAR and (t.is_large_string(arrow) or _is_bytes(arrow) or str(arrow) == "string_view"))
         or (t.is_date(arrow) and kind is Kind.DATE)
     )
@@ -148,7 +149,9 @@ def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tupl
 
 
 def _is_bytes(arrow: pa.DataType) -> bool:
-    return bool(t.is_binary(arrow) or t.is_large_binary(arrow) or t.is_fixed_size_binary(arrow))
+    return bool(
+        t.is_binary(arrow) or t.is_large_binary(arrow) or t.is_fixed_size_binary(arrow) or t.is_binary_view(arrow)
+    )
 
 
 def _decoded(array: pa.Array) -> pa.Array:

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cq.connectors.protocol import BadRow, EventTimer, Piece, Times, UnreadableTime
-from cq.connectors.rules import plain_value
+from cq.connectors.rules import plain_value, recorded
 from cq.lang.arrow_buffers import from_numpy, valid
+from cq.lang.types import NULL, from_arrow
 from cq.records import replace
 
 NULL_TIME = UnreadableTime("CQ0703", "the event time is NULL")
@@ -50,5 +51,6 @@ def _with_dropped(piece: Piece, times: Times, dropped: npt.NDArray[np.int64]) ->
 
 def _record(batch: pa.RecordBatch, row: int) -> bytes:
     """A row as dead letters show it."""
-    values = {name: plain_value(column[row]) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+    named = zip(batch.schema.names, batch.columns, strict=True)
+    values = {name: recorded(plain_value(column[row]), from_arrow(column.type) or NULL) for name, column in named}
     return json.dumps(values, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")

@@ -72,6 +72,8 @@ def array_of(values: list[Any], type_: DataType) -> pa.Array:
             return arrow_buffers.boolean_array(values)
         case Kind.VARCHAR:
             return arrow_buffers.text_array(values)
+        case Kind.BINARY:
+            return arrow_buffers.binary_array(values)
         case Kind.DECIMAL:
             return arrow_buffers.decimal_array(arrow, values)
         case Kind.ARRAY:

@@ -143,7 +143,7 @@ class Rules:
             return (f"declare all of it: {whole} VARCHAR, and write {whole} ->> {inline.string(f'$.{path}')}",)
         if fault.message.endswith(NO_TEXT):
             return (
-                "leave the column out, or write it as text when creating the file, such as in hexadecimal",
+                f"declare it BINARY: {inline.name(name)} BINARY, or leave the column out",
                 f"or {SKIPPING}",
             )
         if fault.message.endswith(NOT_UTF8):
@@ -300,6 +300,13 @@ def _has_bytes(value: Any) -> bool:
     return isinstance(value, bytes) or (isinstance(value, list) and any(map(_has_bytes, value)))
 
 
+def recorded(value: Any, type_: DataType) -> Any:
+    """A value as the records of bad rows show it in JSON."""
+    if isinstance(value, list) and type_.element is not None:
+        return [recorded(v, type_.element) for v in value]
+    return value.hex().upper() if isinstance(value, bytes) and type_.kind is Kind.BINARY else value
+
+
 def _in_json(value: Any) -> str:
     """Convert what JSON has no form for."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
@@ -323,7 +330,8 @@ def _without(
     bad = []
     for order, row in enumerate(at_fault.tolist()):
         column, code, message = faults[row]
-        record = {rules.fields[i].name: plain_value(columns[i][row]) for i in sorted(columns)}
+        shown_fields = [(i, rules.fields[i]) for i in sorted(columns)]
+        record = {f.name: recorded(plain_value(columns[i][row]), f.type) for i, f in shown_fields}
         raw = json.dumps(record, default=_in_json, ensure_ascii=False).encode("utf-8", "backslashreplace")
         bad.append(rules.bad_row(row - order, place.line(row), RowFault(code, message, column), raw))
     kept = {i: array.take(from_numpy(keep)) for i, array in good.items()}

@@ -20,6 +20,5 @@ def columns_of(schema: pa.Schema) -> Columns:
 def _held(column: pa.Field) -> Field | None:
     if is_mixed(column):
         return None
-    as_text = pa.types.is_null(column.type) or pa.types.is_binary(column.type)
-    type_ = VARCHAR if as_text else from_arrow(column.type)
+    type_ = VARCHAR if pa.types.is_null(column.type) else from_arrow(column.type)
     return Field(column.name, type_, column.nullable) if type_ is not None else None

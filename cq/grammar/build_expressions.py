@@ -53,6 +53,9 @@ class ExpressionBuilder:
     def string(self, at: Span, token: Token) -> ast.StringLiteral:
         return ast.StringLiteral(token.value, span=at)
 
+    def binary_literal(self, at: Span, token: Token) -> ast.BinaryLiteral:
+        return ast.BinaryLiteral(token.value, span=at)
+
     def true(self, at: Span) -> ast.BooleanLiteral:
         return ast.BooleanLiteral(True, span=at)
 

@@ -46,7 +46,9 @@ def _ends_a_value(tokens: Sequence[ForeignWord], position: int) -> bool:
     if position < 0:
         return False
     token = tokens[position]
-    return token.word in ENDS_A_VALUE or token.kinds[0] in ("NUMBER", "PARAMETER") or token.kinds[-1] == "NAME"
+    return (
+        token.word in ENDS_A_VALUE or token.kinds[0] in ("NUMBER", "BINARY", "PARAMETER") or token.kinds[-1] == "NAME"
+    )
 
 
 def _timestamp(tokens: Sequence[ForeignWord], position: int) -> tuple[str, ...] | None:

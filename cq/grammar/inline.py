@@ -169,6 +169,8 @@ def _primary(node: ast.Expr) -> str:
             return text
         case ast.StringLiteral(value):
             return string(value)
+        case ast.BinaryLiteral(digits):
+            return f"X'{digits}'"
         case ast.BooleanLiteral(value):
             return "TRUE" if value else "FALSE"
         case ast.NullLiteral():

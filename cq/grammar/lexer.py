@@ -102,6 +102,7 @@ _TOKEN = re.compile(
     | (?P<open_comment>/\*)
     | (?P<string>'[^']*(?:''[^']*)*')
     | (?P<escaped>[eE]'(?:[^'\\]|\\[\s\S]|'')*')
+    | (?P<binary>[xX]'[^']*')
     | (?P<dollar>\$(?P<tag>(?:[^\W\d]\w*)?)\$[\s\S]*?\$(?P=tag)\$)
     | (?P<quoted>"[^"\n]*(?:""[^"\n]*)*"|`[^`\n]*(?:``[^`\n]*)*`)
     | (?P<open_quote>['"`])
@@ -113,6 +114,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _OTHER_BASES = re.compile("[xX](_?[0-9A-Fa-f]){1,32}|[bB](_?[01]){1,128}|[oO](_?[0-7]){1,42}")
+_BINARY = re.compile("([0-9A-Fa-f]{2})*")
 _BRACES = re.compile(r"\$?\{[^{};]{0,1000}\}|\{\{[^{};]{0,1000}\}\}|\{")
 _COLON_HELP = "write a parameter as :name, a cast as x::type"
 _ASSIGNED_HELP = "name an argument with =>; structs are not supported: use a column for each field"
@@ -229,6 +231,15 @@ def _read_escaped(out: Lexed, text: str, start: int) -> None:
     out.tokens.append(Token(("STRING",), text, value, start, start + len(text)))
 
 
+def _read_binary(out: Lexed, text: str, start: int) -> None:
+    """`X'0aFF'`: two hexadecimal digits for each byte."""
+    digits = text[2:-1]
+    if _BINARY.fullmatch(digits) is None:
+        help = "write two hexadecimal digits for each byte, as X'0AFF'"
+        out.fault("CQ0104", f"{text[:40]} is not a BINARY", start, start + len(text), help=help)
+    out.tokens.append(Token(("BINARY",), text, digits.upper(), start, start + len(text)))
+
+
 def _read_dollar(out: Lexed, text: str, start: int) -> None:
     """`$$it's$$`, `$tag$it's$tag$`: every character stands for itself."""
     _check_characters(out, text, start, "a string")
@@ -334,6 +345,7 @@ _READERS: dict[str, Callable[[Lexed, str, int], None]] = {
     "comment": _read_comment,
     "string": _read_string,
     "escaped": _read_escaped,
+    "binary": _read_binary,
     "dollar": _read_dollar,
     "quoted": _read_quoted,
     "number": _read_number,

@@ -36,7 +36,14 @@ _GROUPS = {
     **dict.fromkeys(["ROWS", "RANGE", "GROUPS"], "ROWS"),
     **dict.fromkeys(["WITHIN", "FILTER", "OVER", "IGNORE", "RESPECT"], "OVER"),
 }
-_WORDS = {"NAME": "a name", "STRING": "a string", "NUMBER": "a number", "UNIT": "a unit of time", "$END": "`;`"}
+_WORDS = {
+    "NAME": "a name",
+    "STRING": "a string",
+    "BINARY": "a BINARY",
+    "NUMBER": "a number",
+    "UNIT": "a unit of time",
+    "$END": "`;`",
+}
 # Shown in this order: what is most likely missing comes first.
 _ORDER = [
     "AND",
@@ -377,7 +384,9 @@ def _missing_comma(fault: SyntaxFault) -> Diagnostic | None:
         message = f"a comma is missing between `{shown(first)}` and `{shown(before)}`"
         help = "separate the elements of a list with commas"
         return Diagnostic("CQ0100", message, fault.span(before), "put a comma before this", (help,))
-    starts = {"NAME", "STRING", "NUMBER", "PARAMETER", "CASE"} | {k for k in fault.expression_starts if k != "LPAR"}
+    starts = {"NAME", "STRING", "BINARY", "NUMBER", "PARAMETER", "CASE"} | {
+        k for k in fault.expression_starts if k != "LPAR"
+    }
     if starts.isdisjoint(token.kinds):
         return None
     if fault.span(before).end_line < fault.here.line and token.word in _STATEMENT_STARTS:

@@ -215,7 +215,6 @@ _JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each fie
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
 GATHERED = "take the elements as rows: SELECT k, ARRAY_AGG(x + 1) AS xs FROM s, UNNEST(s.items) AS u(x) GROUP BY k"
 SAME_PLACE = "take the element of another array by its position: UNNEST(s.a) WITH ORDINALITY AS u(x, i), then s.b[i]"
-_LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER and HEX"
 
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
@@ -241,7 +240,6 @@ ELSEWHERE: dict[str, str] = {
     "is_not_null": "write x IS NOT NULL",
     **dict.fromkeys(["convert", "try_convert", "decimal"], "write CAST(x AS T), or TRY_CAST(x AS T)"),
     **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
-    "unhex": _LETTERS,
     "hash": "write MD5(x) or SHA256(x)",
     "sha2": "write SHA256(x)",
     "cot": "write 1 / TAN(x)",

@@ -6,6 +6,7 @@ If pandas is installed, pyarrow imports it as soon as it converts a Python value
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
@@ -47,12 +48,54 @@ def list_array(elements: pa.Array, sizes: npt.NDArray[Any], missing: Truths | No
 
 def text_array(texts: Sequence[str | None]) -> pa.StringArray:
     """Texts, in UTF-8. Raises OverflowError if they have more bytes than an array can hold."""
-    encoded = [b"" if text is None else text.encode() for text in texts]
+    return _bytes_array(pa.string(), [None if text is None else text.encode() for text in texts])
+
+
+def binary_array(values: Sequence[bytes | None]) -> pa.BinaryArray:
+    """Values of BINARY. Raises OverflowError as `text_array` does."""
+    return _bytes_array(pa.binary(), values)
+
+
+def _bytes_array(type_: pa.DataType, values: Sequence[bytes | None]) -> pa.Array:
+    encoded = [value or b"" for value in values]
     ends = [0, *accumulate(map(len, encoded))]
     if ends[-1] > MOST_TEXT_BYTES:
         raise OverflowError(f"{ends[-1]} bytes of text in one array")
     offsets, content = pa.py_buffer(np.array(ends, np.int32)), pa.py_buffer(b"".join(encoded))
-    return pa.StringArray.from_buffers(len(texts), offsets, content, validity(missing_in(texts)))
+    return pa.Array.from_buffers(type_, len(values), [validity(missing_in(values)), offsets, content])
+
+
+def hexadecimal(column: pa.BinaryArray) -> pa.StringArray:
+    """The text of values of BINARY: two hexadecimal digits for each byte, in upper case. Raises OverflowError as
+    `text_array` does."""
+    ends, content = _parts(column)
+    if 2 * int(ends[-1]) > MOST_TEXT_BYTES:
+        raise OverflowError(f"{2 * int(ends[-1])} bytes of text in one array")
+    digits = pa.py_buffer(content.hex().upper().encode())
+    parts = [validity(~valid(column)), pa.py_buffer((2 * ends).astype(np.int32)), digits]
+    return pa.Array.from_buffers(pa.string(), len(column), parts)
+
+
+def from_hexadecimal(texts: pa.StringArray) -> pa.BinaryArray | None:
+    """The values of BINARY that texts denote; None where a text is not pairs of hexadecimal digits."""
+    ends, content = _parts(texts)
+    if np.any(ends & 1):
+        return None
+    try:
+        values = binascii.unhexlify(content)
+    except ValueError:
+        return None
+    parts = [validity(~valid(texts)), pa.py_buffer((ends // 2).astype(np.int32)), pa.py_buffer(values)]
+    return pa.Array.from_buffers(pa.binary(), len(texts), parts)
+
+
+def _parts(column: pa.Array) -> tuple[npt.NDArray[np.int64], bytes]:
+    """Where the values of an array of texts or bytes end, after a 0, and their bytes. The value of a NULL is empty."""
+    _, offsets, content = column.buffers()
+    if not len(column) or content is None:
+        return np.zeros(len(column) + 1, np.int64), b""
+    ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    return ends - ends[0], memoryview(content)[ends[0] : ends[-1]].tobytes()
 
 
 @lru_cache(maxsize=64)

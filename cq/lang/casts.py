@@ -11,6 +11,7 @@ for values without a counterpart (TRY_CAST makes those NULL). In short:
     TIMESTAMP to TIME   the time of the day
     TIMESTAMP_LTZ       to and from TIMESTAMP, DATE, TIME and text by the local time in its zone; text may name a zone
     TIME <-> INTERVAL   the time since midnight; the remainder without whole days
+    BINARY and VARCHAR  the text's UTF-8 bytes, and back; bytes that are not UTF-8 fail
     array to array      each element; TRY_CAST makes those without a counterpart NULL
     text to times `cq.lang.value_text`; surrounding white space is ignored
 """
@@ -26,12 +27,14 @@ from cq.lang.calendar import DAY_US
 from cq.lang.expressions import format_literal
 from cq.lang.functions import Failure
 from cq.lang.types import (
+    BINARY,
     DATE,
     DOUBLE,
     INT64_MAX,
     INT64_MIN,
     REAL,
     TIMESTAMP,
+    VARCHAR,
     DataType,
     Kind,
     integer_range,
@@ -55,6 +58,8 @@ def castable(source: DataType, target: DataType) -> bool:
         return castable(source.element, target.element)
     if Kind.ARRAY in {source.kind, target.kind}:
         return False
+    if Kind.BINARY in {source.kind, target.kind}:
+        return {source.kind, target.kind} == {Kind.BINARY, Kind.VARCHAR}
     plain, times = {Kind.BOOLEAN}, {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}
     if target.kind is Kind.VARCHAR:
         return True
@@ -74,6 +79,10 @@ def caster(source: DataType, target: DataType, soft: bool = False) -> Caster:
         return lambda value: value
     if source.element is not None and target.element is not None:
         return _to_array(caster(source.element, target.element), soft)
+    if source.kind is Kind.BINARY:
+        return _decoded
+    if target.kind is Kind.BINARY:
+        return str.encode
     if target.kind is Kind.VARCHAR:
         return writer(source)
     if source.kind is Kind.VARCHAR:
@@ -111,6 +120,13 @@ def _to_array(convert: Caster, soft: bool) -> Caster:
             raise
 
     return lambda value: tuple(map(element, value))
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise refuse(content, BINARY, VARCHAR) from None
 
 
 def refuse(value: Any, source: DataType, target: DataType) -> Failure:
@@ -154,7 +170,7 @@ def writer(source: DataType) -> Caster:
             return value_text.write_months
         case Kind.VARCHAR:
             return lambda value: value
-        case Kind.ARRAY | Kind.NULL:
+        case Kind.ARRAY | Kind.BINARY | Kind.NULL:
             return lambda value: format_literal(value, source)
         case _:
             return str
@@ -347,6 +363,11 @@ EXAMPLES = (
     "CAST(TIME '10:30:00' AS INTERVAL) = INTERVAL '630' MINUTE",
     "CAST(INTERVAL '-1' SECOND AS TIME) = TIME '23:59:59'",
     "CAST(TIME '10:00:00.50' AS VARCHAR) = '10:00:00.5'",
+    "CAST('ñ' AS BINARY) = X'C3B1'",
+    "CAST(X'C3B1' AS VARCHAR) = 'ñ'",
+    "CAST(X'' AS VARCHAR) = ''",
+    "CAST(X'00FF' AS VARCHAR) = error CQ0707",
+    "TRY_CAST(X'EDA080' AS VARCHAR) = null",
     "CAST(100e0 AS VARCHAR) = '100.0'",
     "CAST(1e21 AS VARCHAR) = '1.0E21'",
     "CAST(12345678.9e0 AS VARCHAR) = '1.23456789E7'",

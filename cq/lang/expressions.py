@@ -19,7 +19,7 @@ from cq.records import dataclass, field, replace
 if TYPE_CHECKING:
     from cq.lang.functions import Scalar, Signature
 
-Value = Any  # bool | int | float | str | tuple | None, as cq.lang.types.DataType says
+Value = Any  # bool | int | float | str | bytes | tuple | None, as cq.lang.types.DataType says
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +241,8 @@ def cast_can_fail(source: DataType, target: DataType) -> bool:
     """Whether some value of `source` has no counterpart in `target`."""
     if source.element is not None and target.element is not None:
         return cast_can_fail(source.element, target.element)
+    if Kind.BINARY in {source.kind, target.kind}:
+        return (source.kind, target.kind) == (Kind.BINARY, Kind.VARCHAR)  # bytes that are not UTF-8
     if source == target or source.kind is Kind.NULL or target.kind is Kind.VARCHAR:
         return False
     if Kind.TIMESTAMP_LTZ in {source.kind, target.kind}:
@@ -264,6 +266,8 @@ def format_literal(value: Value, type_: DataType) -> str:
     match type_.kind:
         case Kind.BOOLEAN:
             return "TRUE" if value else "FALSE"
+        case Kind.BINARY:
+            return f"X'{value.hex().upper()}'"
         case Kind.VARCHAR:
             return "'" + str(value).replace("'", "''") + "'"
         case Kind.DECIMAL:

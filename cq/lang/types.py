@@ -36,6 +36,7 @@ class Kind(Enum):
     DOUBLE = "DOUBLE"
     DECIMAL = "DECIMAL"
     VARCHAR = "VARCHAR"
+    BINARY = "BINARY"  # bytes, not text
     DATE = "DATE"
     TIME = "TIME"  # of a day, without a zone
     TIMESTAMP = "TIMESTAMP"  # of a calendar and a clock, without a zone
@@ -47,7 +48,7 @@ class Kind(Enum):
 
 class Physical(Enum):
     """How a kernel holds a value: one word, two words (low, high), one double, or (pointer, length): the bytes of a
-    text, or of an array as cq/runtime/values/arrays.py lays it out."""
+    text or of a BINARY, or of an array as cq/runtime/values/arrays.py lays it out."""
 
     I64 = "i64"
     I128 = "i128"
@@ -58,8 +59,8 @@ class Physical(Enum):
 @dataclass(frozen=True, slots=True)
 class DataType:
     """A SQL type. Python values: BOOLEAN bool; integers int; REAL, DOUBLE float (REAL rounded to 32 bits);
-    DECIMAL int, the unscaled value; VARCHAR str; DATE int, days since 1970-01-01; TIME int, microseconds since
-    midnight; TIMESTAMP int, microseconds since 1970-01-01 without a zone; TIMESTAMP_LTZ int, microseconds since
+    DECIMAL int, the unscaled value; VARCHAR str; BINARY bytes; DATE int, days since 1970-01-01; TIME int, microseconds
+    since midnight; TIMESTAMP int, microseconds since 1970-01-01 without a zone; TIMESTAMP_LTZ int, microseconds since
     1970-01-01 in UTC; INTERVAL int, microseconds; INTERVAL_MONTH int, months; ARRAY tuple; NULL None.
 
     zone: of a TIMESTAMP_LTZ, in which its values are written, and read where the text names none.
@@ -85,7 +86,7 @@ class DataType:
                 return Physical.F64
             case Kind.DECIMAL if self.precision > WORD_DIGITS:
                 return Physical.I128
-            case Kind.VARCHAR | Kind.ARRAY:
+            case Kind.VARCHAR | Kind.BINARY | Kind.ARRAY:
                 return Physical.BYTES
             case _:
                 return Physical.I64
@@ -127,6 +128,7 @@ BIGINT = DataType(Kind.BIGINT)
 REAL = DataType(Kind.REAL)
 DOUBLE = DataType(Kind.DOUBLE)
 VARCHAR = DataType(Kind.VARCHAR)
+BINARY = DataType(Kind.BINARY)
 DATE = DataType(Kind.DATE)
 TIME = DataType(Kind.TIME)
 TIMESTAMP = DataType(Kind.TIMESTAMP)
@@ -150,6 +152,16 @@ def array(element: DataType) -> DataType:
 def instant(zone: str) -> DataType:
     """TIMESTAMP_LTZ shown in a zone, which must be one of `cq.lang.zones`."""
     return DataType(Kind.TIMESTAMP_LTZ, zone=zone)
+
+
+def content_of(value: str | bytes) -> bytes:
+    """The bytes of a VARCHAR or a BINARY, as kernels hold them."""
+    return value.encode() if isinstance(value, str) else value
+
+
+def with_content(type_: DataType, content: bytes) -> str | bytes:
+    """The VARCHAR or BINARY with these bytes."""
+    return content if type_.kind is Kind.BINARY else content.decode(errors="replace")
 
 
 def integer_range(type_: DataType) -> tuple[int, int]:
@@ -225,6 +237,7 @@ def to_arrow(type_: DataType) -> pa.DataType:
                 Kind.REAL: pa.float32(),
                 Kind.DOUBLE: pa.float64(),
                 Kind.VARCHAR: pa.string(),
+                Kind.BINARY: pa.binary(),
                 Kind.DATE: pa.date32(),
                 Kind.TIME: pa.time64("us"),
                 Kind.TIMESTAMP: pa.timestamp("us"),
@@ -257,6 +270,8 @@ def from_arrow(type_: pa.DataType) -> DataType | None:
         return TIME
     if t.is_duration(type_):
         return INTERVAL
+    if t.is_fixed_size_binary(type_):
+        return BINARY
     if t.is_list(type_) or t.is_large_list(type_):
         element = from_arrow(type_.value_type)
         return array(element) if element and element.kind in ELEMENTS else None
@@ -276,5 +291,8 @@ def from_arrow(type_: pa.DataType) -> DataType | None:
         "string": VARCHAR,
         "large_string": VARCHAR,
         "string_view": VARCHAR,
+        "binary": BINARY,
+        "large_binary": BINARY,
+        "binary_view": BINARY,
     }
     return names.get(str(pa.lib.ensure_type(type_)))

@@ -99,6 +99,8 @@ def _spark_type(kind: pa.DataType, column: str) -> DataType:
         "string": types.StringType,
         "large_string": types.StringType,
         "string_view": types.StringType,
+        "binary": types.BinaryType,
+        "large_binary": types.BinaryType,
         "date32[day]": types.DateType,
         "null": types.NullType,
     }
@@ -128,6 +130,7 @@ def _arrow_type(kind: DataType, column: str) -> pa.DataType:
         types.FloatType: pa.float32(),
         types.DoubleType: pa.float64(),
         types.StringType: pa.string(),
+        types.BinaryType: pa.binary(),
         types.DateType: pa.date32(),
         types.TimestampNTZType: pa.timestamp("us"),
         types.TimestampType: pa.timestamp("us", "UTC"),

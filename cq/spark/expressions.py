@@ -111,6 +111,8 @@ class Expressions:
             case Kind.TINYINT | Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
                 digits = f"{int(value)}{INTEGER_SUFFIXES[type_.kind]}"
                 return digits if value >= 0 else f"({digits})"
+            case Kind.BINARY:
+                return f"X'{value.hex()}'"
             case Kind.DATE:
                 return f"date_from_unix_date({int(value)})"
             case Kind.TIME:
@@ -205,6 +207,8 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
         return _instant_cast(text, source, target, soft)
     if Kind.TIME in {source.kind, target.kind} and source.kind is not Kind.VARCHAR:
         return _time_cast(text, source, target)
+    if source.kind is Kind.BINARY and target.kind is Kind.VARCHAR:
+        return _from_binary(text, soft)
     if source.kind is Kind.VARCHAR:
         return _from_text(text, target, cast)
     if source.kind is Kind.INTERVAL and target.kind is Kind.VARCHAR:
@@ -253,6 +257,11 @@ def _or_bad_cast(text: str, name: str) -> str:
     """A value out of range is a bad cast (in Spark: an overflow); so are NaN and infinity as DECIMAL (in Spark:
     NULL)."""
     return f"coalesce(try_cast({text} as {name}), cast(concat('?', cast({text} as STRING)) as {name}))"
+
+
+def _from_binary(text: str, soft: bool) -> str:
+    """The text in UTF-8; Spark's own cast takes any bytes for it."""
+    return f"try_validate_utf8(cast({text} as STRING))" if soft else f"validate_utf8(cast({text} as STRING))"
 
 
 def _from_text(text: str, target: DataType, cast: str) -> str:

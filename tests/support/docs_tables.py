@@ -35,6 +35,7 @@ TOPICS = {
     "text": "Text",
     "text_building": "Building texts",
     "text_bytes": "Text as numbers and bytes",
+    "binary": "Bytes",
     "json_text": "JSON in texts",
     "arrays": "Arrays",
     "array_building": "Building arrays",

@@ -22,7 +22,7 @@ from cq.codegen.values import Constants, Row, Scope, Sites, Val, words_of_value
 from cq.codegen.writer import Writer, expr
 from cq.connectors.physical_rows import values_of
 from cq.lang.expressions import Column, Expr, walk
-from cq.lang.types import DataType, Kind, Physical, to_arrow
+from cq.lang.types import DataType, Kind, Physical, content_of, to_arrow
 from cq.records import dataclass
 from cq.runtime.base import kernel
 from cq.runtime.base.interpret import interpret_stage, stage_scope
@@ -140,7 +140,8 @@ class Kernels:
             lists = lists_of_array(pa.array([read(first, second)], pa.binary()), to_arrow(type_))
             return values_of(lists, type_)[0]
         if type_.physical is Physical.BYTES:
-            return read(first, second).decode() if second else ""
+            content = read(first, second) if second else b""
+            return content if type_.kind is Kind.BINARY else content.decode()
         if type_.physical is Physical.F64:
             return struct.unpack("<d", struct.pack("<q", first))[0]
         if type_.physical is Physical.I128:
@@ -174,7 +175,7 @@ def _packed(types: Sequence[DataType], values: Sequence[Any], place: Callable[[b
         elif type_.physical is Physical.F64:
             words += struct.pack("<qdq", 0, value, 0)
         elif type_.physical is Physical.BYTES:
-            content = array_bytes(value, type_) if type_.kind is Kind.ARRAY else value.encode()
+            content = array_bytes(value, type_) if type_.kind is Kind.ARRAY else content_of(value)
             placed.append(place(content))
             words += struct.pack("<3q", 0, placed[-1], len(content))
         elif type_.physical is Physical.I128:

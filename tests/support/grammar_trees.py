@@ -85,9 +85,11 @@ class Trees:
         return self.some(self.expr, depth, least=least, most=3)
 
     def leaf(self, depth: int = 0) -> Any:
-        kind = self.random.randrange(9)
+        kind = self.random.randrange(10)
         if kind == 0:
             return ast.StringLiteral(self.pick(STRINGS))
+        if kind == 9:
+            return ast.BinaryLiteral(self.pick(["", "0AFF", "61"]))
         if kind == 1:
             return self.pick([ast.BooleanLiteral(True), ast.BooleanLiteral(False), ast.NullLiteral()])
         if kind == 2:

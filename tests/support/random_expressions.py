@@ -20,6 +20,7 @@ from cq.lang.casts import castable
 from cq.lang.functions import EXTRACT_PARTS, TRUNC_UNITS, Scalar, Signature, all_scalars
 from cq.lang.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -42,11 +43,11 @@ from cq.records import dataclass
 
 DECIMALS = (decimal(9, 2), decimal(4, 0), decimal(12, 4))
 WIDE = (decimal(20, 4), decimal(38, 6))
-SAMPLED = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(9, 2), VARCHAR, DATE, TIME, TIMESTAMP,
-           UTC_INSTANT, INTERVAL, INTERVAL_MONTH)  # fmt: skip
+SAMPLED = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(9, 2), VARCHAR, BINARY, DATE, TIME,
+           TIMESTAMP, UTC_INSTANT, INTERVAL, INTERVAL_MONTH)  # fmt: skip
 COLUMN_TYPES = (BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, BIGINT, REAL, DOUBLE, DOUBLE, *DECIMALS, *WIDE, VARCHAR,
-                VARCHAR, DATE, TIME, TIMESTAMP, UTC_INSTANT)  # fmt: skip
-ELEMENTS = (BIGINT, BIGINT, DOUBLE, VARCHAR, VARCHAR, DATE)  # of arrays
+                VARCHAR, BINARY, DATE, TIME, TIMESTAMP, UTC_INSTANT)  # fmt: skip
+ELEMENTS = (BIGINT, BIGINT, DOUBLE, VARCHAR, VARCHAR, BINARY, DATE)  # of arrays
 INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">="}
 COMPARED = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 TRUNCATED = {entry: unit for unit, entry in TRUNC_UNITS.items()}
@@ -296,6 +297,8 @@ class Expressions:
                 return rng.choice(["TRUE", "FALSE"])
             case Kind.VARCHAR:
                 return _in_quotes(random_text(rng).replace("\x00", ""))
+            case Kind.BINARY:
+                return f"X'{random_bytes(rng).hex()}'"
             case Kind.REAL:
                 return f"CAST({sign}{number}.5e0 AS REAL)"
             case Kind.DOUBLE:
@@ -368,6 +371,15 @@ TEXTS = (
     "2024-02-29", "aaaaaaaaaaaa", "aaaaaaaaaaaab", "aaaaaaaaaaaac", "aaaaaaaaaaaabbbbbbbbbbbbbbbbbb",
     "aaaaaaaaaaaabbbbbbbbbbbbbbbbbc", "it's", "\x00", "\n", "%_", "NULL",
 )  # fmt: skip
+
+
+def random_bytes(rng: random.Random) -> bytes:
+    """Empty, not UTF-8, with zeros, above and below 12 bytes with a common prefix, or the bytes of a text."""
+    if rng.random() < 0.3:
+        return random_text(rng).encode()
+    return rng.choice(
+        [b"", b"\x00", b"\x00\x00", b"\x7f", b"\x80", b"\xff", b"\xed\xa0\x80", b"a" * 12, b"a" * 13 + b"\xff"]
+    )
 
 
 def random_text(rng: random.Random) -> str:

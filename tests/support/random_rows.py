@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from cases import Row
-from random_expressions import random_text
+from random_expressions import random_bytes, random_text
 from random_queries import UNITS
 from random_statements import Query, Stream
 
@@ -64,6 +64,8 @@ def random_value(rng: random.Random, type_: DataType, extreme: bool) -> Any:
             return rng.random() < 0.5
         case Kind.VARCHAR:
             return random_text(rng)
+        case Kind.BINARY:
+            return random_bytes(rng)
         case Kind.REAL | Kind.DOUBLE:
             value = _double(rng, edge)
             return round_to_real(value) if type_.kind is Kind.REAL else value

@@ -20,8 +20,9 @@ REASON` if it cannot express it. Streams before the first case belong to every c
 comments.
 
 Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP, TIMESTAMP_LTZ (in UTC) and INTERVAL as seconds; DATE as
-2024-02-29; TIME as 10:20:30; text bare, or in single quotes when it is empty, or has a comma, a quote, # or spaces at
-its ends, or could be NULL or a section. Arrays as [1 2 NULL], where a text with a space or a bracket is quoted too.
+2024-02-29; TIME as 10:20:30; BINARY as its hexadecimal digits, or '' for none; text bare, or in single quotes when it
+is empty, or has a comma, a quote, # or spaces at its ends, or could be NULL or a section. Arrays as [1 2 NULL], where a
+text with a space or a bracket is quoted too.
 """
 
 from __future__ import annotations
@@ -191,6 +192,8 @@ def read_value(text: str, type_: DataType) -> Any:
     match type_.kind:
         case Kind.VARCHAR:
             return text[1:-1].replace("''", "'") if text.startswith("'") else text
+        case Kind.BINARY:
+            return bytes.fromhex(text.strip("'"))
         case Kind.BOOLEAN:
             return {"true": True, "false": False}[text]
         case Kind.REAL | Kind.DOUBLE:
@@ -226,6 +229,8 @@ def write_value(value: Any, type_: DataType) -> str:
         case Kind.VARCHAR:
             plain = _PLAIN.fullmatch(value) and value != "NULL" and value.split(" ")[0] not in _HEADS
             return value if plain else "'" + value.replace("'", "''") + "'"
+        case Kind.BINARY:
+            return value.hex().upper() or "''"
         case Kind.BOOLEAN:
             return str(value).lower()
         case Kind.REAL | Kind.DOUBLE:

@@ -337,6 +337,18 @@ def _text_float(scope: Scope, call: Strict) -> None:
     give_read(scope, call, expr("read_double(state, T, L, REAL)", T=text, L=length, REAL=real))
 
 
+@form("cast_text_binary")
+def _text_binary(scope: Scope, call: Strict) -> None:
+    call.give(scope, *call.args[0].parts)
+
+
+@form("cast_binary_text")
+def _binary_text(scope: Scope, call: Strict) -> None:
+    content, length = call.args[0].parts
+    with unless(scope, call, expr("is_utf8(T, L) == 0", T=content, L=length)):
+        call.give(scope, content, length)
+
+
 @form("cast_boolean_text")
 def _boolean_text(scope: Scope, call: Strict) -> None:
     yes, no = (constant_text(scope, text).parts for text in ("true", "false"))

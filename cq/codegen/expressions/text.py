@@ -81,6 +81,15 @@ def _substring(scope: Scope, call: Strict) -> None:
     _give_part(scope, call, first, end)
 
 
+@form("binary_substring")
+def _binary_substring(scope: Scope, call: Strict) -> None:
+    length, start = call.args[0].parts[1], call.args[1].it
+    count = call.args[2].it if len(call.args) == 3 else ast.Constant(_ALL)
+    first = scope.let(expr("binary_start(L, S)", L=length, S=start), "first")
+    end = scope.let(expr("binary_end(L, S, N, F)", L=length, S=start, N=count, F=first), "end")
+    _give_part(scope, call, first, end)
+
+
 @form("text_slice")
 def _text_slice(scope: Scope, call: Strict) -> None:
     address, length = call.args[0].parts

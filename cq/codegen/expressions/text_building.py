@@ -210,14 +210,22 @@ _of_text("url_encode", "write_url")
 _of_text("to_base64", "write_base64")
 
 
-@form("url_decode")
-def _url_decode(scope: Scope, call: Strict) -> None:
-    made = scope.let(expr("read_url(state, T, LT)", **texts(call, "T")), "text")
-    with scope.when(expr("A == 0", A=made)):
-        scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)
-    size = scope.let(expr("ld_i64(state, W)", W=STATE_RESULT), "size")
-    with scope.when(expr("S >= 0", S=size)):
-        call.give(scope, made, size)
+def _read(name: str, native: str) -> None:
+    """A form that is NULL where its native function leaves a length below 0."""
+
+    @form(name)
+    def read(scope: Scope, call: Strict) -> None:
+        made = scope.let(expr(f"{native}(state, T, LT)", **texts(call, "T")), "text")
+        with scope.when(expr("A == 0", A=made)):
+            scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)
+        size = scope.let(expr("ld_i64(state, W)", W=STATE_RESULT), "size")
+        with scope.when(expr("S >= 0", S=size)):
+            call.give(scope, made, size)
+
+
+_read("url_decode", "read_url")
+_read("unhex", "read_hex")
+_read("unbase64", "read_base64")
 
 
 def _with_table(name: str) -> None:

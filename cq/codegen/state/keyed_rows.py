@@ -22,7 +22,7 @@ from cq.codegen.state.hash_tables import (
 from cq.codegen.values import Scope, Val, words_of_value
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
-from cq.lang.types import DataType, Kind, Physical
+from cq.lang.types import DataType, Kind, Physical, content_of
 from cq.planner.plan.transactions import KeyedTable
 from cq.records import dataclass
 from cq.runtime.containers.table_words import ENTRY_FIRST
@@ -116,7 +116,7 @@ def packed_rows(table: KeyedTable) -> bytes:
         for f, value in zip(table.fields, row, strict=True):
             words.append(value is None)
             if f.type.physical is Physical.BYTES and value is not None:
-                content = array_bytes(value, f.type) if f.type.kind is Kind.ARRAY else value.encode()
+                content = array_bytes(value, f.type) if f.type.kind is Kind.ARRAY else content_of(value)
                 words += [start + len(behind), len(content)]
                 behind += content
             else:

@@ -47,6 +47,7 @@ from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged, t
 from cq.connectors.rules import FAR, RowFault, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, amount, did_you_mean, printable
 from cq.grammar import inline
+from cq.lang.arrow_buffers import from_hexadecimal
 from cq.lang.schema import Field
 from cq.lang.types import DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
 from cq.records import dataclass, replace
@@ -329,8 +330,8 @@ class ColumnMap:
         if any(self.rules.demands_value(i) and table.column(i).null_count for i in range(len(fields))):
             return None
         for i, f in enumerate(fields):
-            if f.type.kind is Kind.DECIMAL:
-                read = _plain_decimals(table.column(i), f.type)
+            if f.type.kind in _FROM_TEXT:
+                read = _FROM_TEXT[f.type.kind](table.column(i), f.type)
                 if read is None:
                     return None
                 table = table.set_column(i, table.schema.names[i], read)
@@ -415,7 +416,7 @@ class ColumnMap:
 def _as_parsed(type_: DataType) -> pa.DataType:
     """The type in which pyarrow reads a column whose values do not ask for another."""
     match type_.kind:
-        case Kind.DECIMAL:
+        case kind if kind in _FROM_TEXT:
             return pa.string()
         case Kind.TIMESTAMP_LTZ:
             return pa.timestamp("us")
@@ -469,6 +470,15 @@ def _plain_decimals(column: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray
     except pa.ArrowInvalid:
         return None
     return pa.chunked_array([read])
+
+
+def _plain_binaries(column: pa.ChunkedArray, _: DataType) -> pa.ChunkedArray | None:
+    """Texts as values of BINARY; None when the strict scanner has to refuse one of them."""
+    read = from_hexadecimal(one_array(column))
+    return None if read is None else pa.chunked_array([read])
+
+
+_FROM_TEXT = {Kind.DECIMAL: _plain_decimals, Kind.BINARY: _plain_binaries}  # readers of what pyarrow reads as text
 
 
 class _ByRow:

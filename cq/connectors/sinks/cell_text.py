@@ -2,7 +2,8 @@
 
 NULL stays NULL. Numbers are the shortest text that reads back as the same value; a DOUBLE always shows that it is one
 (1.0, 1e+20); times drop zeros at the end of the fraction, and instants are the local time in their zone with its UTC
-offset; an INTERVAL of days or less reads like a clock, 00:02:00; an array is written as in JSON.
+offset; an INTERVAL of days or less reads like a clock, 00:02:00; a BINARY is its hexadecimal digits, 0AFF; an array is
+written as in JSON.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ import pyarrow.types as t
 
 from cq.connectors import compute as pc
 from cq.connectors.zones import moved, offsets_at
-from cq.lang.arrow_buffers import from_numpy, text_array, text_scalar
+from cq.lang.arrow_buffers import from_numpy, hexadecimal, text_array, text_scalar
 from cq.lang.value_text import write_date, write_instant, write_offset, write_span, write_timestamp
 
 NOTHING, QUOTE, NULL = text_scalar(""), text_scalar('"'), text_scalar("null")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of this type may be texts of any length, and empty ones."""
+    return bool(t.is_string(kind) or t.is_binary(kind) or t.is_nested(kind))
 
 
 def column_text(column: pa.Array) -> pa.Array:
@@ -26,6 +32,8 @@ def column_text(column: pa.Array) -> pa.Array:
     kind = column.type
     if t.is_string(kind):
         return column
+    if t.is_binary(kind):
+        return hexadecimal(column)
     if t.is_floating(kind):
         return _floats(pc.cast(column, pa.string()))
     if t.is_timestamp(kind):
@@ -91,7 +99,7 @@ def csv_rows(batch: pa.RecordBatch, delimiter: str) -> bytes:
     cells = []
     for column in batch.columns:
         text = column_text(column)
-        cells.append(_quoted(text, delimiter) if t.is_string(column.type) or t.is_nested(column.type) else text)
+        cells.append(_quoted(text, delimiter) if is_text(column.type) else text)
     return _joined(cells, delimiter)
 
 

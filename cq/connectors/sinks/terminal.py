@@ -16,7 +16,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.types as t
 
-from cq.connectors.sinks.cell_text import column_text
+from cq.connectors.sinks.cell_text import column_text, is_text
 from cq.connectors.sinks.targets import OutputClosed, silence_stdout
 from cq.errors import printable, shows_colours
 from cq.hints import face
@@ -134,7 +134,7 @@ class Table:
             self._expand(batch)
             return
         self._right = [_is_number(f.type) for f in batch.schema][: len(self._names)]
-        self._cut = [t.is_string(f.type) or t.is_nested(f.type) for f in batch.schema]
+        self._cut = [is_text(f.type) for f in batch.schema]
         for start in range(0, batch.num_rows, HELD_ROWS):
             part = batch.slice(start, HELD_ROWS)
             cells = [[self._cell(v) for v in column_text(c).to_pylist()] for c in part.columns[: len(self._names)]]

@@ -62,6 +62,13 @@ class StringLiteral(Node):
 
 
 @node
+class BinaryLiteral(Node):
+    """`X'0AFF'` by its hexadecimal digits, two for each byte, in upper case."""
+
+    digits: str
+
+
+@node
 class BooleanLiteral(Node):
     """TRUE or FALSE."""
 
@@ -323,7 +330,14 @@ class Subscript(Node):
 
 
 Literals: TypeAlias = (
-    NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TypedLiteral | IntervalLiteral | ArrayLiteral
+    NumberLiteral
+    | StringLiteral
+    | BinaryLiteral
+    | BooleanLiteral
+    | NullLiteral
+    | TypedLiteral
+    | IntervalLiteral
+    | ArrayLiteral
 )
 Expr: TypeAlias = (
     Literals | Parameter | ColumnRef | Unary | Binary | Not | Logical | IsTest | Between | InList | InQuery | Like

@@ -17,7 +17,7 @@ from cq.lang.aggregates.collected import Tree, leaves
 from cq.lang.aggregates.library import always
 from cq.lang.aggregates.registry import AggregateFunction, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
-from cq.lang.types import BIGINT, NAN_BITS, DataType, Kind
+from cq.lang.types import BIGINT, NAN_BITS, DataType, Kind, content_of
 
 REGISTER_BITS = 12
 REGISTERS = 1 << REGISTER_BITS
@@ -29,8 +29,8 @@ FIRST_MIX, SECOND_MIX = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53  # of MurmurHash3
 
 def _word(value: Any) -> int:
     """A value as 64 bits, the same for equal values."""
-    if isinstance(value, str):
-        return _text_hash(value.encode())
+    if isinstance(value, str | bytes):
+        return _text_hash(content_of(value))
     if isinstance(value, float):
         (bits,) = struct.unpack("<q", struct.pack("<d", value + 0.0)) if value == value else (NAN_BITS,)  # noqa: PLR0124
         return int(bits) & MASK

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from cq.lang.functions.registry import Constants, Refusal, Signature, SignatureRule
 from cq.lang.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DOUBLE,
     MAX_DECIMAL_DIGITS,
@@ -46,6 +47,11 @@ def overloaded(*signatures: Signature) -> SignatureRule:
         return next((s for s in fitting if all(map(converts, types, s.params))), None)
 
     return rule
+
+
+def text_or_binary(returns: DataType) -> SignatureRule:
+    """One VARCHAR or BINARY, for what reads bytes."""
+    return overloaded(Signature((VARCHAR,), returns), Signature((BINARY,), returns))
 
 
 def with_optional(required: Sequence[DataType], optional: Sequence[DataType], returns: DataType) -> SignatureRule:
@@ -129,7 +135,7 @@ def as_text(least: int) -> SignatureRule:
     """At least `least` arguments of any type that has a text form; all become VARCHAR."""
 
     def rule(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-        if len(types) < least or any(t.kind is Kind.ARRAY for t in types):
+        if len(types) < least or any(t.kind in {Kind.ARRAY, Kind.BINARY} for t in types):
             return None
         return Signature((VARCHAR,) * len(types), VARCHAR)
 

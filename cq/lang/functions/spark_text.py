@@ -3,6 +3,7 @@ UTC, and TIME is the microseconds since midnight, a BIGINT."""
 
 from __future__ import annotations
 
+from cq.lang.functions.registry import Signature
 from cq.lang.types import DataType, Kind
 
 _NAMES = {
@@ -40,3 +41,10 @@ def clamped_int(text: str, limit: int = 2**31 - 1) -> str:
     """A BIGINT text as Spark's INT, clamped to `limit` on either side. NULL stays NULL."""
     clamped = f"cast(greatest(least({text}, {limit}L), -{limit}L) as INT)"
     return f"if({text} is null, null, {clamped})"  # GREATEST and LEAST skip NULL
+
+
+def spark_substring(_: Signature, args: tuple[str, ...]) -> str:
+    """SUBSTRING of a text or of bytes."""
+    x, start, *count = args
+    # at the end of INT Spark's sum of start and length wraps around
+    return f"substring({', '.join((x, clamped_int(start, 2**30), *map(clamped_int, count)))})"

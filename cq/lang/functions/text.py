@@ -8,7 +8,7 @@ from typing import Any
 from cq.lang.functions.registry import Failure, Signature, scalar
 from cq.lang.functions.signatures import as_text, fixed, overloaded, with_optional
 from cq.lang.functions.slices import between, spark_slice
-from cq.lang.functions.spark_text import clamped_int
+from cq.lang.functions.spark_text import clamped_int, spark_substring
 from cq.lang.types import BIGINT, BOOLEAN, INT64_MAX, INTEGER, VARCHAR, array
 
 _ONE_TEXT = fixed(VARCHAR, returns=VARCHAR)
@@ -75,17 +75,11 @@ def upper(x: str) -> str:
     return x.upper()
 
 
-def _spark_substring(_: Signature, args: tuple[str, ...]) -> str:
-    x, start, *count = args
-    # at the end of INT Spark's sum of start and length wraps around
-    return f"substring({', '.join((x, clamped_int(start, 2**30), *map(clamped_int, count)))})"
-
-
 @scalar(
     "substring",
     "substring(text, start [, length])",
     with_optional((VARCHAR, BIGINT), (BIGINT,), VARCHAR),
-    spark=_spark_substring,
+    spark=spark_substring,
     native="substring",
     aliases=("substr",),
     examples=[

@@ -10,11 +10,13 @@ from base64 import b64encode
 from urllib.parse import unquote_to_bytes
 
 from cq.lang.functions.registry import OVERLOADS, Signature, scalar
-from cq.lang.functions.signatures import fixed
-from cq.lang.types import BIGINT, INTEGER, VARCHAR
+from cq.lang.functions.signatures import fixed, text_or_binary
+from cq.lang.types import BIGINT, INTEGER, VARCHAR, content_of
 from cq.lang.xxhash import xxh64
 
 _TEXT_TO_INTEGER = fixed(VARCHAR, returns=INTEGER)
+_BYTES_TO_INTEGER = text_or_binary(INTEGER)
+_BYTES_TO_TEXT = text_or_binary(VARCHAR)
 _TEXT_TO_TEXT = fixed(VARCHAR, returns=VARCHAR)
 _NUMBER_TO_TEXT = fixed(BIGINT, returns=VARCHAR)
 
@@ -49,33 +51,45 @@ def chr_(x: int) -> str:
 
 @scalar(
     "octet_length",
-    "octet_length(text)",
-    _TEXT_TO_INTEGER,
+    "octet_length(text or binary)",
+    _BYTES_TO_INTEGER,
     spark="octet_length({0})",
     native="octet_length",
-    examples=["octet_length('abc') = 3", "octet_length('ñ€') = 5", "octet_length('') = 0", "octet_length(null) = null"],
+    examples=[
+        "octet_length('abc') = 3",
+        "octet_length(X'00FF') = 2",
+        "octet_length('ñ€') = 5",
+        "octet_length('') = 0",
+        "octet_length(null) = null",
+    ],
 )
-def octet_length(x: str) -> int:
-    """The number of bytes in UTF-8."""
-    return len(x.encode())
+def octet_length(x: str | bytes) -> int:
+    """The number of bytes (of a text: in UTF-8)."""
+    return len(content_of(x))
 
 
 @scalar(
     "bit_length",
-    "bit_length(text)",
-    _TEXT_TO_INTEGER,
+    "bit_length(text or binary)",
+    _BYTES_TO_INTEGER,
     spark="bit_length({0})",
     native="bit_length",
-    examples=["bit_length('abc') = 24", "bit_length('ñ') = 16", "bit_length('') = 0", "bit_length(null) = null"],
+    examples=[
+        "bit_length('abc') = 24",
+        "bit_length(X'00FF') = 16",
+        "bit_length('ñ') = 16",
+        "bit_length('') = 0",
+        "bit_length(null) = null",
+    ],
 )
-def bit_length(x: str) -> int:
-    """The number of bits in UTF-8."""
-    return len(x.encode()) * 8
+def bit_length(x: str | bytes) -> int:
+    """The number of bits (of a text: in UTF-8)."""
+    return len(content_of(x)) * 8
 
 
 @scalar(
     "hex",
-    "hex(integer or text)",
+    "hex(integer, text or binary)",
     _NUMBER_TO_TEXT,
     spark="hex({0})",
     native="hex",
@@ -89,21 +103,27 @@ def bit_length(x: str) -> int:
     ],
 )
 def hex_(x: int) -> str:
-    """The number's 64 bits, or the text's UTF-8 bytes, as hexadecimal digits."""
+    """The number's 64 bits, or the bytes (of a text: in UTF-8), as hexadecimal digits."""
     return f"{x & (1 << 64) - 1:X}"
 
 
 @scalar(
     "hex_text",
-    "hex_text(text), also as `hex`",
-    _TEXT_TO_TEXT,
+    "hex_text(text or binary), also as `hex`",
+    _BYTES_TO_TEXT,
     spark="hex({0})",
     native="hex_text",
-    examples=["hex('abc') = '616263'", "hex('ñ') = 'C3B1'", "hex('') = ''", "hex_text(null) = null"],
+    examples=[
+        "hex('abc') = '616263'",
+        "hex(X'00FF') = '00FF'",
+        "hex('ñ') = 'C3B1'",
+        "hex('') = ''",
+        "hex_text(null) = null",
+    ],
 )
-def hex_text(x: str) -> str:
-    """The UTF-8 bytes as hexadecimal digits."""
-    return x.encode().hex().upper()
+def hex_text(x: str | bytes) -> str:
+    """The bytes (of a text: in UTF-8) as hexadecimal digits."""
+    return content_of(x).hex().upper()
 
 
 OVERLOADS["hex"] = ("hex_text",)
@@ -124,45 +144,47 @@ def bin_(x: int) -> str:
 
 @scalar(
     "md5",
-    "md5(text)",
-    _TEXT_TO_TEXT,
+    "md5(text or binary)",
+    _BYTES_TO_TEXT,
     spark="md5({0})",
     native="md5",
     examples=[
         "md5('abc') = '900150983cd24fb0d6963f7d28e17f72'",
+        "md5(X'FF') = '00594fd4f42ba43fc1ca0427a0576295'",
         "md5('') = 'd41d8cd98f00b204e9800998ecf8427e'",
         "md5(repeat('ñ', 32)) = '3aa26c7327440892f5fac89190c264b2'",
         "md5(null) = null",
     ],
 )
-def md5(x: str) -> str:
-    """The MD5 digest of the UTF-8 bytes, as hexadecimal digits."""
-    return hashlib.md5(x.encode(), usedforsecurity=False).hexdigest()
+def md5(x: str | bytes) -> str:
+    """The MD5 digest of the bytes (of a text: in UTF-8) as hexadecimal digits."""
+    return hashlib.md5(content_of(x), usedforsecurity=False).hexdigest()
 
 
 @scalar(
     "sha1",
-    "sha1(text)",
-    _TEXT_TO_TEXT,
+    "sha1(text or binary)",
+    _BYTES_TO_TEXT,
     spark="sha1({0})",
     native="sha1",
     aliases=("sha",),
     examples=[
         "sha1('abc') = 'a9993e364706816aba3e25717850c26c9cd0d89d'",
+        "sha1(X'FF') = '85e53271e14006f0265921d02d4d736cdc580b0b'",
         "sha1('') = 'da39a3ee5e6b4b0d3255bfef95601890afd80709'",
         "sha1(repeat('a', 119)) = 'ee971065aaa017e0632a8ca6c77bb3bf8b1dfc56'",
         "sha1(null) = null",
     ],
 )
-def sha1(x: str) -> str:
-    """The SHA-1 digest of the UTF-8 bytes, as hexadecimal digits."""
-    return hashlib.sha1(x.encode(), usedforsecurity=False).hexdigest()
+def sha1(x: str | bytes) -> str:
+    """The SHA-1 digest of the bytes (of a text: in UTF-8) as hexadecimal digits."""
+    return hashlib.sha1(content_of(x), usedforsecurity=False).hexdigest()
 
 
 @scalar(
     "sha256",
-    "sha256(text)",
-    _TEXT_TO_TEXT,
+    "sha256(text or binary)",
+    _BYTES_TO_TEXT,
     spark="sha2({0}, 256)",
     native="sha256",
     examples=[
@@ -172,9 +194,9 @@ def sha1(x: str) -> str:
         "sha256(null) = null",
     ],
 )
-def sha256(x: str) -> str:
-    """The SHA-256 digest of the UTF-8 bytes, as hexadecimal digits."""
-    return hashlib.sha256(x.encode()).hexdigest()
+def sha256(x: str | bytes) -> str:
+    """The SHA-256 digest of the bytes (of a text: in UTF-8) as hexadecimal digits."""
+    return hashlib.sha256(content_of(x)).hexdigest()
 
 
 _PLAIN_IN_URLS = frozenset(string.ascii_letters + string.digits + ".-*_")
@@ -234,13 +256,14 @@ def url_decode(x: str) -> str | None:
 
 @scalar(
     "to_base64",
-    "to_base64(text)",
-    _TEXT_TO_TEXT,
+    "to_base64(text or binary)",
+    _BYTES_TO_TEXT,
     spark="replace(base64(cast({0} as BINARY)), '\\r\\n', '')",
     native="to_base64",
     aliases=("base64",),
     examples=[
         "to_base64('abc') = 'YWJj'",
+        "to_base64(X'00FF') = 'AP8='",
         "to_base64('ab') = 'YWI='",
         "to_base64('a') = 'YQ=='",
         "to_base64('') = ''",
@@ -249,15 +272,15 @@ def url_decode(x: str) -> str | None:
         "to_base64(null) = null",
     ],
 )
-def to_base64(x: str) -> str:
-    """The UTF-8 bytes in base 64, padded with `=`, on one line."""
-    return b64encode(x.encode()).decode()
+def to_base64(x: str | bytes) -> str:
+    """The bytes (of a text: in UTF-8) in base 64, padded with `=`, on one line."""
+    return b64encode(content_of(x)).decode()
 
 
 @scalar(
     "xxhash64",
-    "xxhash64(text)",
-    fixed(VARCHAR, returns=BIGINT),
+    "xxhash64(text or binary)",
+    text_or_binary(BIGINT),
     spark="if({0} is null, null, xxhash64({0}))",
     native="xxhash64",
     examples=[
@@ -267,20 +290,26 @@ def to_base64(x: str) -> str:
         "xxhash64(null) = null",
     ],
 )
-def xxhash64(x: str) -> int:
-    """The 64-bit xxHash (XXH64) of the UTF-8 bytes with seed 42, as in Spark."""
-    digest = xxh64(x.encode(), 42)
+def xxhash64(x: str | bytes) -> int:
+    """The 64-bit xxHash (XXH64) of the bytes (of a text: in UTF-8) with seed 42, as in Spark."""
+    digest = xxh64(content_of(x), 42)
     return digest - 2**64 if digest >= 2**63 else digest
 
 
 @scalar(
     "crc32",
-    "crc32(text)",
-    fixed(VARCHAR, returns=BIGINT),
+    "crc32(text or binary)",
+    text_or_binary(BIGINT),
     spark="crc32({0})",
     native="crc32",
-    examples=["crc32('abc') = 891568578", "crc32('') = 0", "crc32('ñ') = 493360488", "crc32(null) = null"],
+    examples=[
+        "crc32('abc') = 891568578",
+        "crc32(X'FF') = 4278190080",
+        "crc32('') = 0",
+        "crc32('ñ') = 493360488",
+        "crc32(null) = null",
+    ],
 )
-def crc32(x: str) -> int:
-    """The CRC-32 checksum of the UTF-8 bytes."""
-    return zlib.crc32(x.encode())
+def crc32(x: str | bytes) -> int:
+    """The CRC-32 checksum of the bytes (of a text: in UTF-8)."""
+    return zlib.crc32(content_of(x))

@@ -207,6 +207,8 @@ def from_python(made: Any, type_: DataType) -> Any:
         case Kind.VARCHAR:
             _demanded(made, str).encode()
             return str(made)
+        case Kind.BINARY:
+            return bytes(_demanded(made, bytes | bytearray | memoryview))
         case Kind.DATE:
             if isinstance(made, datetime.datetime):
                 raise TypeError

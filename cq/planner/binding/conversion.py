@@ -104,6 +104,9 @@ def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> t
     for a in args:
         if a.type.kind is Kind.VARCHAR and "number" in shape:
             return (f"for text, use TRY_CAST({_named(a, 'text')} AS DOUBLE) (NULL on failure) or CAST (an error)",)
+        if a.type.kind is Kind.BINARY:
+            name = _named(a, "x")
+            return (f"for its bytes as text, write CAST({name} AS VARCHAR); for its digits, HEX({name})",)
     return tuple(f"example: {e}" for e in examples)
 
 

@@ -18,7 +18,7 @@ from cq.lang.casts import castable
 from cq.lang.expressions import And, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, extract_parts, lookup, trunc_units
-from cq.lang.types import BIGINT, BOOLEAN, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
+from cq.lang.types import BIGINT, BINARY, BOOLEAN, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.aliases import Aliases, ambiguous
 from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
 from cq.planner.binding.functions.applying import apply, resolve_function
@@ -563,6 +563,8 @@ def bind_constant(node: ast.Expr) -> Literal:
             return bind_number(text, node.span)
         case ast.StringLiteral(value=value):
             return Literal(VARCHAR, False, value, span=node.span)
+        case ast.BinaryLiteral(digits=digits):
+            return Literal(BINARY, False, bytes.fromhex(digits), span=node.span)
         case ast.BooleanLiteral(value=truth):
             return Literal(BOOLEAN, False, truth, span=node.span)
         case ast.NullLiteral():

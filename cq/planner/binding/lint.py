@@ -139,14 +139,18 @@ def _on_time_line(kind: object) -> object:
     return grows, kind.size, kind.slide, kind.offset, kind.by_calendar, kind.shift_us
 
 
+_OF_ANY_LENGTH = {"VARCHAR": ("texts", "LEFT(s, {})"), "VARBINARY": ("values", "SUBSTRING(s, 1, {})")}
+
+
 def _lengths(script: ast.Script) -> Iterator[Diagnostic]:
-    """The first VARCHAR with a length, which other systems enforce."""
+    """The first VARCHAR or VARBINARY with a length, which other systems enforce."""
     types = (n for n in _within(script.statements) if isinstance(n, ast.SimpleType))
-    found = [t for t in types if t.name == "VARCHAR" and t.params]
+    found = [t for t in types if t.name in _OF_ANY_LENGTH and t.params]
     if found:
         first = min(found, key=lambda t: (t.span.line, t.span.column))
-        cause = f"VARCHAR({first.params[0]}) takes texts of any length"
-        shorter = f"shorten them: LEFT(s, {first.params[0]})"
+        what, shorten = _OF_ANY_LENGTH[first.name]
+        cause = f"{first.name}({first.params[0]}) takes {what} of any length"
+        shorter = f"shorten them: {shorten.format(first.params[0])}"
         yield _warning("CQ0310", cause, first.span, shorter, f"or in a table: CHECK (LENGTH(s) <= {first.params[0]})")
 
 

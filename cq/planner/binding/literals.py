@@ -12,6 +12,7 @@ from cq.lang.expressions import Expr, Literal
 from cq.lang.functions.arrays import no_element
 from cq.lang.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -59,6 +60,11 @@ TYPE_NAMES: dict[str, DataType] = {
     "VARCHAR": VARCHAR,
     "STRING": VARCHAR,
     "TEXT": VARCHAR,
+    "BINARY": BINARY,
+    "VARBINARY": BINARY,
+    "BYTES": BINARY,
+    "BLOB": BINARY,
+    "BYTEA": BINARY,
     "DATE": DATE,
     "TIME": TIME,
     "TIMESTAMP": TIMESTAMP,
@@ -73,10 +79,6 @@ DEFAULT_DECIMAL = (10, 0)  # the meaning of a bare DECIMAL, as in Spark
 NOT_BUILT = {
     "CHAR": "use VARCHAR",
     "CHARACTER": "use VARCHAR",
-    "BYTES": "use VARCHAR for text",
-    "BINARY": "use VARCHAR for text",
-    "VARBINARY": "use VARCHAR for text",
-    "BLOB": "use VARCHAR for text",
     "MAP": "use one column for each key",
     "JSON": "use VARCHAR, or one column for each field",
     "UUID": "use VARCHAR",
@@ -93,11 +95,10 @@ ELSEWHERE = {
     "FLOAT32": "REAL",
     **dict.fromkeys(["NVARCHAR", "VARCHAR2", "NCHAR", "BPCHAR", "NAME", "ENUM", "JSONB", "VARIANT"], "VARCHAR"),
     **dict.fromkeys(["DATETIME2", "SMALLDATETIME", "TIMESTAMP_MS", "TIMESTAMP_S"], "TIMESTAMP"),
-    "BYTEA": "VARCHAR for text",
     **dict.fromkeys(["ROW", "STRUCT"], "its fields, as ROW(a BIGINT, b VARCHAR)"),
 }
 # their (n) is accepted and has no effect
-WITHOUT_LENGTH = {"VARCHAR", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATETIME", "FLOAT"}
+WITHOUT_LENGTH = {"VARCHAR", "VARBINARY", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATETIME", "FLOAT"}
 MICROSECONDS = 6
 
 UNIT_US = {

@@ -279,7 +279,7 @@ def _never_null(key: Expr, name: str) -> list[tuple[Expr, str]]:
     """Named keys that are equal exactly where this one is, with NULL equal to NULL: a join does not match NULLs."""
     if not key.nullable:
         return [(key, name)]
-    other = {Kind.BOOLEAN: False, Kind.ARRAY: ()}.get(key.type.kind, FILLERS[key.type.physical])
+    other = {Kind.BOOLEAN: False, Kind.BINARY: b"", Kind.ARRAY: ()}.get(key.type.kind, FILLERS[key.type.physical])
     filler = Literal(key.type, False, other)
     return [(Coalesce(key.type, False, (key, filler)), name), (IsNull(BOOLEAN, False, key), name + MISSING)]
 

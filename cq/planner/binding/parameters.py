@@ -12,6 +12,7 @@ from cq.grammar import ast
 from cq.hints import face
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -38,7 +39,17 @@ class Untyped(str):
 
 
 ParameterValue = (
-    bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.time | datetime.timedelta | None
+    bool
+    | int
+    | float
+    | Decimal
+    | str
+    | bytes
+    | datetime.datetime
+    | datetime.date
+    | datetime.time
+    | datetime.timedelta
+    | None
 )
 
 
@@ -62,6 +73,8 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
             raise compile_error("CQ0105", f'the parameter "{name}" is not valid Unicode', span, help="pass it in UTF-8")
         case str():
             return Literal(VARCHAR, False, value, span=span)
+        case bytes():
+            return Literal(BINARY, False, value, span=span)
         case datetime.datetime() if value.tzinfo is None:
             us = (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
             return Literal(TIMESTAMP, False, us, span=span)
@@ -90,7 +103,7 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
                 "CQ0206",
                 f'the parameter "{name}" has a value of type {type(value).__name__}, which has no SQL type',
                 span,
-                help="pass a number, text, date, time without zone, datetime or timedelta",
+                help="pass a number, text, bytes, date, time without zone, datetime or timedelta",
             )
 
 

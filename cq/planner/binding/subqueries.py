@@ -60,7 +60,9 @@ INSIDE = Clause("a correlated sub-query", advice="group in a derived table, and 
 SOUGHT = "the value that IN looks for"
 VALUE = Clause("a scalar sub-query", aggregates=True)
 # some value of a type, beside a condition that says whether there is one; 0 for types not listed
-_VALUES: dict[Kind, Any] = {Kind.VARCHAR: "", Kind.BOOLEAN: False, Kind.REAL: 0.0, Kind.DOUBLE: 0.0, Kind.ARRAY: ()}
+_VALUES: dict[Kind, Any] = {
+    Kind.VARCHAR: "", Kind.BINARY: b"", Kind.BOOLEAN: False, Kind.REAL: 0.0, Kind.DOUBLE: 0.0, Kind.ARRAY: (),
+}  # fmt: skip
 Above = Callable[[Expr], Expr]
 """An expression over the FROM, moved to the rows that the condition tests: those of groups, in HAVING."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cq.errors import NOWHERE, CompileError, Label, compile_error
@@ -12,7 +13,7 @@ from cq.grammar.printer import print_expr
 from cq.lang.casts import castable
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.functions import Refusal
-from cq.lang.types import BIGINT, INTERVAL, NULL, VARCHAR, DataType, Kind, common_type
+from cq.lang.types import BIGINT, BINARY, INTERVAL, NULL, VARCHAR, DataType, Kind, common_type
 from cq.lang.value_text import write_decimal
 from cq.planner.binding.literals import bind_interval, is_numeric_text
 
@@ -88,6 +89,8 @@ def cannot_combine(op: str, left: Expr, right: Expr, written: Sequence[ast.Node]
 def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Node] = ()) -> str:
     """How two types that do not go together are brought together. written: as of `cannot_compare`."""
     for text, other in ((a, b), (b, a)):
+        if text.type == VARCHAR and other.type == BINARY:
+            return _binary_help(text, written)
         if text.type == VARCHAR and other.type.is_numeric:
             given = next((n for n in written if isinstance(n, ast.Parameter) and n.span == text.span), None)
             if given is not None:
@@ -125,6 +128,8 @@ def alike_help(values: Sequence[Expr], written: Sequence[ast.Node] = ()) -> str:
     where none is text, or where all text holds constants of the other type. written: as of `cannot_compare`."""
     texts = [v for v in values if v.type == VARCHAR]
     others = [v for v in values if v.type not in {VARCHAR, NULL}]
+    if BINARY in [v.type for v in others]:  # whose bytes may not be text
+        return ""
     if all(_reads_as(text, others[0].type) for text in texts) or not all(castable(v.type, VARCHAR) for v in others):
         return ""
     casts = dict.fromkeys(f"CAST({_shown(v, written)} AS VARCHAR)" for v in others)
@@ -136,6 +141,16 @@ def _reads_as(text: Expr, type_: DataType) -> bool:
     if not (isinstance(text, Literal) and text.value is not None):
         return False
     return is_numeric_text(text.value) if type_.is_numeric else type_ == INTERVAL and _is_interval(text.value)
+
+
+def _binary_help(text: Expr, written: Sequence[ast.Node]) -> str:
+    """How text becomes a BINARY."""
+    shown = _shown(text, written)
+    if not isinstance(text, Literal) or text.value is None:
+        return f"write CAST({shown} AS BINARY), or UNHEX({shown}) if the text is hexadecimal digits"
+    own = f"CAST({string(text.value)} AS BINARY)"
+    digits = text.value if re.fullmatch("(?:[0-9A-Fa-f]{2})+", text.value) else ""
+    return f"write X'{digits}', or for the bytes of the text {own}" if digits else f"write {own}"
 
 
 def _is_interval(text: str) -> bool:
@@ -175,6 +190,10 @@ def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Node]) -> s
         return "a time of day goes with a date, DATE '2024-01-31' + t, and with intervals of days or less"
     if op == "||" and Kind.ARRAY in kinds:
         return "|| joins two texts or two arrays: items || [x], or ARRAY_TO_STRING(items, ',') || text"
+    if op == "||" and Kind.BINARY in kinds:
+        return (
+            "|| joins two texts or two BINARYs: HEX(x) is the text of its digits, CAST(x AS VARCHAR) that of its bytes"
+        )
     if op == "||":
         return "CAST the other operand to VARCHAR"
     if a.type == VARCHAR and b.type == VARCHAR:
@@ -202,6 +221,8 @@ def cast_help(source: Expr, target: DataType) -> str | tuple[str, ...]:
 
 
 def _type_cast_help(source: DataType, target: DataType) -> str:
+    if Kind.BINARY in {source.kind, target.kind}:
+        return f"go through its text: CAST(CAST(x AS VARCHAR) AS {target})"
     if source.kind is Kind.ARRAY:
         return "write ARRAY_TO_STRING(items, ','), or take an element: items[1]"
     if source.is_timestamp and target.is_numeric:

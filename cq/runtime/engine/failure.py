@@ -10,7 +10,7 @@ import pyarrow as pa
 from cq.connectors.physical_rows import values_of
 from cq.lang import casts
 from cq.lang.expressions import Value
-from cq.lang.types import DataType, Kind, Physical, to_arrow
+from cq.lang.types import DataType, Kind, Physical, to_arrow, with_content
 from cq.records import dataclass, replace
 from cq.runtime.base.host import Host
 from cq.runtime.containers.strings import INLINE_STRING_BYTES
@@ -164,7 +164,7 @@ def _value(host: Host, key: GroupKey, entry: int, table: int) -> Value:
         if key.type.kind is Kind.ARRAY:
             lists = lists_of_array(pa.array([content], pa.binary()), to_arrow(key.type))
             return values_of(lists, key.type)[0]
-        return content.decode(errors="replace")
+        return with_content(key.type, content)
     return _of_words(key.type, word, lambda: host.word(entry, key.word + 1))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cq.lang.functions import Failure
-from cq.lang.types import DataType, Kind, Physical
+from cq.lang.types import DataType, Kind, Physical, content_of, with_content
 from cq.runtime.base.host import Host
 from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
 from cq.runtime.layout.pipeline import StageSpec, UserCall
@@ -62,7 +62,7 @@ def _reader(host: Host, type_: DataType) -> Callable[[int, int], Any]:
         case Physical.F64:
             return lambda low, _: _DOUBLE.unpack(_WORD.pack(low))[0]
         case Physical.BYTES:
-            return lambda low, high: host.read(low, high).decode()
+            return lambda low, high: with_content(type_, host.read(low, high))
         case Physical.I128:
             return lambda low, high: high << 64 | low % 2**64
         case _ if type_.kind is Kind.BOOLEAN:
@@ -77,7 +77,7 @@ def _words(host: Host, state: int, type_: DataType, value: Any) -> bytes:
         case Physical.F64:
             return _DOUBLE.pack(value) + bytes(8)
         case Physical.BYTES:
-            content = value.encode()
+            content = content_of(value)
             address = host.function("step_bytes")(state, len(content))
             if not address:
                 raise MemoryError

@@ -123,7 +123,7 @@ def storage_of(type_: pa.DataType) -> Storage | None:
     t = pa.types
     if t.is_boolean(type_):
         return Storage.BIT
-    if t.is_string(type_):
+    if t.is_string(type_) or t.is_binary(type_):
         return Storage.UTF8
     if t.is_decimal128(type_):
         return Storage.I128

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as t
 
-from cq.lang.arrow_buffers import booleans, numbers, text_scalar, valid, validity
+from cq.lang.arrow_buffers import binary_array, booleans, numbers, text_scalar, valid, validity
 
 WORD_DIGITS = 18  # of a decimal that takes one word
 MOST_BYTES = 2**31 - 1  # of a column: its offsets have 32 bits
@@ -25,11 +25,11 @@ Words = npt.NDArray[np.int64]
 def array_of_lists(column: pa.ListArray) -> pa.Array:
     """A column of lists as `binary`: each value is the array of its list. ArrowCapacityError if it is too large."""
     elements = column.flatten()
-    texts = t.is_string(elements.type)
+    texts = _is_text(elements.type)
     if texts:
         import pyarrow.compute as pc  # takes half as long as pyarrow itself, and most queries have no lists of texts
 
-        there, elements = valid(elements), pc.coalesce(elements, text_scalar(""))
+        there, elements = valid(elements), pc.coalesce(elements, _empty(elements.type))
     else:
         there = valid(elements)
     counts = numbers(column.value_lengths(), 0).astype(np.int64)
@@ -69,11 +69,11 @@ def lists_of_array(column: pa.BinaryArray, type_: pa.ListType) -> pa.Array:
     counts = np.zeros(rows, np.int64)
     there = given & (bounds[1:] > bounds[:-1])
     counts[there] = words[bounds[:-1][there] >> 3]
-    texts = t.is_string(type_.value_type)
+    texts = _is_text(type_.value_type)
     shape = _Shape(counts, 1 if texts else _width(type_.value_type), bounds.astype(np.int64) >> 3)
     missing = data[shape.flags].astype(bool)
     if texts:
-        elements = _texts(shape, words, data, missing)
+        elements = _texts(type_.value_type, shape, words, data, missing)
     else:
         elements = _elements([words[shape.places + n] for n in range(shape.width)], type_.value_type, missing)
     lengths = pa.py_buffer(shape.firsts.astype(np.int32))
@@ -117,7 +117,18 @@ class _Shape:
         return np.repeat(begin - _sums(sizes)[:-1], sizes) + np.arange(sizes.sum())
 
 
-def _texts(shape: _Shape, words: Words, data: npt.NDArray[np.uint8], missing: npt.NDArray[np.bool_]) -> pa.Array:
+def _is_text(type_: pa.DataType) -> bool:
+    """Whether elements are texts, or values of BINARY."""
+    return bool(t.is_string(type_) or t.is_binary(type_))
+
+
+def _empty(type_: pa.DataType) -> pa.Scalar:
+    return text_scalar("") if t.is_string(type_) else binary_array([b""])[0]
+
+
+def _texts(
+    type_: pa.DataType, shape: _Shape, words: Words, data: npt.NDArray[np.uint8], missing: npt.NDArray[np.bool_]
+) -> pa.Array:
     ends = words[shape.places]  # each from the beginning of its array's texts
     lasts = shape.firsts[1:] - 1
     sizes = np.zeros(len(shape.counts), np.int64)
@@ -127,7 +138,7 @@ def _texts(shape: _Shape, words: Words, data: npt.NDArray[np.uint8], missing: np
     offsets = np.concatenate([np.zeros(1, np.int64), ends + np.repeat(befores[:-1], shape.counts)])
     content = data[shape.text_places(offsets)]
     parts = [validity(missing), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
-    return pa.Array.from_buffers(pa.string(), len(missing), parts)
+    return pa.Array.from_buffers(type_, len(missing), parts)
 
 
 def _width(type_: pa.DataType) -> int:

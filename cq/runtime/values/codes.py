@@ -1,4 +1,4 @@
-"""Bytes of text in other alphabets: form fields and base 64; the native side of text_bytes.py.
+"""Bytes in other alphabets: form fields, hexadecimal digits, base 64; the native side of text_bytes.py and binary.py.
 
 New text is fresh step bytes, with the length in STATE_RESULT; 0 without memory.
 
@@ -8,7 +8,7 @@ Sharing: none. The state belongs to the kernel that calls.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import ld_u8, shl, shr_u, st_i64, st_u8, udiv
+from cq.runtime.base.ops import MAX64, ld_u8, min_i64, shl, shr_u, st_i64, st_u8, udiv
 from cq.runtime.layout.abi import STATE_RESULT
 from cq.runtime.values.numerals import ZERO, finish_text
 from cq.runtime.values.text import step_bytes
@@ -86,6 +86,18 @@ def _is_character(text: int, length: int, at: int) -> int:
     return size
 
 
+@native("i64(i64, i64)", export=True)
+def is_utf8(text: int, length: int) -> int:
+    """1 if bytes are valid UTF-8, else 0."""
+    at = 0
+    while at < length:
+        size = _is_character(text, length, at)
+        if size == 0:
+            return 0
+        at += size
+    return 1
+
+
 @native("i64(i64, i64, i64)", export=True)
 def read_url(state: int, text: int, length: int) -> int:
     """The text that a form field encodes; a length below 0 if it is invalid."""
@@ -107,13 +119,30 @@ def read_url(state: int, text: int, length: int) -> int:
         st_u8(made, count, byte)
         count += 1
         at += 1
-    at = 0
-    while at < count:
-        size = _is_character(made, count, at)
-        if size == 0:
+    if is_utf8(made, count) == 1:
+        st_i64(state, STATE_RESULT, count)
+    return made
+
+
+@native("i64(i64, i64, i64)", export=True)
+def read_hex(state: int, text: int, length: int) -> int:
+    """The bytes that hexadecimal digits encode, of which the first may lack its pair; a length below 0 if others are
+    there."""
+    made = step_bytes(state, length + 1)
+    if made == 0:
+        return 0
+    st_i64(state, STATE_RESULT, NOTHING)
+    out = made
+    byte = 0
+    for at in range(length):
+        digit = _hex_value(ld_u8(text, at))
+        if digit < 0:
             return made
-        at += size
-    st_i64(state, STATE_RESULT, count)
+        byte = (byte * 16 + digit) & 255
+        if (length - at) & 1 == 1:
+            st_u8(out, 0, byte)
+            out += 1
+    st_i64(state, STATE_RESULT, out - made)
     return made
 
 
@@ -129,6 +158,72 @@ def _base64_letter(value: int) -> int:
     if value == 62:
         return PLUS
     return SLASH
+
+
+@native("i64(i64)")
+def _base64_value(letter: int) -> int:
+    """The six bits of a letter; below 0 if it is not one."""
+    if letter >= 65 and letter <= 90:
+        return letter - 65
+    if letter >= 97 and letter <= 122:
+        return letter - 71
+    if letter >= ZERO and letter <= ZERO + 9:
+        return letter + 4
+    if letter == PLUS:
+        return 62
+    if letter == SLASH:
+        return 63
+    return NOTHING
+
+
+@native("i64(i64, i64, i64)", export=True)
+def read_base64(state: int, text: int, length: int) -> int:
+    """The bytes that padded base 64 encodes; a length below 0 if it is invalid."""
+    made = step_bytes(state, length + 1)
+    if made == 0:
+        return 0
+    st_i64(state, STATE_RESULT, NOTHING)
+    if length & 3 != 0:
+        return made
+    padding = 0
+    while padding < 2 and padding < length and ld_u8(text, length - 1 - padding) == EQUALS:
+        padding += 1
+    out = made
+    bits = 0
+    for at in range(length):
+        value = 0
+        if at < length - padding:
+            value = _base64_value(ld_u8(text, at))
+        if value < 0:
+            return made
+        bits = (shl(bits, 6) | value) & 0xFFFFFF
+        if at & 3 == 3:
+            st_u8(out, 0, shr_u(bits, 16))
+            st_u8(out, 1, shr_u(bits, 8) & 255)
+            st_u8(out, 2, bits & 255)
+            out += 3
+    st_i64(state, STATE_RESULT, out - made - padding)
+    return made
+
+
+@native("i64(i64, i64)", export=True)
+def binary_start(length: int, start: int) -> int:
+    """Where SUBSTRING of bytes from `start` begins: 0 counts as 1, below 0 from the end."""
+    if start > 0:
+        return min_i64(start - 1, length)
+    if start == 0 or start < -length:
+        return 0
+    return length + start
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def binary_end(length: int, start: int, count: int, first: int) -> int:
+    """Where SUBSTRING of `count` bytes from `start`, which begins at `first`, ends."""
+    if start < -length and count != MAX64 and count > 0:  # the window begins before the bytes
+        count += start + length
+    if count <= 0:
+        return first
+    return first + min_i64(count, length - first)
 
 
 @native("i64(i64, i64, i64)", export=True)

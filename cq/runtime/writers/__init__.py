@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.types as t
 from numpy.typing import NDArray
 
-from cq.connectors.sinks.cell_text import column_text, csv_rows
+from cq.connectors.sinks.cell_text import column_text, csv_rows, is_text
 from cq.lang.types import WORD_DIGITS
 from cq.runtime.base.arrays import Address, real_address
 from cq.runtime.base.interpret import WRITERS
@@ -88,7 +88,7 @@ def _described(column: pa.Array) -> tuple[int, pa.Array]:
     kind = _kind(column.type)
     if kind is not None:
         return kind, column
-    return c.TEXT if t.is_nested(column.type) else c.BARE, column_text(column)
+    return c.TEXT if is_text(column.type) else c.BARE, column_text(column)
 
 
 def _kind(type_: pa.DataType) -> int | None:

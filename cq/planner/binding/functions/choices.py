@@ -7,26 +7,53 @@ from collections.abc import Sequence
 from cq.errors import CompileError, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
-from cq.lang.types import DOUBLE, NULL, VARCHAR, decimal
+from cq.lang.types import BINARY, DOUBLE, NULL, VARCHAR, decimal
 from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
 from cq.planner.binding.literals import integer_literal
+
+_UTF8 = {"UTF-8", "UTF8"}
 
 # -- one of several ---------------------------------------------------------------------------------------------------
 
 
 @shorthand("decode")
 def _decode(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """DECODE(x, value, result, … [, other]): CASE by IS NOT DISTINCT FROM: NULL equals NULL; without `other` NULL."""
+    """DECODE(x, value, result, … [, other]): CASE by IS NOT DISTINCT FROM: NULL equals NULL; without `other` NULL.
+    DECODE(binary [, 'UTF-8']): CAST(binary AS VARCHAR)."""
     x, *rest = binder.positional(node, 1)
+    if len(rest) < 2 and x.type in {BINARY, NULL}:
+        _demand_utf8(node, rest)
+        return binder.bind_cast(x, VARCHAR, node.span)
     if len(rest) < 2:
         raise compile_error(
             "CQ0302", "DECODE takes a value, then pairs of a value and a result", node.span,
-            help="write DECODE(x, 1, 'one', 2, 'two', 'other'); a text is UTF-8: it has no bytes to decode",
+            help="write DECODE(x, 1, 'one', 2, 'two', 'other'), or DECODE(binary, 'UTF-8') of a BINARY",
         )  # fmt: skip
     pairs = len(rest) // 2
     other = rest[2 * pairs] if len(rest) % 2 else _nothing(node)
     conditions = [binder.not_distinct(x, rest[2 * n], node.span) for n in range(pairs)]
     return binder.conditional(conditions, [*(rest[2 * n + 1] for n in range(pairs)), other], node.span, node.args)
+
+
+@shorthand("encode")
+def _encode(binder: ShorthandBinder, node: ast.Call) -> Expr:
+    """ENCODE(text [, 'UTF-8']): CAST(text AS BINARY)."""
+    x, *rest = binder.positional(node, 1)
+    if len(rest) > 1 or x.type not in {VARCHAR, NULL}:
+        help = "for its digits write HEX(x) or TO_BASE64(x)" if x.type == BINARY else "write ENCODE(text, 'UTF-8')"
+        raise compile_error("CQ0302", "ENCODE takes a text, and 'UTF-8'", node.span, help=help)
+    _demand_utf8(node, rest)
+    return binder.bind_cast(x, BINARY, node.span)
+
+
+def _demand_utf8(node: ast.Call, charset: Sequence[Expr]) -> None:
+    """Refuse another character set than UTF-8."""
+    said = charset[0] if charset else None
+    if said is None or (isinstance(said, Literal) and str(said.value).upper() in _UTF8):
+        return
+    cause = f"{node.name.upper()} knows the character set 'UTF-8' only"
+    help = f"write {node.name.upper()}(x, 'UTF-8'); for digits as text there are HEX, UNHEX, TO_BASE64 and UNBASE64"
+    raise compile_error("CQ0501", cause, said.span, help=help)
 
 
 @shorthand("elt", "choose")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cq.errors import compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Coalesce, Expr, Literal
-from cq.lang.types import BOOLEAN, VARCHAR, DataType, Kind
+from cq.lang.types import BINARY, BOOLEAN, VARCHAR, DataType, Kind
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.functions.choices import call
 from cq.planner.binding.functions.shorthands import ShorthandBinder, shorthand
@@ -61,6 +61,8 @@ def _as_json(binder: ShorthandBinder, node: ast.Call, x: Expr) -> Expr:
             )  # fmt: skip
         texts = call(binder, node, "array_to_string", [x, _text(node, ","), _text(node, "null")])
         return call(binder, node, "concat", [_text(node, "["), texts, _text(node, "]")])
+    if x.type == BINARY:  # as JSON lines have it
+        return call(binder, node, "json_quote", [call(binder, node, "hex", [x])])
     text = binder.bind_cast(x, VARCHAR, x.span)
     if x.type.is_float:  # JSON has no NaN and no infinities
         endless = call(binder, node, "not", [call(binder, node, "isfinite", [x])])

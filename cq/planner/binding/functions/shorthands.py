@@ -16,6 +16,7 @@ from cq.lang.expressions import Coalesce, Expr, IsNull, Literal
 from cq.lang.functions.time_formats import BadPattern, java_pattern, minutes_for_months, template_pattern
 from cq.lang.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -59,7 +60,7 @@ Shorthand = Callable[[ShorthandBinder, ast.Call], Expr]
 SHORTHANDS: dict[str, Shorthand] = {}
 CASTS = {
     "boolean": BOOLEAN, "tinyint": TINYINT, "smallint": SMALLINT, "int": INTEGER, "bigint": BIGINT, "float": REAL,
-    "double": DOUBLE, "string": VARCHAR, "date": DATE, "timestamp": TIMESTAMP,
+    "double": DOUBLE, "string": VARCHAR, "binary": BINARY, "date": DATE, "timestamp": TIMESTAMP,
 }  # fmt: skip
 
 
