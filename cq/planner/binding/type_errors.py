@@ -221,10 +221,10 @@ def cast_help(source: Expr, target: DataType) -> str | tuple[str, ...]:
 
 
 def _type_cast_help(source: DataType, target: DataType) -> str:
-    if Kind.BINARY in {source.kind, target.kind}:
-        return f"go through its text: CAST(CAST(x AS VARCHAR) AS {target})"
     if source.kind is Kind.ARRAY:
         return "write ARRAY_TO_STRING(items, ','), or take an element: items[1]"
+    if BINARY in {source, target} and castable(VARCHAR, target):
+        return f"go through its text: CAST(CAST(x AS VARCHAR) AS {target})"
     if source.is_timestamp and target.is_numeric:
         return "use a part of it, EXTRACT(HOUR FROM ts), or count from 1970: UNIX_SECONDS(ts), UNIX_MICROS(ts)"
     if source.kind is Kind.TIME and target.kind in {Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ, Kind.DATE}:
