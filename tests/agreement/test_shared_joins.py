@@ -40,6 +40,13 @@ CASES = {
     "rows without a match beside NULLs": """
         SELECT o.number, c.name FROM o LEFT JOIN c ON o.customer = c.id AND c.lo < o.price;""",
     "rows without a match": "SELECT number FROM o WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.id = o.customer);",
+    "rows that no value equals, with NULLs on both sides": """
+        SELECT number FROM o WHERE customer NOT IN (SELECT id FROM c WHERE id > 3);""",
+    "one side looked up twice": """
+        SELECT o.number, c.name, d.lo FROM o JOIN c ON o.customer = c.id LEFT JOIN c AS d ON c.lo = d.id;""",
+    "one side looked up three times, for pairs, a match and no match": """
+        SELECT o.number, c.name FROM o JOIN c ON o.customer = c.id WHERE o.customer IN (SELECT lo FROM c)
+        AND o.label NOT IN (SELECT name FROM c WHERE name <> 'a');""",
     "two joins, one over the other": """
         SELECT o.number, c.name, n.place FROM o JOIN c ON o.customer = c.id JOIN n ON c.lo = n.id;""",
     "a join within the complete side": """

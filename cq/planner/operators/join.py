@@ -22,6 +22,8 @@ class Join(UntimedJoin):
 
     right_outer: bool = field(default=False, kw_only=True)
 
+    fan_out = None
+
     def __post_init__(self) -> None:
         assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
         assert self.left_keys or self.left.bounded or self.right.bounded, "all pairs of two inputs without an end"

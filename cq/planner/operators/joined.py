@@ -219,7 +219,6 @@ class UntimedJoin(Joined):
     closes = False
     waits_on = (None, None)  # rows are matched as they arrive
     uses_time = False
-    fan_out = None
 
     @property
     def inputs_end(self) -> bool:
@@ -236,7 +235,7 @@ class UntimedJoin(Joined):
         return {}
 
     def holds_back(self, port: int) -> bool:
-        return False
+        return self.right_first and port == self.right_input
 
     @property
     def cost_ns(self) -> int:

@@ -32,6 +32,10 @@ class SemiJoin(UntimedJoin):
         return self.anti and not self.right_first
 
     @property
+    def fan_out(self) -> int | None:
+        return 1 if self.right_first else None
+
+    @property
     def may_drop(self) -> bool:
         return True
 
