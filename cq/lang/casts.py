@@ -140,7 +140,9 @@ def cannot_cast(value: str, target: DataType) -> str:
 
 
 def shown(value: Any, source: DataType) -> str:
-    """A value in a message: its text, quoted if it is one."""
+    """A value in a message; of a long text, or of many bytes, the first."""
+    if source.kind is Kind.BINARY:
+        return f"X{value_text.quoted(value.hex().upper())}"
     text: str = writer(source)(value)
     return value_text.quoted(text) if source.kind is Kind.VARCHAR else text
 

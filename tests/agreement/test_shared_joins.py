@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from cases import WAYS, Prepared, watched
+from cases import WAYS, Prepared, Way, watched
+from random_lookups import lookups, rows_of_lookups
 
 from cq.connectors.physical_rows import batch_of
 from cq.records import replace
@@ -99,6 +100,17 @@ def test_shared_probes_give_the_rows_of_the_reference_in_order(name: str) -> Non
             with watched(f"{name}, {way}"):
                 got = prepared.native(way)
             assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_chains_of_look_ups_are_the_reference(seed: int) -> None:
+    prepared = Prepared(lookups(seed))
+    for rows in range(3):
+        prepared.give(rows_of_lookups(10 * seed + rows), (3, 1))
+        wanted = prepared.reference()
+        for way in (Way(1, 1, interpreted=True), Way(2, 3, interpreted=True), Way(4, 4096, interpreted=True)):
+            got = prepared.native(way)
+            assert got == wanted, f"seed {seed}, rows {rows}, {way}: {got.difference(wanted)}"
 
 
 @pytest.mark.parametrize("given_rows", [{"c": []}, {"o": []}, {"c": [], "o": []}], ids=["no c", "no o", "nothing"])

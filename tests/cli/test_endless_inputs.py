@@ -182,6 +182,7 @@ def test_row_of_a_pipe_without_a_match_in_a_file_leaves_while_the_pipe_goes_on()
     for query, rows in (
         ("SELECT b.id, name FROM b LEFT JOIN 'names.csv' AS n ON b.id = n.id", "2,\n1,ann\n"),
         ("SELECT id FROM b WHERE NOT EXISTS (SELECT 1 FROM 'names.csv' AS n WHERE n.id = b.id)", "2\n"),
+        ("SELECT id FROM b LEFT JOIN 'names.csv' USING (id) WHERE id NOT IN (SELECT id FROM 'names.csv')", "2\n"),
     ):
         with started("-o", "o.csv", query=f"CREATE STREAM b (id BIGINT); {query}") as running:
             feed(running, b"id\n2\n1\n")

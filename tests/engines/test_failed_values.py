@@ -19,6 +19,7 @@ CASTS = {
     "CAST(x AS BIGINT)": (1e300, "cannot cast 1.0E300 to BIGINT"),
     "CAST(x AS SMALLINT)": (Decimal(MANY), f"cannot cast {MANY} to SMALLINT"),
     "CAST([x, '1'] AS INTEGER ARRAY)": ("one", "cannot cast 'one' to INTEGER"),
+    "CAST(x AS VARCHAR)": (b"\xff" * 100, f"cannot cast X'{'F' * 30}…' to VARCHAR"),
     "TO_TIMESTAMP(x, 'yyyy')": ("20x4", "'20x4' is not a time as 'yyyy' writes it"),
     "TO_DATE(x || x, 'yyyy')": ("{}", "'{}{}' is not a time as 'yyyy' writes it"),
 }  # fmt: skip

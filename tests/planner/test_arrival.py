@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cq.compiler.passes import compile
+from cq.errors import CompileError
 from cq.planner.operators.joined import UntimedJoin
 
 FILES = """
@@ -40,8 +41,42 @@ WITH (path = 'quiet.csv');
         ("SELECT o.k FROM o JOIN first AS a ON a.k = o.k WHERE o.v NOT IN (SELECT v FROM first)", [True] * 4),
         ("SELECT o.k FROM o JOIN later AS a ON a.k = o.k LEFT JOIN later AS b ON b.v = o.k", [False, False]),
         ("SELECT k FROM live WHERE k NOT IN (SELECT k FROM first)", [True] * 3),
+        ("SELECT live.k FROM live JOIN first AS a ON a.k = live.k ANTI JOIN first AS b ON b.v = live.k", [True, True]),
+        ("SELECT live.k FROM live JOIN first AS a USING (k) WHERE live.v NOT IN (SELECT v FROM first)", [True] * 4),
+        ("SELECT live.k FROM live LEFT JOIN first AS a USING (k) LEFT JOIN first AS b ON b.v = live.k", [True, True]),
+        ("SELECT live.k FROM first AS a JOIN live USING (k) LEFT JOIN first AS b ON b.v = live.k", [False, True]),
+        ("SELECT live.k FROM live SEMI JOIN first AS a USING (k) LEFT JOIN first AS b ON b.v = live.k", [True, True]),
+        ("SELECT o.k FROM o FULL JOIN first AS a USING (k) LEFT JOIN first AS b ON b.v = o.k", [True, True]),
+        ("SELECT k FROM live LEFT JOIN (SELECT o.k FROM o LEFT JOIN first USING (k)) AS r USING (k)", [True, True]),
+        ("SELECT o.k FROM o LEFT JOIN (SELECT o.k FROM o LEFT JOIN first USING (k)) AS r USING (k)", [True, False]),
+        ("SELECT o.k FROM (SELECT k FROM o UNION ALL SELECT k FROM first) AS o LEFT JOIN first USING (k)", [False]),
     ],
 )
 def test_right_rows_come_first_where_their_sources_end_before_left_rows_come(text: str, first: list[bool]) -> None:
     plan = compile(FILES + text).after("bind").plan
     assert [n.right_first for n in plan.nodes() if isinstance(n, UntimedJoin)] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "later", "before"),
+    [
+        ("live LEFT JOIN behind AS b USING (k)", "behind", "live"),
+        ("live LEFT JOIN first USING (k) LEFT JOIN behind AS b USING (k)", "behind", "live"),
+        ("live JOIN behind AS a USING (k) LEFT JOIN behind AS b USING (k)", "behind", "live"),
+        ("(SELECT k FROM first UNION ALL SELECT k FROM live) AS u LEFT JOIN behind AS b USING (k)", "behind", "first"),
+        ("live LEFT JOIN (SELECT o.k FROM o LEFT JOIN later USING (k)) AS r USING (k)", "later", "o"),
+    ],
+)
+def test_way_out_names_the_source_that_another_must_come_before(text: str, later: str, before: str) -> None:
+    behind = "CREATE STREAM behind (k BIGINT, v BIGINT) WITH (path = 'behind.csv');"
+    with pytest.raises(CompileError) as raised:
+        compile(f"{FILES}{behind} SELECT 1 AS one FROM {text}")
+    assert raised.value.code == "CQ0406"
+    assert raised.value.diagnostics[0].help == (f'declare "{later}" before "{before}": its rows then come first',)
+
+
+def test_rows_of_a_file_that_are_left_rows_too_are_not_looked_up_first() -> None:
+    union = "(SELECT k FROM first UNION ALL SELECT k FROM live) AS u JOIN o USING (k)"
+    with pytest.raises(CompileError, match="rows without a match would never leave") as raised:
+        compile(f"{FILES} SELECT 1 AS one FROM {union} ANTI JOIN first USING (k)")
+    assert "and read that file here" in raised.value.diagnostics[0].help[0]

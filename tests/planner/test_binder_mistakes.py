@@ -27,7 +27,6 @@ SALE = """CREATE STREAM sale (auction BIGINT, wait BIGINT, paid TIMESTAMP, ts TI
 WITH (connector = 'file', path = 'sale.csv');
 """
 GENERATED = "'generator', workload = 'bids'"
-
 TAGS = "CREATE STREAM t (id BIGINT, tags VARCHAR ARRAY) WITH (path = 't.jsonl');\n"
 
 
@@ -37,6 +36,7 @@ def endless(streams: str) -> str:
 
 
 LIVE_BID, LIVE_SALE = endless(BID), endless(SALE)
+LIVE_ITEM = LIVE_BID + "CREATE STREAM item (auction BIGINT, name VARCHAR) WITH (path = 'i.csv');\n"
 JOIN = LIVE_BID + LIVE_SALE + "SELECT bid.price FROM bid\nJOIN sale ON bid.auction < sale.auction\n  AND "
 ASOF = BID + SALE + "SELECT price FROM bid\nASOF JOIN sale ON bid.auction = sale.auction AND "
 ENDLESS = LIVE_SALE.replace("sale (", "bid (price DOUBLE, ") + SALE
@@ -413,13 +413,11 @@ SUB_QUERIES = {
     "SELECT price FROM bid ANTI JOIN bid AS b USING (auction);",
     "rows_not_in_without_end": LIVE_BID + "SELECT price FROM bid\n"
     "WHERE (auction, price) NOT IN (SELECT auction, price FROM bid WHERE price > 5);",
-    "value_for_each_row_without_end": LIVE_BID
-    + "CREATE STREAM item (auction BIGINT, name VARCHAR) WITH (path = 'i.csv');\n"
-    "SELECT price, (SELECT name FROM item AS i WHERE i.auction = bid.auction LIMIT 1) AS name FROM bid;\n"
+    "value_for_each_row_without_end": LIVE_ITEM
+    + "SELECT price, (SELECT name FROM item AS i WHERE i.auction = bid.auction LIMIT 1) AS name FROM bid;\n"
     "SELECT price FROM bid WHERE price > 10 OR auction IN (SELECT auction FROM item);",
-    "outer_join_with_groups_of_a_file": LIVE_BID
-    + "CREATE STREAM item (auction BIGINT, name VARCHAR) WITH (path = 'i.csv');\n"
-    "SELECT price, t.name FROM bid LEFT JOIN (SELECT auction, MAX(name) AS name FROM item GROUP BY auction) AS t\n"
+    "outer_join_with_groups_of_a_file": LIVE_ITEM
+    + "SELECT price, t.name FROM bid LEFT JOIN (SELECT auction, MAX(name) AS name FROM item GROUP BY auction) AS t\n"
     "  ON t.auction = bid.auction;",
     "names_from_two_levels_out": BID + SALE + "SELECT price FROM bid AS b WHERE EXISTS (SELECT 1 FROM sale AS s\n"
     "  WHERE s.auction = b.auction AND EXISTS "
@@ -433,6 +431,9 @@ SUB_QUERIES = {
     "SELECT price, l.wait FROM bid, LATERAL (SELECT wait FROM sale AS s\n"
     "  WHERE s.auction = bid.auction OR s.wait = bid.auction ORDER BY s.wait LIMIT 2) AS l;",
     "not_in_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction NOT IN (SELECT auction FROM sale);",
+    "file_beside_no_end": LIVE_ITEM + "SELECT name FROM item WHERE auction NOT IN (SELECT auction FROM bid);\n"
+    "SELECT name, price FROM item FULL JOIN bid ON item.auction = bid.auction;\n"
+    "SELECT price FROM bid WHERE auction NOT IN (SELECT MAX(auction) FROM item GROUP BY name);",
     "groups_beside_no_end": LIVE_BID
     + SALE
     + "SELECT price, m FROM bid JOIN (SELECT auction, MAX(wait) AS m FROM sale GROUP BY auction) AS s\n"

@@ -148,7 +148,7 @@ class Match:
         if self.anti and may_wait_forever(sides):
             if self.alone is not None:  # they are about its result
                 bounds, rest = TimeBounds(), []
-            raise refused_endless(self._named, bounds, rest, self.span, self.written)
+            raise refused_endless(sides, self._named, bounds, rest, self.span, self.written)
         residual = conjunction(rest) if rest else None
         inner = self.inner.node
         passed: LogicalNode = SemiJoin(node, inner, tuple(left), tuple(right), residual, anti=self.anti, span=self.span)

@@ -9,7 +9,7 @@ from cq.grammar import ast, inline
 from cq.hints import face
 from cq.lang.expressions import Expr
 from cq.planner.binding.correlation import Inside, parts_of
-from cq.planner.binding.joins.mistakes import LONGEST_SHOWN, missing_bound, within
+from cq.planner.binding.joins.mistakes import INTO_A_FILE, LONGEST_SHOWN, missing_bound, within, without_watermark
 from cq.planner.binding.joins.times import Sides, TimeBounds
 from cq.planner.binding.scope import Relation
 from cq.planner.operators.joined import may_come_before
@@ -27,19 +27,23 @@ def may_wait_forever(sides: Sides) -> bool:
 
 
 def refused_endless(
-    sides: Sides, bounds: TimeBounds, others: Sequence[Expr], span: Span, written: ast.Join | None
+    sides: Sides, named: Sides, bounds: TimeBounds, others: Sequence[Expr], span: Span, written: ast.Join | None
 ) -> CompileError:
     """CQ0406 for NOT IN, NOT EXISTS and ANTI JOIN on an input without an end whose conditions do not bound the wait.
 
-    bounds, others: how far apart the times of two rows may be, and the conditions that equate nothing.  written: the
-    condition as a join of both sides, if the query writes one.
+    named: both sides as the query names them.  bounds, others: how far apart the times of two rows may be, and the
+    conditions that equate nothing.  written: the condition as a join of both sides, if the query writes one.
     """
-    left, right = sides.left.node, sides.right.node
-    endless = sides.right if left.bounded else sides.left
-    timed = left.schema.times and right.schema.times
-    ways = _by_time(sides, bounds, others, written) if timed else ("read both from inputs that end, such as files",)
+    endless = named.right if sides.left.node.bounded else named.left
+    timed = named.left.node.schema.times and named.right.node.schema.times
+    ways = _by_time(named, bounds, others, written) if timed else ()
+    untimed = without_watermark(sides.right.node, sides.left.node)
+    if untimed:
+        ways = (*ways, f"or {untimed}" if ways else untimed)
+    if not sides.right.node.bounded:
+        ways = ways or ("read the rows that must not match from an input that ends, such as a file",)
     message = f"rows without a match would never leave: {endless.title} has no end"
-    return compile_error("CQ0406", message, span, help=ways)
+    return compile_error("CQ0406", message, span, help=ways or (f"{INTO_A_FILE}, and read that file here",))
 
 
 def _by_time(sides: Sides, bounds: TimeBounds, others: Sequence[Expr], written: ast.Join | None) -> tuple[str, ...]:

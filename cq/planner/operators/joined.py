@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
@@ -175,8 +175,22 @@ def comes_before(first: LogicalNode, then: LogicalNode) -> bool:
     Sources without a WATERMARK come one after the other by position, and before those that have one.
     """
     last = max((s.position for s in sources_of(topological((first,)))), default=0)
-    others = _sources_awaited(then)
-    return may_come_before(first, then) and all(s.event_time is not None or s.position > last for s in others)
+    looked_up = _right_first((first, then))
+    return _comes_first(first, looked_up) and _awaits(then, looked_up, lambda s: _after(s, last + 1))
+
+
+def place_before(first: LogicalNode, then: LogicalNode) -> SourceDef | None:
+    """The source before which the last one of `first` must come so that its rows come before those of the other node;
+    None if it comes before it."""
+    last, mine = sources_of(topological((first,)))[-1].position, _positions(first)
+    looked_up = _right_first((first, then))
+    earlier = [s for s in sources_of(topological((then,))) if s.event_time is None and s.position < last]
+
+    def enough(place: SourceDef) -> bool:
+        """Whether it is enough to come before this source."""
+        return _awaits(then, looked_up, lambda s: s.position not in mine and _after(s, place.position))
+
+    return next(filter(enough, reversed([s for s in earlier if s.position not in mine])), None)
 
 
 def may_come_before(first: LogicalNode, then: LogicalNode, untimed: bool = False) -> bool:
@@ -184,24 +198,67 @@ def may_come_before(first: LogicalNode, then: LogicalNode, untimed: bool = False
 
     untimed: if its sources had no WATERMARK.
     """
-    nodes = topological((first,))
-    mine, others = sources_of(nodes), {s.position for s in _sources_awaited(then)}
-    if not mine or any(n.closes or n.emits_at_end for n in nodes):
+    looked_up: set[int] = set()  # with such positions; the joins that a join reads come before it
+    for n in topological((first, then)):
+        if isinstance(n, UntimedJoin) and _may_come_before(n.right, n.left, looked_up, untimed=False):
+            looked_up.add(id(n))
+    return _may_come_before(first, then, looked_up, untimed)
+
+
+def _may_come_before(first: LogicalNode, then: LogicalNode, looked_up: Collection[int], untimed: bool) -> bool:
+    mine = _positions(first)
+    return _comes_first(first, looked_up, untimed) and _awaits(then, looked_up, lambda s: s.position not in mine)
+
+
+def _positions(node: LogicalNode) -> set[int]:
+    """The positions of its sources."""
+    return {s.position for s in sources_of(topological((node,)))}
+
+
+def _right_first(nodes: Sequence[LogicalNode]) -> set[int]:
+    """The joins, by id, of which the right side comes first."""
+    return {id(n) for n in topological(nodes) if isinstance(n, UntimedJoin) and n.right_first}
+
+
+def _after(source: SourceDef, position: int) -> bool:
+    """Whether the rows of a source come after those of all sources without a WATERMARK before this position."""
+    return source.event_time is not None or source.position >= position
+
+
+def _comes_first(node: LogicalNode, looked_up: Collection[int], untimed: bool = False) -> bool:
+    """Whether the last row of the node comes with the last one of its sources, which end and have no WATERMARK.
+
+    looked_up: the joins, by id, of which the right side comes first.  untimed: if its sources had no WATERMARK.
+    """
+    nodes = topological((node,))
+    sources = sources_of(nodes)
+    timed = any(s.event_time is not None or s.idle_us is not None for s in sources)
+    if not sources or not all(s.bounded for s in sources) or (timed and not untimed):
         return False
-    first_of_all = (untimed or (s.event_time is None and s.idle_us is None) for s in mine)
-    return all(first_of_all) and all(s.bounded and s.position not in others for s in mine)
+    return not any(n.closes or (n.emits_at_end and not _waits_for_none(n, looked_up)) for n in nodes)
 
 
-def _sources_awaited(node: LogicalNode) -> tuple[SourceDef, ...]:
-    """The sources whose rows bring rows of the node: not those of the right sides in which other rows are looked up."""
-    found: dict[int, LogicalNode] = {}
-    todo = [node]
-    while todo:
-        n = todo.pop()
-        if id(n) not in found:
-            found[id(n)] = n
-            todo += (n.left,) if isinstance(n, UntimedJoin) and n.right_first else n.inputs
-    return sources_of(found.values())
+def _waits_for_none(node: LogicalNode, looked_up: Collection[int]) -> bool:
+    """Whether a join has no rows at the end because its right side comes first."""
+    return isinstance(node, UntimedJoin) and id(node) in looked_up and not replace(node, right_first=True).emits_at_end
+
+
+def _awaits(node: LogicalNode, looked_up: Collection[int], later: Callable[[SourceDef], bool]) -> bool:
+    """Whether every row of the node comes with, or after, a row of a source that is `later`.
+
+    What a join emits comes with the later of two rows, or at the end, so one such side is enough; but where the right
+    side comes first, it comes with the left row.
+    """
+    found: dict[int, bool] = {}
+    for n in topological((node,)):
+        sides = [found[id(i)] for i in n.inputs]
+        if n.source is not None:
+            found[id(n)] = later(n.source)
+        elif not isinstance(n, UntimedJoin):
+            found[id(n)] = all(sides)
+        else:
+            found[id(n)] = sides[n.left_input] if id(n) in looked_up else any(sides)
+    return found[id(node)]
 
 
 @dataclass(frozen=True, slots=True)

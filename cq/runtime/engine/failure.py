@@ -109,7 +109,7 @@ def failed_value(host: Host, pipeline: Pipeline, stage: int, site: int, state: i
     word = host.word(state, STATE_ERROR_VALUE)
     if type_.physical is Physical.BYTES:
         content = host.read(state + STATE_ERROR_TEXT * 8, min(word, TOLD_BYTES))
-        return casts.shown(content.decode(errors="ignore"), type_)
+        return casts.shown(with_content(type_, content), type_)
     return casts.shown(_of_words(type_, word, lambda: host.word(state, STATE_ERROR_VALUE_HIGH)), type_)
 
 

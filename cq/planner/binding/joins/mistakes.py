@@ -15,14 +15,16 @@ from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.time_attributes import first_time, no_event_time
 from cq.planner.binding.traits import key_columns
-from cq.planner.operators.joined import UntimedJoin, may_come_before
+from cq.planner.operators.joined import UntimedJoin, may_come_before, place_before
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import sources_of
 from cq.records import replace
 
 LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line repeats
 SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
-THROUGH_A_FILE = 'write the rows of the side that ends to a file first, cq run "SELECT …" -o FILE, and join that file'
+INTO_A_FILE = 'write the rows of the side that ends to a file first, cq run "SELECT …" -o FILE'
+FROM_A_FILE = "read its rows from an input that ends, such as a file"
+THROUGH_A_FILE = f"{INTO_A_FILE}, and join that file"
 _MONTHS = {"add_months", "subtract_months"}
 _JOIN = "a join of endless inputs without an equality of its sides"
 
@@ -165,16 +167,15 @@ def _shown(node: ast.Relation) -> str:
 def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
     """CQ0406 for an outer join that would keep rows without a match forever."""
     endless = sides.right if sides.left.node.bounded else sides.left
-    by_time = (
-        (THROUGH_A_FILE,)
-        if any(s.node.bounded and not s.node.schema.times for s in (sides.left, sides.right))
-        else missing_bound(node, sides, bounds, others).diagnostics[0].help
-    )
+    if any(s.node.bounded and not s.node.schema.times for s in (sides.left, sides.right)):
+        looks_up = sides.right.node.bounded and node.kind != "FULL"
+        by_time: tuple[str, ...] = (THROUGH_A_FILE if looks_up else FROM_A_FILE,)
+    else:
+        by_time = missing_bound(node, sides, bounds, others).diagnostics[0].help
     look_up = _look_up_way(node, sides) if node.kind == "LEFT" else ""
     ways = (look_up, *(f"or, to join rows by time, {way}" for way in by_time)) if look_up else by_time
-    if node.kind != "FULL" and may_come_before(sides.right.node, sides.left.node, untimed=True):
-        timed = next(s for s in sources_of(topological((sides.right.node,))) if s.event_time is not None)
-        ways = (*ways, f'or declare "{timed.name}" without a WATERMARK: its rows then come first')
+    untimed = without_watermark(sides.right.node, sides.left.node) if node.kind != "FULL" else ""
+    ways = (*ways, f"or {untimed}") if untimed else ways
     return compile_error(
         "CQ0406",
         f"rows without a match would never leave this {node.kind} JOIN: {endless.title} has no end",
@@ -183,11 +184,24 @@ def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequ
     )
 
 
+def without_watermark(first: LogicalNode, then: LogicalNode) -> str:
+    """The way out for rows of sources with a WATERMARK that would come first without one; "" if they would not."""
+    if not may_come_before(first, then, untimed=True):
+        return ""
+    timed = next((s for s in sources_of(topological((first,))) if s.event_time is not None), None)
+    return f'declare "{timed.name}" without a WATERMARK: its rows then come first' if timed is not None else ""
+
+
 def rows_that_never_leave(join: UntimedJoin) -> CompileError:
-    """CQ0406 for left rows without a match that would wait for right rows from an endless input."""
-    left, right = (sources_of(topological((side,))) for side in (join.left, join.right))
-    endless, later = next(s for s in left if not s.bounded), right[-1]
-    before = next(s for s in left if s.event_time is None and s.position < later.position)
+    """CQ0406 for left rows without a match that would wait for right rows from an endless input: right rows of the
+    join itself, or of one on its right."""
+    endless = next(s for s in sources_of(topological((join.left,))) if not s.bounded)
+    joins = [join, *(n for n in topological((join.right,)) if isinstance(n, UntimedJoin) and n.emits_at_end)]
+    later, before = next(
+        (sources_of(topological((j.right,)))[-1], at)
+        for j in joins
+        if (at := place_before(j.right, j.left)) is not None
+    )
     whom = "it" if before is endless else f'"{before.name}"'
     return compile_error(
         "CQ0406",
