@@ -88,7 +88,8 @@ QUERY = (
 SELECT ts, risk(p, n) AS risk, either(n, 2) AS either, either(NULL, n) AS alone, KNOWN(p) AS known,
   noted(t, n) AS noted, noted(t, n) IS NULL AS unknown, shout(t, CAST(ts AS DATE)) AS shout,
   later(ts, INTERVAL '1' DAY, n > 1) AS later, day_after(ts) AS day,
-  share(d, CAST(3 AS SMALLINT)) AS share, halved(r) AS half, gap(later(ts, INTERVAL '1' HOUR, TRUE), ts) AS gap, salted(CAST(t AS BINARY), n) AS salted
+  share(d, CAST(3 AS SMALLINT)) AS share, halved(r) AS half, gap(later(ts, INTERVAL '1' HOUR, TRUE), ts) AS gap,
+  salted(CAST(t AS BINARY), n) AS salted
 FROM s WHERE known(p) OR n IS NULL;
 SELECT * FROM made;
 SELECT window_start, either(n, 1) % 2 AS odd, SUM(risk(p, n)) AS total, MAX(shout(t, DATE '2024-01-02')) AS loud
