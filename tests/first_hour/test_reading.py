@@ -64,6 +64,7 @@ def test_columns_without_a_type_block_nothing_that_does_not_use_them(capfd: pyte
         ("CASE zip WHEN :p THEN TRUE ELSE FALSE END", "10001", "2\n"),
         ("ts < :p", "2024-01-01 00:00:07", "2\n"),
         ("fare > :p", "3", "2\n"),
+        ("UNHEX('0aff') = :p AND id = 2", "0AFF", "2\n"),
     ],
 )
 def test_parameter_has_the_type_of_its_use(
@@ -73,9 +74,10 @@ def test_parameter_has_the_type_of_its_use(
     assert ref(capfd, "-q", query, "--var", f"p={value}") == (0, "id\n" + rows, "")
 
 
-def test_parameter_that_fits_no_type_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, err = ref(capfd, "SELECT id FROM 'trips.csv' WHERE id = :p", "--var", "p=abc")
-    assert (code, out) == (1, "") and "'abc', and is compared with BIGINT" in err
+@pytest.mark.parametrize(("column", "type_"), [("id", "BIGINT"), ("UNHEX(zip)", "BINARY")])
+def test_parameter_that_fits_no_type_is_an_error(capfd: pytest.CaptureFixture[str], column: str, type_: str) -> None:
+    code, out, err = ref(capfd, f"SELECT id FROM 'trips.csv' WHERE {column} = :p", "--var", "p=abc")
+    assert (code, out) == (1, "") and f"'abc', and is compared with {type_}" in err
 
 
 @pytest.mark.parametrize("value", ["99999999999999999999", "1.5", "-9223372036854775809", "1e-3"])

@@ -126,7 +126,8 @@ TYPES = {
     "bytes_and_text": "CREATE STREAM s (id BINARY, code VARCHAR, n BIGINT) WITH (connector = 'memory');\n"
     "SELECT id = code AS a, id <> 'ff00' AS b, id IN ('ab c') AS c, id || code AS d, COALESCE(id, code) AS e,\n"
     "  CAST(n AS BINARY) AS f, CAST(id AS BIGINT) AS g, UPPER(id) AS h, ENCODE(code, 'latin1') AS i,\n"
-    "  ENCODE(id) AS j, DECODE(code) AS k, id LIKE 'a%' AS l FROM s;",
+    "  ENCODE(id) AS j, DECODE(code) AS k, id LIKE 'a%' AS l,\n"
+    "  id = n AS m, id + 1 AS o FROM s;",
     "bytes_of_a_fixed_length": "CREATE STREAM s (id BINARY(16)) WITH (connector = 'memory'); SELECT id FROM s;",
     "add_text": BID + "SELECT item + 1 FROM bid;",
     "add_number_to_time": BID + "SELECT ts + 5 FROM bid;",

@@ -31,6 +31,7 @@ from cq.planner.binding.literals import EPOCH, bind_number, integer_literal
 MAX_NUMBER_CHARACTERS = 40  # characters of a parameter that may be a number
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,38}")
+_BYTES = re.compile(r"([0-9A-Fa-f]{2})*")
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -124,6 +125,10 @@ def bind_beside(name: str, value: Untyped, other: DataType, span: Span) -> Liter
         return bind_parameter(name, None, span)
     if other == VARCHAR:
         return bind_parameter(name, str(value), span)
+    if other == BINARY:
+        if _BYTES.fullmatch(value) is None:
+            raise _unfit(name, value, other, span)
+        return Literal(BINARY, False, bytes.fromhex(value), span=span)
     if other.is_numeric and _WHOLE.fullmatch(value):
         return integer_literal(int(value), span)
     written = bind_parameter(name, value, span)
@@ -134,7 +139,7 @@ def bind_beside(name: str, value: Untyped, other: DataType, span: Span) -> Liter
 
 def _unfit(name: str, value: str, other: DataType, span: Span) -> CompileError:
     cause = f"the parameter \"{name}\" is '{value}', and is compared with {other}"
-    example = "true" if other == BOOLEAN else "1"
+    example = "true" if other == BOOLEAN else "0AFF" if other == BINARY else "1"
     way = f"set another value: {face().setting(name, example)}"
     help = (way, f"a parameter is one value; {_several(name)}") if "," in value else (way,)
     return compile_error("CQ0206", cause, span, label=f"no {other}", help=help)

@@ -119,6 +119,9 @@ def meeting_help(a: Expr, b: Expr, written: Sequence[ast.Node] = ()) -> str:
         return "a month has no fixed length: compare months with months, or days with days, as INTERVAL '30' DAY"
     if a.type.is_numeric and b.type.is_numeric:
         return "together they need a DECIMAL of more than 38 digits: CAST one of them to DOUBLE, or to fewer digits"
+    for value, other in ((a, b), (b, a)):
+        if value.type == BINARY and castable(VARCHAR, other.type):
+            return f"go through its text: CAST(CAST({_shown(value, written)} AS VARCHAR) AS {other.type})"
     targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if s != t and castable(s, t)]
     return f"CAST one of them to the type of the other: {' or '.join(map(str, targets))}" if targets else ""
 
@@ -203,7 +206,7 @@ def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Node]) -> s
     texts = [e.value for e in (a, b) if isinstance(e, Literal) and e.type == VARCHAR and e.value is not None]
     if (a.type.is_numeric or b.type.is_numeric) and texts and not is_numeric_text(texts[0]):
         return f"{string(texts[0])} is not a number: write a number"
-    return meeting_help(a, b, written) if VARCHAR in {a.type, b.type} else ""
+    return meeting_help(a, b, written) if {VARCHAR, BINARY} & {a.type, b.type} else ""
 
 
 def json_array_help(name: str) -> str:

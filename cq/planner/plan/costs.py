@@ -31,9 +31,9 @@ INTERVAL_NS = 100  # [interval join: 65 to 100; the benchmark: 140] the same, an
 PROOF_NS = 90  # [outer interval join] more where rows without a match leave when none can come
 WINDOW_JOIN_NS = 20  # [window join] keep a row of either side until its window is over, go through those of its key
 WINDOW_PROOF_NS = 20  # [outer window join] more for each side whose rows leave without a match when it is
-TEXT_KEY_NS = 15  # [text key: 10 where all is in the cache] more where a part of the key is a text
+TEXT_KEY_NS = 15  # [text key: 10 where all is in the cache] more where a part of the key is a text or bytes
 
 
 def key_ns(keys: Sequence[Expr]) -> int:
     """The extra cost of the key's type."""
-    return TEXT_KEY_NS * any(k.type.kind is Kind.VARCHAR for k in keys)
+    return TEXT_KEY_NS * any(k.type.kind in {Kind.VARCHAR, Kind.BINARY} for k in keys)

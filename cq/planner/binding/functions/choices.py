@@ -27,7 +27,8 @@ def _decode(binder: ShorthandBinder, node: ast.Call) -> Expr:
     if len(rest) < 2:
         raise compile_error(
             "CQ0302", "DECODE takes a value, then pairs of a value and a result", node.span,
-            help="write DECODE(x, 1, 'one', 2, 'two', 'other'), or DECODE(binary, 'UTF-8') of a BINARY",
+            help="write DECODE(x, 1, 'one', 2, 'two', 'other'), or DECODE(binary, 'UTF-8'); UNHEX(text) "
+            "reads hexadecimal digits",
         )  # fmt: skip
     pairs = len(rest) // 2
     other = rest[2 * pairs] if len(rest) % 2 else _nothing(node)
