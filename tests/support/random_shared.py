@@ -15,16 +15,30 @@ from typing import Any
 
 import pyarrow as pa
 from random_drawing import Drawing, Relation
-from random_expressions import Vocabulary, random_text
+from random_expressions import Vocabulary, random_bytes, random_text
 from random_results import RESULTS
 from random_statements import Query, Stream, pruned
 
 import cq
 from cq.errors import CqError
 from cq.lang.schema import Field
-from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR, DataType, Kind, decimal, to_arrow
+from cq.lang.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    Kind,
+    decimal,
+    to_arrow,
+)
 
-TYPES = (BIGINT, BIGINT, INTEGER, DOUBLE, decimal(9, 2), decimal(20, 4), VARCHAR, VARCHAR, BOOLEAN, DATE, TIMESTAMP)
+TYPES = (BIGINT, BIGINT, INTEGER, DOUBLE, decimal(9, 2), decimal(20, 4), VARCHAR, VARCHAR, BINARY, BOOLEAN, DATE,
+         TIMESTAMP)  # fmt: skip
 FUNCTIONS = frozenset(
     ["+", "-", "*", "=", "<>", "<", "<=", ">", ">=", "not", "abs", "negate", "upper", "lower", "length", "year",
      "month", "day", "hour", "is distinct from", "is not distinct from", "least", "greatest", "reverse"]
@@ -79,6 +93,8 @@ def _value(rng: random.Random, type_: DataType) -> Any:
             return rng.random() < 0.5
         case Kind.VARCHAR:
             return random_text(rng).replace("\x00", "")
+        case Kind.BINARY:
+            return random_bytes(rng)
         case Kind.DOUBLE:
             return small / 4
         case Kind.DECIMAL:
