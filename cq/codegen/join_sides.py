@@ -38,7 +38,7 @@ from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word
 
-# of a record, where its side is marked: 1 once the row has a match
+# a record's word on sides that are `marked`: 1 once its row has a match
 RECORD_MATCHED = Word(words.RECORD_VALUES, "RECORD_MATCHED")
 
 

@@ -120,7 +120,7 @@ def meet_or_leave(flow: Flow, node: Joined, port: int, values: list[Val], others
     return matched
 
 
-def seek(flow: Flow, node: Joined, values: list[Val], others: Others, kept: str) -> str:
+def leave_if_matched(flow: Flow, node: Joined, values: list[Val], others: Others, kept: str) -> str:
     """Deliver the left row if it has a match, or with `left_outer` if it has none and is not kept; for joins of which
     left rows leave alone.
 
@@ -140,7 +140,7 @@ def seek(flow: Flow, node: Joined, values: list[Val], others: Others, kept: str)
     return matched
 
 
-def release(flow: Flow, node: Joined, values: list[Val], others: Others) -> None:
+def match_waiting(flow: Flow, node: Joined, values: list[Val], others: Others) -> None:
     """Note in the kept left rows that the right row is their match, and deliver them unless only rows without one
     leave."""
     with flow.writer.while_(others.more), flow.scope.block():

@@ -15,10 +15,10 @@ from cq.codegen.matching import (
     KeptMatch,
     Others,
     assign_all,
+    leave_if_matched,
+    match_waiting,
     meet,
     meet_or_leave,
-    release,
-    seek,
     where_not_null,
 )
 from cq.codegen.prefetch import prefetch_runs
@@ -189,10 +189,10 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     at, end = (writer.let(ast.Constant(0), hint) for hint in ("at", "run_end"))
     run = _Run(flow, join, other, due, keys, at, end)
     if not mine.marked:
-        with _kept(flow, join, port, due, keys) as found, _unless_one_says_all(flow, join, mine, found):
+        with _kept(flow, join, port, due, keys) as found, _unless_right_row_kept(flow, join, mine, found):
             run.begin(found)
             if node.left_only:
-                release(flow, node, values, run.others)
+                match_waiting(flow, node, values, run.others)
             else:
                 meet(flow, node, port, values, run.others)
             _keep(flow, join, mine, found, values, ast.Constant(0))
@@ -203,7 +203,7 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         writer.set(kept, 1)
         run.begin(found)
     if node.left_only:
-        stays = expr("K == 1 and M == 0", K=kept, M=seek(flow, node, values, run.others, kept))
+        stays = expr("K == 1 and M == 0", K=kept, M=leave_if_matched(flow, node, values, run.others, kept))
         matched: ast.expr = ast.Constant(0)
     else:
         matched = ast.Name(meet_or_leave(flow, node, port, values, run.others, kept), ast.Load())
@@ -213,7 +213,7 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
 
 
 @contextmanager
-def _unless_one_says_all(flow: Flow, join: WindowedJoin, mine: WindowSide, entry: ast.expr) -> Iterator[None]:
+def _unless_right_row_kept(flow: Flow, join: WindowedJoin, mine: WindowSide, entry: ast.expr) -> Iterator[None]:
     """Inside, the row may still match some left row of its key and window that leaves alone.
 
     Without a residual condition the first right row matches all of them, so later ones are neither compared nor kept.

@@ -99,7 +99,7 @@ def _value_words(column: pa.Array) -> Words:
         return _float_words(_fixed(column, np.float32).astype(np.float64))
     if t.is_float64(kind):
         return _float_words(_fixed(column, np.float64))
-    if t.is_string(kind):
+    if t.is_string(kind) or t.is_binary(kind):
         return _string_words(column)
     if t.is_integer(kind) or t.is_temporal(kind):
         signed = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}[kind.bit_width]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.lang.casts import writer
+from cq.lang.casts import shown
 from cq.lang.expressions import Value
-from cq.lang.types import DataType, Kind
+from cq.lang.types import DataType
 from cq.lang.value_text import write_timestamp
 
 END = "the end of the input"
-SHOWN_CHARACTERS = 60  # of a text
 MISSING = " IS NULL"  # a key with this suffix says whether the one before it, which is then filled in, is NULL
 Columns = Sequence[tuple[str, DataType]]  # what rows are grouped by
 
@@ -29,12 +28,12 @@ def window_group(start: int, end: int, columns: Columns, key: Sequence[Value]) -
 def group(columns: Columns, key: Sequence[Value]) -> str:
     """A group of an aggregate over the whole input; without keys there is a single one, at the end."""
     missing = {name for (name, _), value in zip(columns, key, strict=True) if name.endswith(MISSING) and value}
-    shown = ", ".join(
+    keys = ", ".join(
         f"{name} = {_text(type_, None if name + MISSING in missing else value)}"
         for (name, type_), value in zip(columns, key, strict=True)
         if not name.endswith(MISSING)
     )
-    return f"group {shown}" if shown else END
+    return f"group {keys}" if keys else END
 
 
 def met(side: str, time: int) -> str:
@@ -43,8 +42,4 @@ def met(side: str, time: int) -> str:
 
 
 def _text(type_: DataType, value: Value) -> str:
-    if value is None:
-        return "NULL"
-    text = str(writer(type_)(value))
-    text = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
-    return "'" + text.replace("'", "''") + "'" if type_.kind is Kind.VARCHAR else text
+    return "NULL" if value is None else shown(value, type_)

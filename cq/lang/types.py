@@ -159,6 +159,17 @@ def content_of(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
+def some_value(type_: DataType) -> bool | int | float | str | bytes | tuple[()]:
+    """A value of this type, for a place beside a flag that says it does not count."""
+    match type_.physical:
+        case Physical.F64:
+            return 0.0
+        case Physical.BYTES:
+            return () if type_.kind is Kind.ARRAY else with_content(type_, b"")
+        case _:
+            return False if type_.kind is Kind.BOOLEAN else 0
+
+
 def with_content(type_: DataType, content: bytes) -> str | bytes:
     """The VARCHAR or BINARY with these bytes."""
     return content if type_.kind is Kind.BINARY else content.decode(errors="replace")

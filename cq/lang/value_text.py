@@ -19,6 +19,7 @@ MAX_NUMBER_CHARACTERS = 400  # longer numbers are refused before any arithmetic 
 MOST_SHOWN = 30  # letters of a text in a message: the first bytes that a kernel keeps of it hold more (layout/abi.py)
 _WHITE = "".join(map(chr, range(33)))
 
+_PAIRS = re.compile("(?:[0-9A-Fa-f]{2})*")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]{1,5}))?")
 _DOUBLE_WORDS = {
@@ -322,4 +323,10 @@ def size_text(size: int) -> str:
 
 def quoted(text: str) -> str:
     """A text in a message; of a long one the first letters."""
-    return f"'{text}'" if len(text) <= MOST_SHOWN else f"'{text[:MOST_SHOWN]}…'"
+    letters = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return "'" + letters.replace("'", "''") + "'"
+
+
+def read_hexadecimal(text: str) -> bytes | None:
+    """The bytes that pairs of hexadecimal digits stand for."""
+    return bytes.fromhex(text) if _PAIRS.fullmatch(text) else None

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 import cq
+from cq.lang.value_text import MOST_SHOWN
+from cq.runtime.layout.abi import TOLD_BYTES
 
 LONG = "ä" * 100
 MANY = "123456789012345678901234567890.5"
@@ -40,3 +42,7 @@ def test_the_value_of_a_computed_event_time_is_shown() -> None:
     with pytest.raises(cq.DataError) as failed:
         cq.sql(text, s=pa.table({"x": ["2024", "next year"]})).run(threads=0)
     assert failed.value.first.message == "'next year' is not a time as 'yyyy' writes it"
+
+
+def test_a_kernel_keeps_more_of_a_text_than_a_message_shows() -> None:
+    assert TOLD_BYTES >= 4 * (MOST_SHOWN + 1)

@@ -18,10 +18,10 @@ from cq.codegen.matching import (
     RIGHT,
     KeptMatch,
     Others,
+    leave_if_matched,
+    match_waiting,
     meet,
     meet_or_leave,
-    release,
-    seek,
     where_not_null,
 )
 from cq.codegen.prefetch import prefetch_last, prefetch_records
@@ -134,10 +134,10 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     waits: ast.expr = ast.Constant(0)
     stays = expr("K == 1", K=kept)
     if node.left_only and port == LEFT:
-        stays = expr("K == 1 and M == 0", K=kept, M=seek(flow, node, values, rows, kept))
+        stays = expr("K == 1 and M == 0", K=kept, M=leave_if_matched(flow, node, values, rows, kept))
         waits = ast.Constant(int(node.left_outer))
     elif node.left_only:
-        release(flow, node, values, rows)
+        match_waiting(flow, node, values, rows)
     elif _outer(node, port):
         waits = expr("1 - M", M=meet_or_leave(flow, node, port, values, rows, kept))
     else:
@@ -155,7 +155,7 @@ def _outer(node: IntervalJoin, port: int) -> bool:
 
 
 def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> None:
-    """Mark a kept row of the port as matched: it will not leave without a match, or a second time."""
+    """Mark a kept row of the port as matched: it will leave neither as a row without a match nor a second time."""
     if _outer(node, port):
         flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
     elif timed_side(node, port).side.marked:
@@ -163,7 +163,7 @@ def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> N
 
 
 def _meets(node: IntervalJoin, port: int, record: ast.expr) -> ast.expr | None:
-    """Whether a kept row of the port still meets others, if that does not go without saying."""
+    """The test whether a kept row of the port still meets others; None if all kept rows do."""
     if port == RIGHT or not node.left_only:
         return None
     if node.left_outer:

@@ -314,7 +314,7 @@ class Keys:
         return bool(self.fields) and self.fields[0].word == ENTRY_FIRST and string_words(self.fields[:1]) != ()
 
     @property
-    def is_one_word(self) -> bool:
+    def has_short_hash(self) -> bool:
         """Whether its hash takes only one multiplication."""
         return [f.words for f in self.fields] == [1] and not null_words(self.fields)
 

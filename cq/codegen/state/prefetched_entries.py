@@ -28,9 +28,8 @@ def prefetch_entry(keys: Keys, t: TableLocals, values: Values, sooner: Values | 
     have had the table before.
     """
     scope = t.scope
-    if keys.is_one_word:
-        # A hash this short is written for each kind of table, so that a row tests the kind only once: the kernel of a
-        # running sum of 10,000 keys took 3 % less.
+    if keys.has_short_hash:
+        # A hash this short is written for each kind of table, so that a row tests the kind only once.
         with scope.when(t.fetches(FETCH_SLOT)):
             _fetch_slot(t, _slot(keys, t, values()), changed)
         with scope.otherwise(), scope.when(t.fetches(FETCH_INDEX)):

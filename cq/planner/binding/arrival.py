@@ -4,11 +4,6 @@ A declared stream has its place in the text, and its owner can move it. Undeclar
 they cost least: those that a join looks up come before all other sources. Then the rows of the other side pass through
 as they arrive, in their own order, where the join would otherwise keep them all. When all places are known, joins learn
 whether their right rows come first.
-
-A declared stream has its place in the text, and its owner moves it. These have none, so they come when they cost least:
-what a join looks rows up in comes before all other sources. Then the rows of the other side pass through as they come,
-in their own order, where else the join would keep them all. When all places are known, joins learn whether their right
-rows come first.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from cq.errors import Span, compile_error
 from cq.lang.error_places import MISSING
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, Or, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, Kind, Physical
+from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, some_value
 from cq.planner.binding.built_expressions import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.calls import OverCall, Rank
 from cq.planner.binding.frames import RUNNING_FRAME, WrittenFrame, is_ranged, walks
@@ -279,12 +279,8 @@ def _never_null(key: Expr, name: str) -> list[tuple[Expr, str]]:
     """Named keys that are equal exactly where this one is, with NULL equal to NULL: a join does not match NULLs."""
     if not key.nullable:
         return [(key, name)]
-    other = {Kind.BOOLEAN: False, Kind.BINARY: b"", Kind.ARRAY: ()}.get(key.type.kind, FILLERS[key.type.physical])
-    filler = Literal(key.type, False, other)
+    filler = Literal(key.type, False, some_value(key.type))
     return [(Coalesce(key.type, False, (key, filler)), name), (IsNull(BOOLEAN, False, key), name + MISSING)]
-
-
-FILLERS = {Physical.I64: 0, Physical.I128: 0, Physical.F64: 0.0, Physical.BYTES: ""}
 
 
 def _ranked(

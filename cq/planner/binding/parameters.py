@@ -25,13 +25,13 @@ from cq.lang.types import (
     instant,
     integer_range,
 )
+from cq.lang.value_text import read_hexadecimal
 from cq.lang.zones import zone_of_session
 from cq.planner.binding.literals import EPOCH, bind_number, integer_literal
 
 MAX_NUMBER_CHARACTERS = 40  # characters of a parameter that may be a number
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,38}")
-_BYTES = re.compile(r"([0-9A-Fa-f]{2})*")
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -126,9 +126,10 @@ def bind_beside(name: str, value: Untyped, other: DataType, span: Span) -> Liter
     if other == VARCHAR:
         return bind_parameter(name, str(value), span)
     if other == BINARY:
-        if _BYTES.fullmatch(value) is None:
+        content = read_hexadecimal(value)
+        if content is None:
             raise _unfit(name, value, other, span)
-        return Literal(BINARY, False, bytes.fromhex(value), span=span)
+        return Literal(BINARY, False, content, span=span)
     if other.is_numeric and _WHOLE.fullmatch(value):
         return integer_literal(int(value), span)
     written = bind_parameter(name, value, span)

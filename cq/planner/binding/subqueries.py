@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast, inline
@@ -28,7 +27,7 @@ from cq.lang.expressions import (
     transform,
 )
 from cq.lang.functions import Signature
-from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind
+from cq.lang.types import BIGINT, BOOLEAN, DataType, some_value
 from cq.planner.binding.built_expressions import called, integer
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
@@ -59,10 +58,6 @@ from cq.records import dataclass, replace
 INSIDE = Clause("a correlated sub-query", advice="group in a derived table, and test its rows")
 SOUGHT = "the value that IN looks for"
 VALUE = Clause("a scalar sub-query", aggregates=True)
-# some value of a type, beside a condition that says whether there is one; 0 for types not listed
-_VALUES: dict[Kind, Any] = {
-    Kind.VARCHAR: "", Kind.BINARY: b"", Kind.BOOLEAN: False, Kind.REAL: 0.0, Kind.DOUBLE: 0.0, Kind.ARRAY: (),
-}  # fmt: skip
 Above = Callable[[Expr], Expr]
 """An expression over the FROM, moved to the rows that the condition tests: those of groups, in HAVING."""
 
@@ -415,7 +410,7 @@ def _same(binder: ExprBinder, theirs: Expr, key: Expr) -> list[Expr]:
     """The conditions, each an equality, that two values of one type are equal or both NULL."""
     if not theirs.nullable:
         return [binder.compare("=", theirs, key, theirs.span)]
-    none = Literal(key.type, False, _VALUES.get(key.type.kind, 0))
+    none = Literal(key.type, False, some_value(key.type))
     sides = (theirs, key)
     missing = [IsNull(BOOLEAN, False, e, span=theirs.span) for e in sides]
     known = [Coalesce(e.type, False, (e, none), span=theirs.span) for e in sides]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from cq.errors import NOWHERE, CompileError, Label, compile_error
@@ -14,7 +13,7 @@ from cq.lang.casts import castable
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BINARY, INTERVAL, NULL, VARCHAR, DataType, Kind, common_type
-from cq.lang.value_text import write_decimal
+from cq.lang.value_text import read_hexadecimal, write_decimal
 from cq.planner.binding.literals import bind_interval, is_numeric_text
 
 LONGEST_SHOWN = 30  # characters of an operand that a help line repeats
@@ -152,7 +151,7 @@ def _binary_help(text: Expr, written: Sequence[ast.Node]) -> str:
     if not isinstance(text, Literal) or text.value is None:
         return f"write CAST({shown} AS BINARY), or UNHEX({shown}) if the text is hexadecimal digits"
     own = f"CAST({string(text.value)} AS BINARY)"
-    digits = text.value if re.fullmatch("(?:[0-9A-Fa-f]{2})+", text.value) else ""
+    digits = text.value if read_hexadecimal(text.value) else ""
     return f"write X'{digits}', or for the bytes of the text {own}" if digits else f"write {own}"
 
 
@@ -195,7 +194,7 @@ def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Node]) -> s
         return "|| joins two texts or two arrays: items || [x], or ARRAY_TO_STRING(items, ',') || text"
     if op == "||" and Kind.BINARY in kinds:
         return (
-            "|| joins two texts or two BINARYs: HEX(x) is the text of its digits, CAST(x AS VARCHAR) that of its bytes"
+            "|| joins two texts, or two BINARY values: HEX(x) is the text of its digits, CAST(x AS VARCHAR) that of its bytes"
         )
     if op == "||":
         return "CAST the other operand to VARCHAR"

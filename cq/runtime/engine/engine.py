@@ -63,7 +63,7 @@ from cq.ways import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
 # of a core that no worker needs, before sleeping: about 25 us. Only where the caller waits for results: a feeder of
-# many rows waits longer, and yields took 10 % of the processor time of a running sum.
+# many rows waits for longer than that, so it would yield in vain.
 YIELDS = 100
 INLINE_STEPS = 64  # threads=0: visits between two looks at the results
 GRACE_NS = 1_000_000_000  # how long an interrupted run may take for the current rows

@@ -115,7 +115,9 @@ def failed_value(host: Host, pipeline: Pipeline, stage: int, site: int, state: i
 
 def message(site: Site, said: str, shown: str) -> str:
     """What went wrong at a site.  said, shown: as in `EngineFailure`."""
-    return said if site.asked and said else site.text.replace("{}", shown, 1) if site.shown is not None else site.text
+    if site.asked and said:
+        return said
+    return site.text if site.shown is None else site.text.replace("{}", shown, 1)
 
 
 def _weighed(host: Host, pipeline: Pipeline, stage: int, failure: EngineFailure) -> EngineFailure:
@@ -169,7 +171,7 @@ def _value(host: Host, key: GroupKey, entry: int, table: int) -> Value:
 
 
 def _of_words(type_: DataType, word: int, high: Callable[[], int]) -> Value:
-    """The value that is no text of its words in memory."""
+    """The value, other than a text, that these words hold."""
     if type_.is_float:
         return float(struct.unpack("<d", struct.pack("<q", word))[0])
     if type_.physical is Physical.I128:
