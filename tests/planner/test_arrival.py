@@ -75,6 +75,17 @@ def test_way_out_names_the_source_that_another_must_come_before(text: str, later
     assert raised.value.diagnostics[0].help == (f'declare "{later}" before "{before}": its rows then come first',)
 
 
+def test_rows_that_would_wait_in_any_order_of_the_sources_are_written_to_a_file_first() -> None:
+    both = "SELECT first.k FROM first LEFT JOIN o USING (k) UNION ALL SELECT o.k FROM o LEFT JOIN first USING (k)"
+    for order in (FILES, FILES.replace(" first ", " x ").replace(" o ", " first ").replace(" x ", " o ")):
+        with pytest.raises(CompileError, match="rows without a match would never leave") as raised:
+            compile(f"{order} SELECT 1 AS one FROM live LEFT JOIN ({both}) AS u USING (k)")
+        (way,) = raised.value.diagnostics[0].help
+        assert way.startswith("write the rows of the side that ends to a file first") and "join that file" in way
+    written = "CREATE STREAM u (k BIGINT) WITH (path = 'u.csv');"
+    compile(f"{written} {FILES} SELECT 1 AS one FROM live LEFT JOIN u USING (k)")
+
+
 def test_rows_of_a_file_that_are_left_rows_too_are_not_looked_up_first() -> None:
     union = "(SELECT k FROM first UNION ALL SELECT k FROM live) AS u JOIN o USING (k)"
     with pytest.raises(CompileError, match="rows without a match would never leave") as raised:

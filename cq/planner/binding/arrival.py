@@ -8,9 +8,9 @@ whether their right rows come first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from cq.planner.binding.joins.mistakes import rows_that_never_leave, side_that_never_comes
+from cq.planner.binding.joins.mistakes import rows_that_never_leave, side_that_never_comes, source_to_move
 from cq.planner.operators import Scan
 from cq.planner.operators.joined import UntimedJoin, comes_before
 from cq.planner.plan.logical import LogicalPlan
@@ -34,26 +34,58 @@ def in_order_of_arrival(
     places.update((s.name, n) for n, s in enumerate(first))
     done: dict[int, LogicalNode] = {}
     for node in plan.nodes():
-        if isinstance(node, Scan):
-            done[id(node)] = replace(node, source=replace(node.source, position=places[node.source.name]))
-            continue
-        over = node.with_inputs([done[id(i)] for i in node.inputs])
-        if isinstance(over, UntimedJoin):
-            over = replace(over, right_first=comes_before(over.right, over.left))
-            if not over.inputs_end:
-                _demand_rows(over)
-        done[id(node)] = over
+        over = done[id(node)] = _placed(node, done, places)
+        if isinstance(over, UntimedJoin) and not over.inputs_end:
+            _demand_rows(over)
     outputs = tuple(replace(o, node=done[id(o.node)]) for o in plan.outputs)
     return LogicalPlan(outputs), [(done.get(id(n), n), name) for n, name in called]
+
+
+def _placed(node: LogicalNode, done: Mapping[int, LogicalNode], places: Mapping[str, int]) -> LogicalNode:
+    """The node over inputs that are `done`, with its sources at these positions."""
+    if isinstance(node, Scan):
+        return replace(node, source=replace(node.source, position=places[node.source.name]))
+    over = node.with_inputs([done[id(i)] for i in node.inputs])
+    if isinstance(over, UntimedJoin):
+        return replace(over, right_first=comes_before(over.right, over.left))
+    return over
 
 
 def _demand_rows(join: UntimedJoin) -> None:
     """CQ0406 for a join on an input without an end whose rows would wait for that end."""
     if join.emits_at_end:
-        raise rows_that_never_leave(join)
+        move = source_to_move(join)
+        assert move is not None, "a join whose rows wait in any order"
+        raise rows_that_never_leave(join, *move, _moves_in_a_circle(join))
     for side, other in ((join.right, join.left), (join.left, join.right)):
         if side.bounded and any(n.emits_at_end for n in topological((side,))):
             raise side_that_never_comes(side, other, join.span)
+
+
+def _moves_in_a_circle(join: UntimedJoin) -> bool:
+    """Whether some rows of the join wait for an end however often the next source in the way is declared earlier."""
+    tried = set[tuple[str, ...]]()
+    while join.emits_at_end:
+        order = [s.name for s in sources_of(topological((join,)))]
+        move = source_to_move(join)
+        if move is None or tuple(order) in tried:
+            return True
+        tried.add(tuple(order))
+        moved, before = (s.name for s in move)
+        order.remove(moved)
+        order.insert(order.index(before), moved)
+        join = _in_order(join, order)
+    return False
+
+
+def _in_order(join: UntimedJoin, order: Sequence[str]) -> UntimedJoin:
+    """The join as it would be if its sources came in this order."""
+    done: dict[int, LogicalNode] = {}
+    for node in topological((join,)):
+        done[id(node)] = _placed(node, done, {name: n for n, name in enumerate(order)})
+    placed = done[id(join)]
+    assert isinstance(placed, UntimedJoin)
+    return placed
 
 
 def _is_pipe(source: SourceDef) -> bool:

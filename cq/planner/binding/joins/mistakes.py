@@ -17,7 +17,7 @@ from cq.planner.binding.time_attributes import first_time, no_event_time
 from cq.planner.binding.traits import key_columns
 from cq.planner.operators.joined import UntimedJoin, may_come_before, place_before
 from cq.planner.plan.node import LogicalNode, topological
-from cq.planner.plan.source import sources_of
+from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import replace
 
 LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line repeats
@@ -192,22 +192,28 @@ def without_watermark(first: LogicalNode, then: LogicalNode) -> str:
     return f'declare "{timed.name}" without a WATERMARK: its rows then come first' if timed is not None else ""
 
 
-def rows_that_never_leave(join: UntimedJoin) -> CompileError:
-    """CQ0406 for left rows without a match that would wait for right rows from an endless input: right rows of the
-    join itself, or of one on its right."""
-    endless = next(s for s in sources_of(topological((join.left,))) if not s.bounded)
+def source_to_move(join: UntimedJoin) -> tuple[SourceDef, SourceDef] | None:
+    """A source, and the one before which it must come so that no left row waits for right rows: those of the join
+    itself, or of one on its right."""
     joins = [join, *(n for n in topological((join.right,)) if isinstance(n, UntimedJoin) and n.emits_at_end)]
-    later, before = next(
-        (sources_of(topological((j.right,)))[-1], at)
-        for j in joins
-        if (at := place_before(j.right, j.left)) is not None
-    )
+    for j in joins:
+        if (at := place_before(j.right, j.left)) is not None:
+            return sources_of(topological((j.right,)))[-1], at
+    return None
+
+
+def rows_that_never_leave(join: UntimedJoin, later: SourceDef, before: SourceDef, in_any_order: bool) -> CompileError:
+    """CQ0406 for left rows without a match that would wait for right rows from an endless input, because one source
+    comes after another. in_any_order: they would wait in other orders, too."""
+    endless = next(s for s in sources_of(topological((join.left,))) if not s.bounded)
     whom = "it" if before is endless else f'"{before.name}"'
     return compile_error(
         "CQ0406",
         f'rows without a match would never leave: "{endless.name}" has no end, and "{later.name}" comes after {whom}',
         join.span,
-        help=f'declare "{later.name}" before "{before.name}": its rows then come first',
+        help=THROUGH_A_FILE
+        if in_any_order
+        else f'declare "{later.name}" before "{before.name}": its rows then come first',
     )
 
 
