@@ -451,6 +451,19 @@ SUB_QUERIES = {
     "WHERE auction IN (SELECT auction FROM sale) GROUP BY window_start;\n"
     "SELECT COUNT(*) FROM TUMBLE((SELECT * FROM bid AS b WHERE auction IN (SELECT auction FROM sale)), ts,\n"
     "  INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "sub_query_by_the_time_in_a_session": LIVE_BID
+    + LIVE_SALE
+    + "SELECT b.auction FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE) AS b\n"
+    "WHERE NOT EXISTS (SELECT 1 FROM sale AS c WHERE c.auction = b.auction\n"
+    "  AND c.ts BETWEEN b.ts AND b.ts + INTERVAL '5' SECOND);\n"
+    "SELECT b.auction, COUNT(*) AS n FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts),\n"
+    "  INTERVAL '1' MINUTE) AS b WHERE EXISTS (SELECT 1 FROM sale AS d WHERE d.auction = b.auction\n"
+    "  AND d.ts BETWEEN b.ts AND b.ts + INTERVAL '9' SECOND) GROUP BY window_start, window_end, b.auction;",
+    "semi_join_of_windows_that_are_grouped": LIVE_BID
+    + LIVE_SALE
+    + "SELECT a.auction, COUNT(*) AS n FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts),\n"
+    "  INTERVAL '1' MINUTE) AS a SEMI JOIN sale AS b ON a.auction = b.auction\n"
+    "GROUP BY window_start, window_end, a.auction;",
 }
 
 WINDOW_ARGUMENTS = {

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from planner_fixture import plan_of
 
+from cq.compiler.passes import compile
+from cq.errors import CompileError
 from cq.planner.operators import IntervalJoin, SemiJoin
 
 PER_MIN = """CREATE VIEW per_min AS SELECT window_end, auction, COUNT(*) AS n
 FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, auction;
 """
+
+
+ENDLESS = "".join(
+    f"CREATE STREAM {name} (auction BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts) "
+    "WITH (connector = 'generator', workload = 'bids');\n"
+    for name in ("bid", "sale")
+)
 
 
 def joined(text: str) -> IntervalJoin:
@@ -44,6 +55,38 @@ def test_a_left_row_alone_lags_as_long_as_it_may_wait_for_its_match_or_for_the_p
         (time,) = joined(f"SELECT a.price FROM bid AS a {kind} JOIN bid AS b {on};").schema.times
         lags.append(time.lag_us)
     assert lags == [7_000_000, 7_000_001, 7_000_001]
+
+
+@pytest.mark.parametrize(
+    ("rows", "test"),
+    [
+        ("TUMBLE(TABLE bid, DESCRIPTOR(ts), {})", "auction IN (SELECT auction FROM sale @)"),
+        ("TUMBLE(TABLE bid, DESCRIPTOR(ts), {})", "auction IN (SELECT auction FROM sale AS s WHERE s.price > 5 @)"),
+        ("TUMBLE(TABLE bid, DESCRIPTOR(ts), {}) AS b", "EXISTS (SELECT 1 FROM sale WHERE sale.auction = b.auction @)"),
+        ("SESSION(TABLE bid PARTITION BY auction, ts, {}) AS b", "b.auction IN (SELECT auction FROM sale AS s @)"),
+    ],
+)
+def test_limit_on_the_times_that_an_error_suggests_compiles_where_it_is_pasted(rows: str, test: str) -> None:
+    query = ENDLESS + "SELECT COUNT(*) AS n FROM {} WHERE {} GROUP BY window_start, window_end{};"
+    by_key = ", auction" if rows.startswith("SESSION") else ""
+    text = query.format(rows.format("INTERVAL '1' MINUTE"), test, by_key)
+    with pytest.raises(CompileError, match="filtered rows have no event time") as raised:
+        compile(text.replace("@", ""))
+    (limit,) = re.findall("in the sub-query: (.*)", raised.value.diagnostics[0].help[0])
+    plan = compile(text.replace("@", limit)).after("bind").plan
+    assert any(isinstance(n, IntervalJoin) for n in plan.nodes())
+
+
+def test_growing_test_says_which_time_of_its_rows_counts() -> None:
+    rows = "SESSION(TABLE bid PARTITION BY auction, ts, INTERVAL '1' MINUTE) AS b"
+    text = (
+        f"{ENDLESS} SELECT b.auction FROM {rows} WHERE EXISTS "
+        "(SELECT 1 FROM sale AS c WHERE c.auction = b.auction AND c.ts BETWEEN b.{0} AND b.{0} + INTERVAL '5' SECOND);"
+    )
+    (test,) = (n for n in compile(text.format("ts")).after("bind").plan.nodes() if isinstance(n, SemiJoin))
+    assert test.state.way.startswith("the event time of the left rows is window_end or window_time, not ts: ")
+    kinds = [type(n) for n in compile(text.format("window_end")).after("bind").plan.nodes()]
+    assert IntervalJoin in kinds and SemiJoin not in kinds
 
 
 def test_a_test_without_times_comes_after_those_with_times() -> None:

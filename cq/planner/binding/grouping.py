@@ -17,12 +17,14 @@ from cq.planner.operators import (
     AssignWindows,
     Filter,
     Lag,
+    SemiJoin,
     SessionAggregate,
     SessionRows,
     Window,
     WindowAggregate,
     WindowKind,
 )
+from cq.planner.operators.joined import apart
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
@@ -264,6 +266,9 @@ def _at_the_end(
     span: Span,
 ) -> BoundGroups:
     if not node.bounded:
+        tested = next((t for e in group if isinstance(e, Column) and (t := _tested(node, e.index)) is not None), None)
+        if tested is not None:
+            raise _windows_tested(tested, relation, group[0].span)
         raise compile_error(
             "CQ0406",
             f"these groups would never be final: {relation.title} has no end",
@@ -284,6 +289,43 @@ def _at_the_end(
     if constant:  # a group of at least one row
         result = Filter(result, compared("<", integer(0), column(result, len(result.schema) - 1), span), span=span)
     return BoundGroups(result, {k: i for i, k in enumerate(keys)}, len(keys))
+
+
+def _tested(node: LogicalNode, column: int) -> SemiJoin | None:
+    """The test against other rows by which rows have lost the event time of their window, whose bound this column
+    is."""
+    while node.source is None:
+        if isinstance(node, SemiJoin):
+            if window_bound(node.left, column) is not None:
+                return node
+            node = node.left
+            continue
+        f = node.schema.fields[column]
+        match node.pull(Column(f.type, f.nullable, column, f.name)):
+            case [(port, Column(index=below))]:
+                node, column = node.inputs[port], below
+            case _:
+                return None
+    return None
+
+
+def _windows_tested(test: SemiJoin, relation: Relation, span: Span) -> CompileError:
+    """CQ0406 for windows whose rows have been tested without a limit on how far apart the times are."""
+    other = test.other_time()
+    ours = relation.qualifiers if relation.node is test.left else set[str]()
+    if other is not None:
+        way = other.way(next(iter(ours)) if len(ours) == 1 and not other.on_right else "")
+    elif test.left.schema.times and test.right.schema.times:
+        way = f"name both sides a and b, and limit how far apart the times are: AND {apart(test.left, test.right)}"
+    else:
+        way = ""
+    return compile_error(
+        "CQ0406",
+        f"these groups would never be final: {relation.title} has no end",
+        span,
+        label="filtered rows have no event time",
+        help=(way, f"{'or ' if way else ''}compute the groups in a derived table, and test its rows outside"),
+    )
 
 
 def _distinct_keys(exprs: Iterable[Expr]) -> tuple[Expr, ...]:

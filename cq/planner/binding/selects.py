@@ -26,6 +26,7 @@ from cq.planner.binding.scope import (
     PendingWindow,
     Relation,
     Room,
+    SessionWindow,
     Visible,
     columns_named,
     fields_of,
@@ -498,10 +499,7 @@ class SelectBinder:
                 "a sub-query cannot filter the rows of a window: filtered rows have no event time",
                 where.span,
                 help=(
-                    "limit how far apart the times are in the sub-query: AND b.ts BETWEEN a.ts AND a.ts + "
-                    "INTERVAL '5' SECOND"
-                    if where.valued is None and all(match.may_keep_time for match in where.matches)
-                    else "",
+                    *self.keeping_time(where),
                     "write the window in FROM: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … "
                     "GROUP BY window_start, window_end"
                     if self.calls.group_window is not None and self.relation.node.bounded
@@ -519,6 +517,14 @@ class SelectBinder:
                 if where.is_plain
                 else only,
             )
+
+    def keeping_time(self, where: Conditions) -> tuple[str, ...]:
+        """How the sub-queries of WHERE pass rows that keep their event time; nothing if one of them cannot."""
+        if where.valued is not None or not all(match.may_keep_time for match in where.matches):
+            return ()
+        assert self.relation.window is not None, "no windows"
+        rows = with_windows(self.relation) if isinstance(self.relation.window.window, SessionWindow) else self.relation
+        return tuple(dict.fromkeys(match.limiting(rows) for match in where.matches if not match.keeps_time))
 
     def refuse_ungrouped_stars(self, items: Sequence[ResultColumn], grouped: BoundGroups) -> None:
         """One CQ0404 for each star of a grouped query, whatever it contains."""

@@ -44,11 +44,12 @@ from cq.planner.binding.correlation import (
 )
 from cq.planner.binding.derived_conditions import with_conditions_outside
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.joins.mistakes import Written, written_in
 from cq.planner.binding.joins.relations import by_time, interval_join
 from cq.planner.binding.joins.temporal import demands, keyed
 from cq.planner.binding.joins.times import Sides, TimeBounds
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
-from cq.planner.binding.subquery_mistakes import may_wait_forever, refuse_endless_value, refused_endless
+from cq.planner.binding.subquery_mistakes import limiting, may_wait_forever, refuse_endless_value, refused_endless
 from cq.planner.binding.traits import one_row
 from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
@@ -101,7 +102,7 @@ class Compared:
 @dataclass(frozen=True, slots=True)
 class Match:
     """[NOT] IN or [NOT] EXISTS, SEMI or ANTI JOIN. on: when rows match, over the columns of `outer`, the FROM, then
-    those of `inner`.  written: the condition as a join of both, if the query writes one.  alone: the FROM of a
+    those of `inner`.  written: the condition on both in the text, if there is one.  alone: the FROM of a
     sub-query where `inner` is the result of it."""
 
     outer: Relation
@@ -110,7 +111,7 @@ class Match:
     anti: bool
     span: Span
     compared: Compared | None = None
-    written: ast.Join | None = None
+    written: Written | None = None
     alone: Callable[[], Relation] | None = None
 
     @property
@@ -131,6 +132,12 @@ class Match:
     def _named(self) -> Sides:
         """Both sides as the query names them."""
         return Sides(self.outer, self.inner if self.alone is None else self.alone())
+
+    def limiting(self, outer: Relation) -> str:
+        """How rows that pass keep their event time. outer: the FROM with its event times."""
+        sides = replace(self._named, left=outer)
+        same = self.alone is None and len(outer.node.schema) == self.width
+        return limiting(sides, self.written, self.on if same else ())
 
     def joined(self, node: LogicalNode, above: Above) -> LogicalNode:
         """The rows of `node` that pass. CQ0406 where rows would wait for an end that never comes."""
@@ -211,12 +218,12 @@ def _bind_match(
                 pairs.bind(item.expr)
     text, parts = _as_written(query), tuple(c for e in on for c in demands(e))
     alone = None if inside is not None and text is query else partial(_from_of, text, inner, queries)
-    return Match(outer, inner, parts, negated, node.span, values, _as_join(text, node.span), alone)
+    return Match(outer, inner, parts, negated, node.span, values, _where(text), alone)
 
 
 def match_of(rows: Relation, on: tuple[Expr, ...], outer: Relation, node: ast.Join) -> Match:
     """The condition of a SEMI or ANTI JOIN."""
-    return Match(outer, rows, on, node.kind == "ANTI", node.span, written=node)
+    return Match(outer, rows, on, node.kind == "ANTI", node.span, written=written_in(node))
 
 
 def _as_written(query: ast.Query) -> ast.Query:
@@ -227,13 +234,12 @@ def _as_written(query: ast.Query) -> ast.Query:
     return query
 
 
-def _as_join(query: ast.Query, span: Span) -> ast.Join | None:
-    """The sub-query as a join of its FROM with the outer query; None if it is no plain SELECT."""
+def _where(query: ast.Query) -> Written | None:
+    """The WHERE of a sub-query, which may be missing; None if it is no plain SELECT."""
     select = query.body
     if not isinstance(select, ast.Select) or not select.relations:
         return None
-    first, *_ = select.relations
-    return ast.Join("ANTI", first, first, select.where, span=span)
+    return Written(select.where, (select.where or select.relations[0]).span)
 
 
 def _from_of(query: ast.Query, rows: Relation, queries: Queries) -> Relation:

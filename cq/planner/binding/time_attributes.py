@@ -17,7 +17,7 @@ from cq.lang.types import DATE, DataType, Kind
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import Aggregate, Join, LateRows, Project, Scan, SemiJoin, Sort
-from cq.planner.operators.joined import UntimedJoin
+from cq.planner.operators.joined import UntimedJoin, apart
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
 from cq.records import replace
@@ -106,15 +106,15 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
             if joined and missing is not None
             else "",
             "a join keeps the times of its sides where ON limits how far apart they are: "
-            "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
+            f"name both sides a and b, and add AND {apart(*joins[0].inputs)}"
             if joined and missing is None
             else "",
             "rows filtered by a sub-query have no event time: compute this in a derived table, and test its rows "
             "outside"
             if asked
             else "",
-            "or limit how far apart the times are in the sub-query: AND b.ts BETWEEN a.ts AND a.ts + "
-            "INTERVAL '5' SECOND"
+            "or, in the sub-query, name both sides a and b, and limit how far apart the times are: "
+            f"AND {apart(*joins[0].inputs)}"
             if missing is None and any(isinstance(n, SemiJoin) for n in joins)
             else "",
             _cast_of_a_time(relation.node, sources) or _without_its_time(relation.node, time, what),

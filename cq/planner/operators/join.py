@@ -7,6 +7,8 @@ from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.node import StateBound, Text, operator
 from cq.records import dataclass, field
 
+_WAY = "limit how far apart the times are: ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
+
 
 @operator("join")
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Join(UntimedJoin):
     def state(self) -> StateBound:
         if self.right_first:
             return StateBound("all rows of the right side", bounded=True)
-        way = "limit how far apart the times are: ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
+        other = self.other_time()
+        way = other.way() if other is not None else _WAY
         return StateBound("all rows of both sides", bounded=False, way=way)
 
     def parameters(self, text: Text) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
+from cq.lang.expressions import Call, Column, Expr, columns_of, format_expr, remap, walk
 from cq.lang.schema import Field, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.pruning import narrowed, unless_same
@@ -16,6 +16,7 @@ from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import dataclass, field, replace
 
 T = TypeVar("T")
+_COMPARES = frozenset(["=", "<", "<=", ">", ">="])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,10 @@ class Joined(LogicalNode):
             tuple(f"right.{n}" if n in both else n for n in right),
         )
 
+    def other_time(self) -> OtherTime | None:
+        """A time that it compares although it is not the event time of its row."""
+        return other_time(self.left, self.right, [] if self.residual is None else [self.residual])
+
     def describe_condition(self, *between: str) -> str:
         """The pairs of keys, what is between them, and the residual condition, for people: `equal k, l` if both sides
         have columns with these names."""
@@ -151,6 +156,50 @@ class Joined(LogicalNode):
 
     def _pairs(self) -> Iterator[tuple[Expr, Expr]]:
         return zip(self.left_keys, self.right_keys, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTime:
+    """A time that a condition on two rows compares although it is not the event time of its row. on_right: the side
+    it is of.  times: the event times of that side."""
+
+    name: str
+    on_right: bool
+    times: tuple[str, ...]
+
+    def way(self, whose: str = "") -> str:
+        """What to compare, for people. whose: the name of the side."""
+        side = whose or ("the right rows" if self.on_right else "the left rows")
+        times = " or ".join(self.times)
+        return f"the event time of {side} is {times}, not {self.name}: limit how far apart event times are"
+
+
+def other_time(left: LogicalNode, right: LogicalNode, conditions: Sequence[Expr]) -> OtherTime | None:
+    """The first other time that these conditions, over left then right columns, compare with a time of the other side;
+    None if there is none."""
+    width = len(left.schema)
+    for part in (e for condition in conditions for e in walk(condition)):
+        columns = columns_of(part)
+        if not (isinstance(part, Call) and part.function.name in _COMPARES and min(columns, default=width) < width):
+            continue
+        if max(columns) < width or not all(i.type.is_timestamp for a in part.args for i in walk(a) if _is_column(i)):
+            continue
+        for index in sorted(columns):
+            side, own = (right, index - width) if index >= width else (left, index)
+            if side.schema.times and side.schema.time_of(own) is None:
+                names = side.schema.names
+                return OtherTime(names[own], side is right, tuple(names[t.column] for t in side.schema.times))
+    return None
+
+
+def _is_column(e: Expr) -> bool:
+    return isinstance(e, Column)
+
+
+def apart(left: LogicalNode, right: LogicalNode) -> str:
+    """A condition that limits how far apart the event times of two sides are, if they are named a and b."""
+    mine, theirs = (n.schema.names[n.schema.times[0].column] if n.schema.times else "ts" for n in (left, right))
+    return f"b.{theirs} BETWEEN a.{mine} AND a.{mine} + INTERVAL '5' SECOND"
 
 
 def later(time: str, by_us: int) -> str:

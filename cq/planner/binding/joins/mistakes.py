@@ -18,7 +18,7 @@ from cq.planner.binding.traits import key_columns
 from cq.planner.operators.joined import UntimedJoin, may_come_before, place_before
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef, sources_of
-from cq.records import replace
+from cq.records import dataclass, replace
 
 LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line repeats
 SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
@@ -29,7 +29,23 @@ _MONTHS = {"add_months", "subtract_months"}
 _JOIN = "a join of endless inputs without an equality of its sides"
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The condition of a join or of a sub-query in the text. on: of ON or WHERE.  using: NATURAL or USING if it stands
+    in their place.  span: where the condition is, or would be."""
+
+    on: ast.Expr | None
+    span: Span
+    using: str = ""
+
+
 # ------------------------------------------------------------------------------------------------------------- places
+
+
+def written_in(node: ast.Join) -> Written:
+    """The condition of a join."""
+    using = "" if node.on is not None else "NATURAL" if node.natural else "USING"
+    return Written(node.on, condition_span(node), using)
 
 
 def condition_span(node: ast.Join) -> Span:
@@ -171,7 +187,7 @@ def endless_outer(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequ
         looks_up = sides.right.node.bounded and node.kind != "FULL"
         by_time: tuple[str, ...] = (THROUGH_A_FILE if looks_up else FROM_A_FILE,)
     else:
-        by_time = missing_bound(node, sides, bounds, others).diagnostics[0].help
+        by_time = missing_bound(written_in(node), sides, bounds, others).diagnostics[0].help
     look_up = _look_up_way(node, sides) if node.kind == "LEFT" else ""
     ways = (look_up, *(f"or, to join rows by time, {way}" for way in by_time)) if look_up else by_time
     untimed = without_watermark(sides.right.node, sides.left.node) if node.kind != "FULL" else ""
@@ -233,14 +249,14 @@ def side_that_never_comes(side: LogicalNode, other: LogicalNode, span: Span) -> 
 # ---------------------------------------------------------------------------------------------------- missing bounds
 
 
-def missing_bound(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
+def missing_bound(written: Written, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
     """Why a join of two streams has no lower or no upper bound.
 
     others: the conditions that are neither such a bound nor on a key; one of them may have been meant as a bound.
     """
     for side in (sides.left, sides.right):
         if not side.node.schema.times:
-            return _without_time(node, side, sides, others)
+            return _without_time(written, side, sides, others)
     needs_lower, needs_upper = bounds.lower_us == -UNBOUNDED_US, bounds.upper_us == UNBOUNDED_US
     for part in others:
         if isinstance(part, Call) and part.function.name in FLIPPED and sides.meet_in(part):
@@ -248,10 +264,10 @@ def missing_bound(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequ
             needed = needs_upper if _is_upper(part, sides) else needs_lower
             if found is not None and (needed or part.args[0].type.is_interval):
                 return found
-    return _unbounded(node, sides, bounds, others)
+    return _unbounded(written, sides, bounds, others)
 
 
-def _unbounded(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
+def _unbounded(written: Written, sides: Sides, bounds: TimeBounds, others: Sequence[Expr]) -> CompileError:
     needs_lower, needs_upper = bounds.lower_us == -UNBOUNDED_US, bounds.upper_us == UNBOUNDED_US
     left, right = time_name(sides.left), time_name(sides.right)
     if needs_lower and needs_upper:
@@ -260,15 +276,17 @@ def _unbounded(node: ast.Join, sides: Sides, bounds: TimeBounds, others: Sequenc
         cause, bound = f"how much later than {left} {right} may be", f"{right} <= {left} + {SOME}"
     else:
         cause, bound = f"how much earlier than {left} {right} may be", f"{right} >= {left} - {SOME}"
-    if node.on is None:
-        way = f"write ON in place of {'NATURAL' if node.natural else 'USING'}, and add AND {bound}"
-    elif inline.level(node.on) < inline.AND:
-        condition = inline.expr(node.on)
+    if written.using:
+        way = f"write ON in place of {written.using}, and add AND {bound}"
+    elif written.on is None:
+        way = f"add WHERE {bound}"
+    elif inline.level(written.on) < inline.AND:
+        condition = inline.expr(written.on)
         condition = condition if len(condition) <= LONGEST_SHOWN else "…"
         way = f"put the condition in parentheses: ({condition}) AND {_widest(others, sides) or bound}"
     else:
         way = f"add AND {bound}"
-    span = bounds.span if bounds.span != NOWHERE else condition_span(node)
+    span = bounds.span if bounds.span != NOWHERE else written.span
     return compile_error("CQ0408", f"{_JOIN} must limit {cause}", span, help=way)
 
 
@@ -357,13 +375,13 @@ def excluding_bounds(sides: Sides, bounds: TimeBounds) -> CompileError:
     )
 
 
-def _without_time(node: ast.Join, side: Relation, sides: Sides, others: Sequence[Expr]) -> CompileError:
+def _without_time(written: Written, side: Relation, sides: Sides, others: Sequence[Expr]) -> CompileError:
     """A side has no event time at all: reported at the column of it that the condition uses as one."""
     columns = (e for part in others for e in walk(part) if isinstance(e, Column) and sides.of(e.index)[0] is side)
     meant = next((e for e in columns if e.type.is_timestamp), None)
     if meant is not None:
         return no_event_time(side, meant.name, sides.of(meant.index)[1], meant.span, _JOIN)
-    span = side.span if side.span != NOWHERE else condition_span(node)
+    span = side.span if side.span != NOWHERE else written.span
     return no_event_time(side, *first_time(side), span, _JOIN)
 
 

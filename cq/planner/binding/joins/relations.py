@@ -18,6 +18,7 @@ from cq.planner.binding.joins.mistakes import (
     endless_outer,
     excluding_bounds,
     missing_bound,
+    written_in,
 )
 from cq.planner.binding.joins.temporal import condition, demands, joined_relation, keyed, side_by_side
 from cq.planner.binding.joins.times import Sides, TimeBounds, bounds_of
@@ -97,7 +98,7 @@ def _neither(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds, res
     for _, found in parts:
         if found is not None and found.times != bounds.times and bounds.and_(found).complete:
             return bounds_apart(sides, bounds, found)
-    return missing_bound(node, sides, bounds, rest)
+    return missing_bound(written_in(node), sides, bounds, rest)
 
 
 def _always(condition: Expr) -> bool:
