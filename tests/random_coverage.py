@@ -32,6 +32,7 @@ CONSTRUCTS = {
     "window join, USING": r"USING \(window_start, window_end",
     "sets of windows": r"AS window_end.* (EXCEPT|INTERSECT|UNION)( ALL)? SELECT window_start",
     "interval join": r"r\.\S+ (BETWEEN|>=|>) l\.\S+ [+-] INTERVAL",
+    "interval join, semi or anti": r"(EXISTS|SEMI|ANTI) .*r\.\S+ (BETWEEN|>=|>) l\.\S+ [+-] INTERVAL",
     "ASOF join": r"ASOF",
     "ASOF join with a tolerance": r"ASOF.* - .* <= INTERVAL",
     "ASOF join, USING": r"ASOF.*USING \(",

@@ -55,7 +55,7 @@ class Generator(Drawing):
     def _steps(self) -> list[Step]:
         """The steps to draw from; those listed several times are drawn more often."""
         own = [*[self._window] * 3, self._window_rows, *[self._session] * 2, self._attached, *[self._over] * 2,
-               *[self._look_up] * 4, *[self._interval_join] * 2, self._asof_join, self._asof_using,
+               *[self._look_up] * 6, *[self._interval_join] * 2, self._asof_join, self._asof_using,
                self._union, self._unnest]  # fmt: skip
         return [*own, *(partial(step, self) for step in (*RESULTS, *LISTS, *WINDOWS))]
 
