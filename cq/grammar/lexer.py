@@ -15,7 +15,7 @@ from cq.errors import Diagnostic, Span
 from cq.grammar.ast import Comment
 from cq.grammar.foreign_words import foreign_kinds
 from cq.grammar.intervals import interval_unit
-from cq.grammar.signs import LOOKALIKE_SIGNS, SIGN_HELP, SMART_QUOTES, unescaped
+from cq.grammar.signs import LOOKALIKE_SIGNS, SIGN_HELP, SMART_QUOTES, number_help, unescaped
 from cq.grammar.unsupported import GATHERED
 from cq.records import dataclass, field
 
@@ -324,20 +324,10 @@ def _read_word(out: Lexed, text: str, start: int) -> None:
             f"`{whole[:40]}` is neither a number nor a name",
             previous.start,
             start + len(text),
-            help=_number_help(previous.text, text.upper()),
+            help=number_help(previous.text, text.upper()),
         )
     _check_word(out, text, start)
     _append_name(out, ("WORD",), text, text.lower(), start)
-
-
-def _number_help(digits: str, letters: str) -> str:
-    """What to write for a number followed by letters, as other systems have them."""
-    type_ = {"L": "BIGINT", "S": "SMALLINT", "Y": "TINYINT", "D": "DOUBLE", "F": "REAL", "BD": "DECIMAL"}.get(letters)
-    if type_ == "DECIMAL" and "." in digits:
-        return f"numbers with a decimal point are DECIMAL: write {digits}"
-    if type_ is not None and type_ != "DECIMAL":
-        return f"write CAST({digits} AS {type_})"
-    return "names begin with a letter, and numbers contain none"
 
 
 _READERS: dict[str, Callable[[Lexed, str, int], None]] = {

@@ -1,5 +1,5 @@
-"""The meaning of escapes in strings, and of characters from other keyboards and languages, with what to type
-instead."""
+"""The meaning of escapes in strings, and of characters and numbers from other keyboards and languages, with what to
+type instead."""
 
 from __future__ import annotations
 
@@ -45,3 +45,13 @@ def _unescaped(found: re.Match[str]) -> str:
         return _ESCAPED.get(found[1], found[1])
     number = int(digits.lstrip("xuU"), 16 if found["hex"] else 8)
     return chr(number) if 0 < number <= 0x10FFFF and not 0xD800 <= number < 0xE000 else found[1]
+
+
+def number_help(digits: str, letters: str) -> str:
+    """What to write for a number followed by letters, as other systems have them."""
+    type_ = {"L": "BIGINT", "S": "SMALLINT", "Y": "TINYINT", "D": "DOUBLE", "F": "REAL", "BD": "DECIMAL"}.get(letters)
+    if type_ == "DECIMAL" and "." in digits:
+        return f"numbers with a decimal point are DECIMAL: write {digits}"
+    if type_ is not None and type_ != "DECIMAL":
+        return f"write CAST({digits} AS {type_})"
+    return "names begin with a letter, and numbers contain none"

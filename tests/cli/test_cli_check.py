@@ -68,6 +68,7 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
         (BIDS + "SELECT a.*, b.* FROM bid AS a JOIN bid AS b ON a.id = b.id", "CQ0409", "b.*"),
         (BIDS + "SELECT AVG(price)::NUMERIC AS p FROM bid", "CQ0309", "NUMERIC"),
         (BIDS + "SELECT id::VARCHAR(3) AS s,\nprice::VARCHAR(4) AS t FROM bid", "CQ0310", "VARCHAR(3)"),
+        (BIDS + "SELECT CAST('a' AS VARBINARY(3)) AS s FROM bid", "CQ0310", "VARBINARY(3)"),
         (
             "CREATE STREAM b WITH (connector = 'generator', workload = 'bids');"
             "SELECT SUM(price) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING) AS s FROM b",

@@ -10,6 +10,7 @@ import pytest
 from cases import Prepared
 from mistakes_in_triggers import BID, OF_TRIGGERS, PER_MIN
 from mistakes_with_near_forms import NEAR_FORMS
+from mistakes_with_types import OF_TYPES
 from planner_fixture import infer
 
 from cq.errors import CqError, SourceText
@@ -120,15 +121,6 @@ TYPES = {
     "bad_arguments": BID + "SELECT lower(price, 2) FROM bid;",
     "condition_not_boolean": BID + "SELECT auction FROM bid WHERE price;",
     "no_such_cast": BID + "SELECT CAST(ts AS BIGINT) FROM bid;",
-    "types_apart": BID
-    + "SELECT CAST(CAST(ts AS DATE) AS BIGINT), CAST(item AS INTERVAL), CAST(auction AS DATE),\n"
-    + "  COALESCE(auction, CAST(price AS DECIMAL(38, 20))), CAST(ts AS DATE) + auction FROM bid;",
-    "bytes_and_text": "CREATE STREAM s (id BINARY, code VARCHAR, n BIGINT) WITH (connector = 'memory');\n"
-    "SELECT id = code AS a, id <> 'ff00' AS b, id IN ('ab c') AS c, id || code AS d, COALESCE(id, code) AS e,\n"
-    "  CAST(n AS BINARY) AS f, CAST(id AS BIGINT) AS g, UPPER(id) AS h, ENCODE(code, 'latin1') AS i,\n"
-    "  ENCODE(id) AS j, DECODE(code) AS k, id LIKE 'a%' AS l,\n"
-    "  id = n AS m, id + 1 AS o FROM s;",
-    "bytes_of_a_fixed_length": "CREATE STREAM s (id BINARY(16)) WITH (connector = 'memory'); SELECT id FROM s;",
     "add_text": BID + "SELECT item + 1 FROM bid;",
     "add_number_to_time": BID + "SELECT ts + 5 FROM bid;",
     "decimal_too_wide": BID + "SELECT auction FROM bid WHERE amount < CAST(price AS DECIMAL(38, 38));",
@@ -572,6 +564,7 @@ CASES = {
     **SEVERAL,
     **OFTEN_MADE,
     **NEAR_FORMS,
+    **OF_TYPES,
 }
 
 

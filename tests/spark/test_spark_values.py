@@ -24,6 +24,7 @@ from cq.lang.expressions import Call, Cast, Column, Expr, Literal, format_expr
 from cq.lang.functions import Failure, Scalar, Signature, all_scalars
 from cq.lang.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -77,6 +78,18 @@ VALUES: dict[DataType, list[Any]] = {
     decimal(18, 0): [0, 1, -7, 10**18 - 1],
     decimal(38, 10): [0, 1, -1, 15_000_000_000, -25_000_000_000, 123_456_789_012_345_678_901, 10**38 - 1, 1 - 10**38],
     VARCHAR: [*NUMBER_TEXTS.split(), *WORDS, *TIME_TEXTS, *LETTERS],
+    BINARY: [
+        b"",
+        b"\x00",
+        b"\x00\x00",
+        b"\x7f",
+        b"\x80",
+        b"\xff",
+        b"\xc3\xb1",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"ab" * 20,
+    ],
     DATE: [0, -1, 59, 365, 11016, 18628, 19782, -25567, -719528, 2932897, 106751991, 106751992, 2**31 - 1],
     TIMESTAMP: [0, -1, 1, -DAY_US, 1709210096789012, 1704067199999999, 253402300800000000, -62135596800000001, 2**62],
     INTERVAL: [0, 1, -1, DAY_US, -3_600_000_000, 90_061_000_001, 2**62],
@@ -154,7 +167,7 @@ def call(entry: Scalar, signature: Signature) -> Call:
 
 def is_beyond(entry: Scalar, row: tuple[Any, ...]) -> bool:
     """Whether Spark, which counts code points as INT, would not see the very number."""
-    return entry.name == "substring" and any(isinstance(v, int) and abs(v) > 2**30 for v in row)
+    return entry.name in {"substring", "binary_substring"} and any(isinstance(v, int) and abs(v) > 2**30 for v in row)
 
 
 def value_or_failure(expr: Expr, row: tuple[Any, ...]) -> Any:

@@ -14,6 +14,7 @@ The parser normalises spellings, so a binder meets only these forms:
 No tree is higher than `parser.MAX_DEPTH`, so plain recursion over it is safe.
 """
 
+from cq.grammar.ast.literals import *  # noqa: F403
 from cq.grammar.ast.nodes import *  # noqa: F403
 from cq.grammar.ast.queries import *  # noqa: F403
 from cq.grammar.ast.statements import *  # noqa: F403

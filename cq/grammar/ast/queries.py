@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from cq.errors import NOWHERE, Span
+from cq.grammar.ast.literals import (
+    BinaryLiteral,
+    BooleanLiteral,
+    DefaultValue,
+    IntervalLiteral,
+    NullLiteral,
+    NumberLiteral,
+    StringLiteral,
+    TypedLiteral,
+)
 from cq.grammar.ast.nodes import Node, node
 from cq.records import field
 
@@ -45,72 +55,6 @@ class RowType(Node):
 TypeName: TypeAlias = SimpleType | ArrayType | RowType
 
 # ---------------------------------------------------------------------------------------------------- expressions
-
-
-@node
-class NumberLiteral(Node):
-    """An unsigned number exactly as written: `10`, `1.50`, `.5`, `1e-9`."""
-
-    text: str
-
-
-@node
-class StringLiteral(Node):
-    """A string by its value: doubled quotes are already single."""
-
-    value: str
-
-
-@node
-class BinaryLiteral(Node):
-    """`X'0AFF'` by its hexadecimal digits, two for each byte, in upper case."""
-
-    digits: str
-
-
-@node
-class BooleanLiteral(Node):
-    """TRUE or FALSE."""
-
-    value: bool
-
-
-@node
-class NullLiteral(Node):
-    """NULL."""
-
-
-@node
-class DefaultValue(Node):
-    """DEFAULT as a whole value in VALUES or SET: the column's value when an INSERT leaves it out."""
-
-
-@node
-class TypedLiteral(Node):
-    """`DATE '2024-01-31'` and its like; the text between the quotes is not yet read."""
-
-    kind: Literal["DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"]
-    text: str
-
-
-@node
-class IntervalPart(Node):
-    """One summand of an interval. amount: decimal text, perhaps with a leading minus.  unit: one of INTERVAL_UNITS."""
-
-    amount: str
-    unit: str
-
-
-@node
-class IntervalLiteral(Node):
-    """The sum of its parts, at least one; `INTERVAL '1:30' MINUTE TO SECOND` is (1 MINUTE, 30 SECOND)."""
-
-    parts: tuple[IntervalPart, ...]
-
-
-INTERVAL_UNITS = (
-    "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND",
-)  # fmt: skip
 
 
 @node
@@ -330,15 +274,9 @@ class Subscript(Node):
 
 
 Literals: TypeAlias = (
-    NumberLiteral
-    | StringLiteral
-    | BinaryLiteral
-    | BooleanLiteral
-    | NullLiteral
-    | TypedLiteral
-    | IntervalLiteral
+    NumberLiteral | StringLiteral | BinaryLiteral | BooleanLiteral | NullLiteral | TypedLiteral | IntervalLiteral
     | ArrayLiteral
-)
+)  # fmt: skip
 Expr: TypeAlias = (
     Literals | Parameter | ColumnRef | Unary | Binary | Not | Logical | IsTest | Between | InList | InQuery | Like
     | Exists | ScalarQuery | Cast | AtTimeZone | Case | Extract | Call | Subscript | DefaultValue

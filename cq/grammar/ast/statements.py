@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from cq.errors import NOWHERE, Span
+from cq.grammar.ast.literals import IntervalLiteral
 from cq.grammar.ast.nodes import Node, node
-from cq.grammar.ast.queries import Call, Expr, IntervalLiteral, Literals, Parameter, Query, Relation, TypeName, Unary
+from cq.grammar.ast.queries import Call, Expr, Literals, Parameter, Query, Relation, TypeName, Unary
 from cq.records import field
 
 
