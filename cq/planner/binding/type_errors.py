@@ -193,9 +193,8 @@ def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Node]) -> s
     if op == "||" and Kind.ARRAY in kinds:
         return "|| joins two texts or two arrays: items || [x], or ARRAY_TO_STRING(items, ',') || text"
     if op == "||" and Kind.BINARY in kinds:
-        return (
-            "|| joins two texts, or two BINARY values: HEX(x) is the text of its digits, CAST(x AS VARCHAR) that of its bytes"
-        )
+        ways = "HEX(x) is the text of its digits, CAST(x AS VARCHAR) that of its bytes"
+        return f"|| joins two texts, or two BINARY values: {ways}"
     if op == "||":
         return "CAST the other operand to VARCHAR"
     if a.type == VARCHAR and b.type == VARCHAR:
