@@ -16,7 +16,7 @@ from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range, r
 from cq.lang.zones import zone_of
 
 MAX_NUMBER_CHARACTERS = 400  # longer numbers are refused before any arithmetic on them
-MOST_SHOWN = 30  # letters of a text in a message: the first bytes that a kernel keeps of it hold more (layout/abi.py)
+MOST_SHOWN = 60  # letters of a text in a message: the first bytes that a kernel keeps of it hold more (layout/abi.py)
 _WHITE = "".join(map(chr, range(33)))
 
 _PAIRS = re.compile("(?:[0-9A-Fa-f]{2})*")

@@ -10,7 +10,7 @@ from random_trial import Plan
 from test_chains import CASES, LOOP, STREAM, rows
 from wandering import plans_of, wander
 
-FIRST_SEEDS = (73, 64)
+FIRST_SEEDS = (73, 69)
 SEEDS_EACH = 4  # of which about half have several plans to go on in; which, changes with what is drawn
 
 

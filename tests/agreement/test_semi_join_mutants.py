@@ -15,7 +15,7 @@ def by_time(module: str, old: str, new: str) -> Mutant:
 
 MUTANTS = {
     "a left row that leaves alone with a match also waits": by_time(
-        JOIN, '"K == 1 and M == 0", K=kept, M=seek', '"K == 1", K=kept, M=seek'
+        JOIN, '"K == 1 and M == 0", K=kept, M=leave_if_matched', '"K == 1", K=kept, M=leave_if_matched'
     ),
     "a search for a match goes on behind it": by_time(MATCHING, '"MORE and M == 0"', '"MORE"'),
     "a left row without a match leaves although it waits": by_time(MATCHING, '"M == 0 and K == 0" if', '"M == 0" if'),
@@ -36,7 +36,7 @@ MUTANTS = {
         "codegen.join_sides", "words.RECORD_VALUES + marked", "words.RECORD_VALUES + 0 * marked"
     ),
     "a row of a window that leaves alone also waits": by_time(
-        WINDOW_JOINS, '"K == 1 and M == 0", K=kept, M=seek', '"K == 1", K=kept, M=seek'
+        WINDOW_JOINS, '"K == 1 and M == 0", K=kept, M=leave_if_matched', '"K == 1", K=kept, M=leave_if_matched'
     ),
     "a row of a window leaves with each of its matches": by_time(
         WINDOW_JOINS, '"ld_i64(P, W) == 0", P=row', '"ld_i64(P, W) != -1", P=row'

@@ -15,13 +15,13 @@ LONG = "ä" * 100
 MANY = "123456789012345678901234567890.5"
 CASTS = {
     "CAST(x AS INTEGER)": ("x7", "cannot cast 'x7' to INTEGER"),
-    "CAST(x AS DOUBLE)": (LONG, f"cannot cast '{LONG[:30]}…' to DOUBLE"),
+    "CAST(x AS DOUBLE)": (LONG, f"cannot cast '{LONG[:60]}…' to DOUBLE"),
     "CAST(x AS TIMESTAMP)": ("", "cannot cast '' to TIMESTAMP"),
     "CAST(x AS TINYINT)": (200, "cannot cast 200 to TINYINT"),
     "CAST(x AS BIGINT)": (1e300, "cannot cast 1.0E300 to BIGINT"),
     "CAST(x AS SMALLINT)": (Decimal(MANY), f"cannot cast {MANY} to SMALLINT"),
     "CAST([x, '1'] AS INTEGER ARRAY)": ("one", "cannot cast 'one' to INTEGER"),
-    "CAST(x AS VARCHAR)": (b"\xff" * 100, f"cannot cast X'{'F' * 30}…' to VARCHAR"),
+    "CAST(x AS VARCHAR)": (b"\xff" * 100, f"cannot cast X'{'F' * 60}…' to VARCHAR"),
     "TO_TIMESTAMP(x, 'yyyy')": ("20x4", "'20x4' is not a time as 'yyyy' writes it"),
     "TO_DATE(x || x, 'yyyy')": ("{}", "'{}{}' is not a time as 'yyyy' writes it"),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from functools import partial
 
 from cases import Prepared, Row, Way
 from random_drawing import Step
-from random_expressions import random_text
+from random_expressions import random_bytes, random_text
 from random_queries import UNITS, Generator
 from random_results import RESULTS
 from random_shared import SHARED
@@ -91,6 +91,8 @@ def _value(rng: random.Random, kind: Kind) -> object:
             return rng.random() < 0.5
         case Kind.VARCHAR:
             return random_text(rng)
+        case Kind.BINARY:
+            return random_bytes(rng)
         case Kind.DOUBLE:
             return small / 4
         case Kind.TIMESTAMP:

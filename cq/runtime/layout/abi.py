@@ -169,7 +169,7 @@ ROUTING_ROUTE = _routing.word()  # -> u8[256]: the lane of each virtual partitio
 ROUTING_LANE = _routing.word()  # the lane whose state is filled
 ROUTING_WORDS = _routing.size()
 
-TOLD_BYTES = 128  # of a text that failed: more letters than a message shows (cq/lang/value_text.py)
+TOLD_BYTES = 248  # of a text that failed: more letters than a message shows (cq/lang/value_text.py)
 
 _state = Struct("STATE")
 STATE_SEGMENT = _state.word()  # cursor: the segment to resume
