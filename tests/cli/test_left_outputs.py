@@ -58,6 +58,7 @@ def test_run_without_another_output_ends_with_its_reader_and_says_nothing() -> N
     assert run_by_shell("cq run \"SELECT id FROM 'many.csv'\" | head -1") == ("id\n", "")
 
 
+@pytest.mark.usefixtures("usual_signals")
 def test_interrupted_run_says_that_its_file_is_as_it_was() -> None:
     program = (
         "import os, signal, cq.cli\n"
