@@ -140,11 +140,11 @@ def cannot_cast(value: str, target: DataType) -> str:
 
 
 def shown(value: Any, source: DataType) -> str:
-    """A value in a message; of a long text, or of many bytes, the first."""
+    """A value in a message; of one with a long text the beginning."""
     if source.kind is Kind.BINARY:
         return f"X{value_text.quoted(value.hex().upper())}"
     text: str = writer(source)(value)
-    return value_text.quoted(text) if source.kind is Kind.VARCHAR else text
+    return value_text.quoted(text) if source.kind is Kind.VARCHAR else value_text.shortened(text)
 
 
 def writer(source: DataType) -> Caster:

@@ -321,10 +321,14 @@ def size_text(size: int) -> str:
     return f"{size}B"
 
 
+def shortened(text: str) -> str:
+    """What a message shows of a text: of a long one the first letters."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
 def quoted(text: str) -> str:
-    """A text in a message; of a long one the first letters."""
-    letters = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
-    return "'" + letters.replace("'", "''") + "'"
+    """A text in a message, shortened and in quotes."""
+    return "'" + shortened(text).replace("'", "''") + "'"
 
 
 def read_hexadecimal(text: str) -> bytes | None:

@@ -41,14 +41,24 @@ def pairs(node: Joined, sides: Sequence[str], on: str) -> str:
 
     Within one event left rows come first.
     """
-    first = "struct(l._w, l._s) <= struct(r._w, r._s)"
-    later = f"concat(array({RIGHT}), r._o, array(l._w, l._s), l._o)"
-    earlier = f"concat(array({LEFT}), l._o, array(r._w, r._s), r._o)"
+    by_left = f"concat(array({LEFT}), l._o, array(r._w, r._s), r._o)"
     return (
         f"select {select_list(columns(node))},\n"
-        f"         if({first}, r._w, l._w) as _w, if({first}, r._s, l._s) as _s,\n"
-        f"         if({first}, {later}, {earlier}) as _o\n"
+        f"         {_with_the_later('l.', 'r.', by_left)}\n"
         f"  from {sides[0]} as l join {sides[1]} as r\n    on {on}"
+    )
+
+
+def _with_the_later(left: str, right: str, by_left: str) -> str:
+    """The position columns of what comes with the later of a left and a right row, whose own have these prefixes.
+
+    by_left: the place within its event if that is the left one.
+    """
+    first = f"struct({left}_w, {left}_s) <= struct({right}_w, {right}_s)"
+    by_right = f"concat(array({RIGHT}), {right}_o, array({left}_w, {left}_s), {left}_o)"
+    return (
+        f"if({first}, {right}_w, {left}_w) as _w, if({first}, {right}_s, {left}_s) as _s,\n"
+        f"         if({first}, {by_right}, {by_left}) as _o"
     )
 
 
@@ -64,13 +74,8 @@ def first_matches(sides: Sequence[str], width: int, on: str, context: Context) -
         f"         min(struct(r._w, r._s, r._o)) as _r\n"
         f"  from {sides[0]} as l join {sides[1]} as r\n    on {on}\n  group by l._w, l._s, l._o",
     )
-    first = "struct(_w, _s) <= struct(_r._w, _r._s)"
-    return (
-        f"select {select_list([f'_row.{c}' for c in own])},\n"
-        f"         if({first}, _r._w, _w) as _w, if({first}, _r._s, _s) as _s,\n"
-        f"         if({first}, concat(array({RIGHT}), _r._o, array(_w, _s), _o), concat(array({LEFT}), _o)) as _o\n"
-        f"  from {matched}"
-    )
+    place = _with_the_later("", "_r.", f"concat(array({LEFT}), _o)")
+    return f"select {select_list([f'_row.{c}' for c in own])},\n         {place}\n  from {matched}"
 
 
 def without_match(sides: Sequence[str], width: int, on: str, place: str) -> str:

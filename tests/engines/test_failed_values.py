@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 import cq
+from cq.lang import error_places
+from cq.lang.types import BIGINT, BINARY, VARCHAR, DataType, array
 from cq.lang.value_text import MOST_SHOWN
 from cq.runtime.layout.abi import TOLD_BYTES
 
@@ -46,3 +48,16 @@ def test_the_value_of_a_computed_event_time_is_shown() -> None:
 
 def test_a_kernel_keeps_more_of_a_text_than_a_message_shows() -> None:
     assert TOLD_BYTES >= 4 * (MOST_SHOWN + 1)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "text"),
+    [
+        (VARCHAR, "it's " * 20, "'" + "it''s " * 12 + "…'"),
+        (BINARY, b"\xaa" * 40, f"X'{'AA' * 30}…'"),
+        (array(BIGINT), tuple([7] * 40), f"ARRAY[{'7, ' * 18}…"),
+    ],
+    ids=["text", "bytes", "array"],
+)
+def test_a_group_shows_the_beginning_of_a_long_key(type_: DataType, value: object, text: str) -> None:
+    assert error_places.group([("k", type_)], (value,)) == f"group k = {text}"

@@ -53,11 +53,11 @@ def unless(scope: Scope, call: Strict, bad: ast.expr) -> Iterator[None]:
             yield
         return
     with scope.when(bad):
-        fail_cast(scope, call)
+        _fail_cast(scope, call)
     yield
 
 
-def fail_cast(scope: Scope, call: Strict) -> None:
+def _fail_cast(scope: Scope, call: Strict) -> None:
     """Write the exit with the error of a value that cannot be cast."""
     (value,) = call.args
     if value.type.kind is Kind.ARRAY:

@@ -204,7 +204,7 @@ class TableLocals:
     shift: str
     epoch: str
     index: str  # 0 if entries are in slots
-    fetch: str = ""  # what to prefetch of the table: FETCH_NOTHING, FETCH_SLOT or FETCH_INDEX
+    fetch: str  # what to prefetch of the table: FETCH_NOTHING, FETCH_SLOT or FETCH_INDEX
 
     @staticmethod
     def declare(scope: Scope, entry_words: int) -> TableLocals:
@@ -218,9 +218,10 @@ class TableLocals:
         """Locals of the table whose address `table` is, for the whole function."""
         name = scope.writer.hoist(table, "table")
         words = (scope.writer.hoist(expr("ld_i64(T, W)", T=name, W=word), hint) for hint, word in _WORDS)
-        made = TableLocals(scope, Word(entry_words * 8, "ENTRY_BYTES"), name, *words)
-        made.fetch = scope.writer.hoist(made._fetched(), "fetch")
-        return made
+        entries, mask, shift, epoch, index = words
+        fetch = scope.writer.hoist(_fetched(scope, mask, index), "fetch")
+        entry_bytes = Word(entry_words * 8, "ENTRY_BYTES")
+        return TableLocals(scope, entry_bytes, name, entries, mask, shift, epoch, index, fetch)
 
     def use(self, table: ast.expr) -> None:
         """Use this table from here on."""
@@ -231,11 +232,7 @@ class TableLocals:
         """Read the table's words again."""
         for name, (_, word) in zip(self._words(), _WORDS, strict=True):
             self.scope.writer.set(name, expr("ld_i64(T, W)", T=self.table, W=word))
-        self.scope.writer.set(self.fetch, self._fetched())
-
-    def _fetched(self) -> ast.expr:
-        small = SMALL_LANE_SLOTS if self.scope.in_lanes else SMALL_TABLE_SLOTS
-        return expr(f"{what_to_fetch.__name__}(M, SMALL, I)", M=self.mask, SMALL=small, I=self.index)
+        self.scope.writer.set(self.fetch, _fetched(self.scope, self.mask, self.index))
 
     def _words(self) -> tuple[str, ...]:
         return self.entries, self.mask, self.shift, self.epoch, self.index
@@ -260,6 +257,12 @@ class TableLocals:
     @property
     def address(self) -> ast.expr:
         return ast.Name(self.table, ast.Load())
+
+
+def _fetched(scope: Scope, mask: str, index: str) -> ast.expr:
+    """What to prefetch of a table with these words."""
+    small = SMALL_LANE_SLOTS if scope.in_lanes else SMALL_TABLE_SLOTS
+    return expr(f"{what_to_fetch.__name__}(M, SMALL, I)", M=mask, SMALL=small, I=index)
 
 
 _WORDS = (

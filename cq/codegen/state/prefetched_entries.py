@@ -51,9 +51,7 @@ def prefetch_entry(keys: Keys, t: TableLocals, values: Values, sooner: Values | 
 def prefetch_numbered(keys: Keys, t: TableLocals, values: Sequence[Val], changed: bool = False) -> None:
     """Write a prefetch of the entry to which the slot of these key values points, in a table with an index."""
     scope = t.scope
-    item = scope.let(
-        expr("ld_i64(I, S)", I=t.index, S=expr("shr_u(H, S)", H=keys.hash(scope, values), S=t.shift)), "item"
-    )
+    item = scope.let(expr("ld_i64(I, S)", I=t.index, S=_slot(keys, t, values)), "item")
     _fetch_lines(scope, scope.let(t.numbered(item), "at"), t.entry_bytes, changed)
 
 

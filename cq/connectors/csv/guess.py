@@ -47,7 +47,7 @@ def guessed_schema(head: Looked, name: str, csv_options: CsvOptions, delimited: 
     if not body:
         return pa.schema([(n, pa.null()) for n in names])
     guessed = _table(body, name, len(names), csv_options)
-    types = {f.name: pa.string() if _is_text(f.type) else f.type for f in guessed.schema}
+    types = {f.name: pa.string() if _is_varchar(f.type) else f.type for f in guessed.schema}
     numbers = [column for column, type_ in types.items() if pa.types.is_int64(type_) or pa.types.is_float64(type_)]
     if numbers:
         texts = _table(body, name, len(names), csv_options, {column: pa.string() for column in numbers})
@@ -84,7 +84,7 @@ def _table(
         raise damaged(name, cause, "declare the columns") from None
 
 
-def _is_text(guess: pa.DataType) -> bool:
+def _is_varchar(guess: pa.DataType) -> bool:
     """Whether a column is VARCHAR: one of times of day, and one of text that is not UTF-8, which is a bad row."""
     return bool(pa.types.is_time(guess) or pa.types.is_binary(guess))
 

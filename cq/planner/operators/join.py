@@ -7,8 +7,6 @@ from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.node import StateBound, Text, operator
 from cq.records import dataclass, field
 
-_WAY = "limit how far apart the times are: ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
-
 
 @operator("join")
 @dataclass(frozen=True, slots=True)
@@ -49,9 +47,7 @@ class Join(UntimedJoin):
     def state(self) -> StateBound:
         if self.right_first:
             return StateBound("all rows of the right side", bounded=True)
-        other = self.other_time()
-        way = other.way() if other is not None else _WAY
-        return StateBound("all rows of both sides", bounded=False, way=way)
+        return StateBound("all rows of both sides", bounded=False, way=self.limited("ON … "))
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.left_outer, self.right_outer, self.right_first, *self.condition(text))

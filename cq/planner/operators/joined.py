@@ -16,6 +16,7 @@ from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import dataclass, field, replace
 
 T = TypeVar("T")
+SOME = "INTERVAL '5' SECOND"  # in examples: how far apart times may be
 _COMPARES = frozenset(["=", "<", "<=", ">", ">="])
 
 
@@ -196,10 +197,15 @@ def _is_column(e: Expr) -> bool:
     return isinstance(e, Column)
 
 
+def between(left: str, right: str) -> str:
+    """A condition that limits how far apart two times are."""
+    return f"{right} BETWEEN {left} AND {left} + {SOME}"
+
+
 def apart(left: LogicalNode, right: LogicalNode) -> str:
     """A condition that limits how far apart the event times of two sides are, if they are named a and b."""
     mine, theirs = (n.schema.names[n.schema.times[0].column] if n.schema.times else "ts" for n in (left, right))
-    return f"b.{theirs} BETWEEN a.{mine} AND a.{mine} + INTERVAL '5' SECOND"
+    return between(f"a.{mine}", f"b.{theirs}")
 
 
 def later(time: str, by_us: int) -> str:
@@ -329,6 +335,13 @@ class UntimedJoin(Joined):
     @property
     def inputs_end(self) -> bool:
         return self.left.bounded and self.right.bounded
+
+    def limited(self, on: str = "") -> str:
+        """How the join keeps less, for people. on: what comes before the limit in the query."""
+        other = self.other_time()
+        if other is not None:
+            return other.way()
+        return f"limit how far apart the times are: {on}AND {apart(self.left, self.right)}"
 
     def pull(self, expr: Expr) -> Pulled | None:
         """Nothing: a row has two causes, and either may be the later one."""

@@ -7,8 +7,6 @@ from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.node import StateBound, Text, operator
 from cq.records import dataclass, field
 
-_WAY = "limit how far apart the times are: AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
-
 
 @operator("semi_join")
 @dataclass(frozen=True, slots=True)
@@ -46,9 +44,7 @@ class SemiJoin(UntimedJoin):
         kept = "the keys of the right side" if self.residual is None else "all right rows"
         if self.right_first:
             return StateBound(kept, bounded=True)
-        other = self.other_time()
-        way = other.way() if other is not None else _WAY
-        return StateBound(f"left rows without a match, and {kept}", bounded=False, way=way)
+        return StateBound(f"left rows without a match, and {kept}", bounded=False, way=self.limited())
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.anti, self.right_first, *self.condition(text))

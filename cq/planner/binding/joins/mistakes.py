@@ -15,13 +15,13 @@ from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.time_attributes import first_time, no_event_time
 from cq.planner.binding.traits import key_columns
-from cq.planner.operators.joined import UntimedJoin, may_come_before, place_before
+from cq.planner.operators.joined import SOME, UntimedJoin, between, may_come_before, place_before
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import dataclass, replace
 
 LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line repeats
-SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
+WIDE = "INTERVAL '1' HOUR"
 INTO_A_FILE = 'write the rows of the side that ends to a file first, cq run "SELECT …" -o FILE'
 FROM_A_FILE = "read its rows from an input that ends, such as a file"
 THROUGH_A_FILE = f"{INTO_A_FILE}, and join that file"
@@ -75,7 +75,7 @@ def time_name(relation: Relation, time: TimeAttribute | None = None) -> str:
 def within(sides: Sides) -> str:
     """A condition on the event times of both sides with which the join can run."""
     left, right = time_name(sides.left), time_name(sides.right)
-    return f"{right} BETWEEN {left} AND {left} + {SOME}"
+    return between(left, right)
 
 
 def _look_up_way(node: ast.Join, sides: Sides) -> str:
