@@ -11,6 +11,7 @@ from cq.codegen.flow import Flow, row_of
 from cq.codegen.values import Row, Val, any_null, is_true
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr
+from cq.planner.operators import JoinKind
 from cq.planner.operators.joined import Joined
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
@@ -121,8 +122,7 @@ def meet_or_leave(flow: Flow, node: Joined, port: int, values: list[Val], others
 
 
 def leave_if_matched(flow: Flow, node: Joined, values: list[Val], others: Others, kept: str) -> str:
-    """Deliver the left row if it has a match, or with `left_outer` if it has none and is not kept; for joins of which
-    left rows leave alone.
+    """Deliver the left row of a SEMI join if it has a match, of an ANTI join if it has none and is not kept.
 
     The search ends at the first match. Returns a local: 1 if there is one.
     """
@@ -134,22 +134,21 @@ def leave_if_matched(flow: Flow, node: Joined, values: list[Val], others: Others
             joined = row_of(scope, [*values, *met.values])
             with where_passes(flow, node.residual, joined, flow.beside(others.side, met.then)):
                 writer.set(matched, 1)
-    leaves = "M == 0 and K == 0" if node.left_outer else "M == 1"
+    leaves = "M == 1" if node.kind is JoinKind.SEMI else "M == 0 and K == 0"
     with scope.when(expr(leaves, M=matched, K=kept)):
         flow.deliver(node, row_of(scope, values))
     return matched
 
 
 def match_waiting(flow: Flow, node: Joined, values: list[Val], others: Others) -> None:
-    """Note in the kept left rows that the right row is their match, and deliver them unless only rows without one
-    leave."""
+    """Note in the kept left rows that the right row is their match, and deliver those of a SEMI join."""
     with flow.writer.while_(others.more), flow.scope.block():
         stops_when_asked(flow, node)
         with others.next() as met:
             joined = row_of(flow.scope, [*met.values, *values])
             with where_passes(flow, node.residual, joined, flow.beside(others.side, met.then)):
                 met.has_match()
-                if not node.left_outer:
+                if node.kind is JoinKind.SEMI:
                     flow.deliver(node, row_of(flow.scope, met.values))
 
 
@@ -165,15 +164,15 @@ def deliver_match(
     load: writes the values of that right row.
     """
     width = len(node.left.schema)
-    fields = enumerate(node.right.schema.fields if node.left_outer else ())
+    fields = enumerate(node.right.schema.fields if node.kind.left_unmatched else ())
     right = [flow.scope.variables(f.type, True, f"right{n}_") for n, f in fields]
     with flow.scope.when(found):
         values = load()
         joined = row.with_added(width, values)
         with matches(joined):
-            if node.left_outer:
+            if node.kind.left_unmatched:
                 assign_all(flow, right, values)
             else:
                 flow.deliver(node, joined)
-    if node.left_outer:
+    if node.kind.left_unmatched:
         flow.deliver(node, row.with_added(width, right))

@@ -41,7 +41,7 @@ from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Physical
-from cq.planner.operators import IntervalJoin
+from cq.planner.operators import IntervalJoin, JoinKind
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import runs_words as words
@@ -77,11 +77,11 @@ class WindowSide:
         input, exprs = node.inputs[port], (node.left_keys, node.right_keys)[port]
         time = (node.left_time, node.right_time)[port]
         expiry_us = (node.left_expiry_us, node.right_expiry_us)[port]
-        waits = (node.left_outer, node.right_outer)[port]
+        waits = (node.kind.left_unmatched, node.kind.right_unmatched)[port]
         told = {e.index: n for n, e in enumerate(exprs) if isinstance(e, Column) and not e.type.is_float}
         kept = [n for n in range(len(input.schema)) if n not in told and n != time.column]
         columns = [(input.schema.fields[n].type, input.schema.fields[n].nullable) for n in kept]
-        marked = waits or (node.is_semi and port == LEFT)
+        marked = waits or (node.kind is JoinKind.SEMI and port == LEFT)
         first = words.ROW_WAITING if marked else 0
         fields, end = lay_out(columns, first, ("LEFT_VALUE", "RIGHT_VALUE")[port])
         by_column = dict(zip(kept, fields, strict=True))
@@ -191,7 +191,7 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     if not mine.marked:
         with _kept(flow, join, port, due, keys) as found, _unless_right_row_kept(flow, join, mine, found):
             run.begin(found)
-            if node.left_only:
+            if node.kind.left_only:
                 match_waiting(flow, node, values, run.others)
             else:
                 meet(flow, node, port, values, run.others)
@@ -202,7 +202,7 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         writer.set(entry, found)
         writer.set(kept, 1)
         run.begin(found)
-    if node.left_only:
+    if node.kind.left_only:
         stays = expr("K == 1 and M == 0", K=kept, M=leave_if_matched(flow, node, values, run.others, kept))
         matched: ast.expr = ast.Constant(0)
     else:
@@ -218,7 +218,7 @@ def _unless_right_row_kept(flow: Flow, join: WindowedJoin, mine: WindowSide, ent
 
     Without a residual condition the first right row matches all of them, so later ones are neither compared nor kept.
     """
-    if not join.node.left_only or join.node.residual is not None:
+    if not join.node.kind.left_only or join.node.residual is not None:
         yield
         return
     run = expr("ld_i64(E + N, W) & MASK == 0", E=entry, N=join.run_of(mine), W=words.RUN_ROWS, MASK=words.ROWS_MASK)
@@ -323,7 +323,7 @@ class _Run:
 
     def _meets(self, row: ast.expr) -> AbstractContextManager[None]:
         """Inside, the row still meets others: one that leaves alone meets none after its match."""
-        if not (self.join.node.left_only and self.side.marked):
+        if not (self.join.node.kind.left_only and self.side.marked):
             return nullcontext()
         return self.flow.scope.when(expr("ld_i64(P, W) == 0", P=row, W=words.ROW_MATCHED))
 
@@ -366,7 +366,7 @@ def _leave(flow: Flow, join: WindowedJoin, runs: str) -> None:
     keys = [load_field(scope, f, entry, table, None) for f in join.keys.fields]
     left, right = join.sides
     if not right.waits:
-        nulls = [] if join.node.left_only else [null_of(f.type) for f in right.input.schema.fields]
+        nulls = [] if join.node.kind.left_only else [null_of(f.type) for f in right.input.schema.fields]
         flow.deliver(join.node, row_of(scope, [*left.load(flow, row, table, due, keys), *nulls]))
         return
     values = [[scope.variables(f.type, True) for f in side.input.schema.fields] for side in join.sides]

@@ -374,7 +374,7 @@ MUTANTS = {
         "subqueries", SEMI, "                names.probe(table, known, flow.serial, lambda e: None)\n", ""
     ),
     "an anti join lets go what matches": seen_by(
-        "subqueries", SEMI, "                if not node.anti:", "                if True:"
+        "subqueries", SEMI, "                if node.kind is JoinKind.SEMI:", "                if True:"
     ),
     "a pair is tested by no further condition": seen_by(
         "interval_join", MATCHING, PASSES, 'flow.scope.when(expr("True"))'

@@ -29,7 +29,7 @@ MUTANTS = {
     ),
     "a join that leaves out matches lets them go": by_time(
         MATCHING,
-        "                if not node.left_outer:\n                    flow.deliver",
+        "                if node.kind is JoinKind.SEMI:\n                    flow.deliver",
         "                if True:\n                    flow.deliver",
     ),
     "the mark of a left row is its first value": by_time(
@@ -42,7 +42,7 @@ MUTANTS = {
         WINDOW_JOINS, '"ld_i64(P, W) == 0", P=row', '"ld_i64(P, W) != -1", P=row'
     ),
     "the first right row of a key and window says all whatever else is tested": by_time(
-        WINDOW_JOINS, "if not join.node.left_only or join.node.residual is not None:", "if not join.node.left_only:"
+        WINDOW_JOINS, "left_only or join.node.residual is not None:", "left_only:"
     ),
     "rows without an event time are tested first": Mutant(
         "cq.planner.binding.selects",

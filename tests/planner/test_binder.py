@@ -20,6 +20,7 @@ from cq.planner.operators import (
     Aggregate,
     IntervalJoin,
     Join,
+    JoinKind,
     Lag,
     Over,
     Project,
@@ -389,7 +390,8 @@ class TestJoins:
 
     def test_group_keys_are_found_through_projections(self) -> None:
         join = self.look_up("ON per_min.auction = bid.auction")
-        assert [str(k.type) for k in join.left_keys] == ["BIGINT"] and join.residual is None and join.left_outer
+        assert [str(k.type) for k in join.left_keys] == ["BIGINT"] and join.residual is None
+        assert join.kind is JoinKind.LEFT
 
     def test_other_conditions_are_tested_on_the_candidate(self) -> None:
         join = self.look_up("ON bid.auction = per_min.auction AND window_end = DATE_TRUNC('minute', bid.ts) AND n > 3")
@@ -427,11 +429,11 @@ class TestJoins:
 
     def test_a_full_join_by_times_is_an_interval_join_whose_rows_have_no_event_time(self) -> None:
         made = self.joined("SELECT n FROM bid FULL JOIN per_min ON bid.auction = n AND window_end = ts;")
-        assert isinstance(made, IntervalJoin) and made.right_outer and not made.schema.times
+        assert isinstance(made, IntervalJoin) and made.kind is JoinKind.FULL and not made.schema.times
 
     def test_a_right_join_is_a_left_join_with_its_sides_exchanged(self) -> None:
         made = self.joined("SELECT n FROM bid RIGHT JOIN per_min USING (auction);")
-        assert isinstance(made, Join) and made.left_outer and "n" in made.left.schema.names
+        assert isinstance(made, Join) and made.kind is JoinKind.LEFT and "n" in made.left.schema.names
         text = PER_MIN + "SELECT price, n FROM bid RIGHT JOIN per_min USING (auction);"
         assert columns(text) == "price DOUBLE, n BIGINT NOT NULL"
 

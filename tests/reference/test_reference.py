@@ -11,7 +11,7 @@ from cq.errors import UsageError
 from cq.lang.expressions import Column
 from cq.lang.schema import Field, TimeAttribute
 from cq.lang.types import BIGINT, TIMESTAMP, VARCHAR
-from cq.planner.operators import Scan, TemporalJoin
+from cq.planner.operators import JoinKind, Scan, TemporalJoin
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.source import SourceDef
 from cq.reference.engine import SourceRow, run
@@ -427,7 +427,7 @@ def as_of(delay: int) -> LogicalPlan:
         sides.append(Scan(SourceDef(name, fields, event_time=time, delay_us=delay * S, position=position)))
     left, right = sides
     keys = (Column(VARCHAR, True, 0),)
-    join = TemporalJoin(left, right, keys, keys, left_time=TimeAttribute(2), left_outer=True)
+    join = TemporalJoin(left, right, keys, keys, None, JoinKind.LEFT, left_time=TimeAttribute(2))
     return LogicalPlan((Output("out", join),))
 
 

@@ -31,7 +31,7 @@ from cq.codegen.values import Row, Val
 from cq.codegen.waiting_rows import over, over_next
 from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
-from cq.planner.operators import IntervalJoin
+from cq.planner.operators import IntervalJoin, JoinKind
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import log_words as words
@@ -66,7 +66,7 @@ def timed_side(node: IntervalJoin, port: int) -> TimedSide:
 
 def _side(node: IntervalJoin, port: int, time: TimeAttribute, expiry_us: int) -> Side:
     """The side of a port, whose records derive their time from their expiry."""
-    marked = node.is_semi and port == LEFT
+    marked = node.kind is JoinKind.SEMI and port == LEFT
     return Side.of(node, port, time=KeptTime(time.column, time.shift_us + expiry_us + 1), marked=marked)
 
 
@@ -133,10 +133,10 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     )
     waits: ast.expr = ast.Constant(0)
     stays = expr("K == 1", K=kept)
-    if node.left_only and port == LEFT:
+    if node.kind.left_only and port == LEFT:
         stays = expr("K == 1 and M == 0", K=kept, M=leave_if_matched(flow, node, values, rows, kept))
-        waits = ast.Constant(int(node.left_outer))
-    elif node.left_only:
+        waits = ast.Constant(int(node.kind.left_unmatched))
+    elif node.kind.left_only:
         match_waiting(flow, node, values, rows)
     elif _outer(node, port):
         waits = expr("1 - M", M=meet_or_leave(flow, node, port, values, rows, kept))
@@ -144,14 +144,14 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         meet(flow, node, port, values, rows)
     with scope.when(stays):
         place = mine.keys.probe(own, [Val(k.type, k.parts) for k in keys], flow.serial, lambda e: None)
-        if node.right_outer:  # rows of both sides are numbered together
+        if node.kind.right_unmatched:  # rows of both sides are numbered together
             writer.code("log_number_after(L, M)", L=mine.address(flow, node), M=other.address(flow, node))
         mine.keep(flow, node, place, expiry, waits, values)
 
 
 def _outer(node: IntervalJoin, port: int) -> bool:
     """Whether rows of the port leave once nothing can match them any more and nothing has."""
-    return node.left_outer if port == LEFT else node.right_outer
+    return node.kind.left_unmatched if port == LEFT else node.kind.right_unmatched
 
 
 def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> None:
@@ -164,9 +164,9 @@ def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> N
 
 def _meets(node: IntervalJoin, port: int, record: ast.expr) -> ast.expr | None:
     """The test whether a kept row of the port still meets others; None if all kept rows do."""
-    if port == RIGHT or not node.left_only:
+    if port == RIGHT or not node.kind.left_only:
         return None
-    if node.left_outer:
+    if node.kind is JoinKind.ANTI:
         return expr("ld_i64(R, W) != 0", R=record, W=words.RECORD_PROOF)
     return expr("ld_i64(R, W) == 0", R=record, W=RECORD_MATCHED)
 
@@ -200,9 +200,9 @@ def _lower(other: TimedSide) -> int:
 
 def _alone(flow: Flow, node: IntervalJoin, sides: tuple[Side, Side], log: str) -> list[Val]:
     """The first row waiting in the log, beside NULLs unless left rows leave alone."""
-    if node.left_only:
+    if node.kind.left_only:
         return sides[LEFT].first_unmatched(flow, node)
-    return alone(flow, node, sides, node.right_outer, log)
+    return alone(flow, node, sides, node.kind.right_unmatched, log)
 
 
 @closes("interval_join")
@@ -220,8 +220,8 @@ def close_interval_join(stage: StageDraft, node: LogicalNode) -> None:
     instant = ast.Name("instant", ast.Load())
     event = closing(stage, node, instant, ast.Constant(0))
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
-        if node.left_outer:
-            waiting = sides if node.right_outer else sides[:1]
+        if node.kind.left_unmatched:
+            waiting = sides if node.kind.right_unmatched else sides[:1]
             leave_unmatched(flow, node, waiting, instant, lambda f, log: _alone(f, node, sides, log))
         for side in sides:
             flow.writer.code("log_forget(L, instant)", L=side.address(flow, node))

@@ -38,7 +38,7 @@ def _waiting_side(node: Join, port: int) -> Side:
 
 def _waits(node: Join, port: int) -> bool:
     """Whether rows of the port leave at the end if nothing has matched them."""
-    return node.left_waits if port == LEFT else node.right_outer
+    return node.left_waits if port == LEFT else node.kind.right_unmatched
 
 
 def _kept(node: Join) -> tuple[int, ...]:
@@ -91,7 +91,7 @@ def _learn(flow: Flow, node: Join, row: Row) -> None:
     prefetch(flow, mine.input, mine.keys, mine.key_table(flow, node), mine.exprs)
     values = mine.columns_of(row)
     keys = [emit(flow.scope, row, k) for k in mine.exprs]
-    if node.right_outer:
+    if node.kind.right_unmatched:
         _wait(flow, node, RIGHT, keys, ast.Constant(1), values)
         return
     with where_not_null(flow, keys) as known:
@@ -107,7 +107,7 @@ def _look_up(flow: Flow, node: Join, row: Row) -> None:
     reference = flow.writer.let(ast.Constant(0), "ref")
     with where_not_null(flow, keys) as known:
         other.first_record(flow, node, known, reference)
-    if node.left_outer:
+    if node.kind.left_unmatched:
         _meet_or_alone(flow, node, reference, keys, values)
     else:
         _meet(flow, node, LEFT, reference, "", keys, values)
@@ -167,7 +167,7 @@ def _wait(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, v
     """Append the row to those of its key in its side's log. waits: 1 if it has no match yet and is to leave without."""
     mine, other = _waiting_side(node, port), side_of(node, 1 - port)
     entry = mine.keys.probe(mine.key_table(flow, node), keys, flow.serial, lambda e: None)
-    if node.left_waits and node.right_outer:  # rows of both sides are numbered together
+    if node.left_waits and node.kind.right_unmatched:  # rows of both sides are numbered together
         flow.writer.code("log_number_after(L, M)", L=mine.address(flow, node), M=other.address(flow, node))
     mine.keep(flow, node, entry, ast.Constant(abi.NEVER), waits, values)
 
@@ -182,6 +182,6 @@ def finish_join(stage: StageDraft, node: LogicalNode) -> None:
     def values(flow: Flow, log: str) -> list[Val]:
         if sides == [right]:
             return [*(null_of(f.type) for f in left.fields), *right.first_unmatched(flow, node)]
-        return alone(flow, node, both, node.right_outer, log)
+        return alone(flow, node, both, node.kind.right_unmatched, log)
 
     write_unmatched(stage, node, sides, values)

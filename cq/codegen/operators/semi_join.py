@@ -19,7 +19,7 @@ from cq.codegen.state.entry_moves import Held, entries, holds, log_entries, mult
 from cq.codegen.state.hash_tables import Keys, TableLocals, string_words
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
-from cq.planner.operators import SemiJoin
+from cq.planner.operators import JoinKind, SemiJoin
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import log_words as words
 from cq.runtime.containers.table_words import ENTRY_FIRST
@@ -29,7 +29,7 @@ from cq.runtime.layout.pipeline import TableShape
 
 def left_side(node: SemiJoin) -> Side:
     """The left rows that wait."""
-    return Side.of(node, LEFT, keeps_null_keys=node.anti)
+    return Side.of(node, LEFT, keeps_null_keys=node.kind is JoinKind.ANTI)
 
 
 def known_keys(node: SemiJoin) -> Keys:
@@ -89,10 +89,10 @@ def _look_up(flow: Flow, node: SemiJoin, row: Row) -> None:
         else:
             _match(flow, node, known, values, matched)
     if node.right_first:
-        with scope.when(expr("M == LEAVES", M=matched, LEAVES=int(not node.anti))):
+        with scope.when(expr("M == LEAVES", M=matched, LEAVES=int(node.kind is JoinKind.SEMI))):
             flow.deliver(node, row_of(scope, values))
         return
-    if node.anti:
+    if node.kind is JoinKind.ANTI:
         with scope.when(expr("M == 0", M=matched)):
             _wait(flow, node, keys, values)
         return
@@ -152,13 +152,13 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
             mine = left.load(scope, record, chunk)
             with where_passes(flow, node.residual, row_of(scope, [*mine, *values])):
                 writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
-                if not node.anti:
+                if node.kind is JoinKind.SEMI:
                     flow.deliver(node, row_of(scope, mine))
 
 
 @finishes("semi_join")
 def finish_semi_join(stage: StageDraft, node: LogicalNode) -> None:
-    """With `anti`: a function that emits the left rows that nothing has matched, by arrival."""
+    """Of an ANTI join: a function that emits the left rows that nothing has matched, by arrival."""
     assert isinstance(node, SemiJoin)
     left = left_side(node)
     write_unmatched(stage, node, [left], lambda flow, log: left.first_unmatched(flow, node))

@@ -23,6 +23,7 @@ from cq.planner.operators import (
     Filter,
     Frames,
     Join,
+    JoinKind,
     Over,
     Project,
     SemiJoin,
@@ -185,9 +186,9 @@ def _takes_back(node: LogicalNode) -> bool:
     output."""
     match node:
         case Join():  # a table without times is complete before the first row of a stream
-            return node.right_outer or (node.left_outer and bool(node.right.schema.times))
+            return node.kind.right_unmatched or (node.kind.left_unmatched and bool(node.right.schema.times))
         case SemiJoin():
-            return node.anti
+            return node.kind is JoinKind.ANTI
         case AsofJoin():
             return node.ahead
     return isinstance(node, Aggregate | WindowAggregate | SessionAggregate | SessionRows | Sort | Frames)

@@ -123,7 +123,7 @@ def _equated(node: Joined) -> Iterator[tuple[int, int]]:
     for left, right in zip(node.left_keys, node.right_keys, strict=True):
         if isinstance(left, Column) and isinstance(right, Column):
             yield left.index, right.index
-    if not isinstance(node, IntervalJoin) or not node.left_only:
+    if not isinstance(node, IntervalJoin) or not node.kind.left_only:
         return  # a join by the ends alone may be meant: its rows show the bounds of both windows
     if node.lower_us == node.upper_us == node.right_time.shift_us - node.left_time.shift_us:
         yield node.left_time.column, node.right_time.column

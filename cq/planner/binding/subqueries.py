@@ -51,7 +51,7 @@ from cq.planner.binding.joins.times import Sides, TimeBounds
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
 from cq.planner.binding.subquery_mistakes import limiting, may_wait_forever, refuse_endless_value, refused_endless
 from cq.planner.binding.traits import one_row
-from cq.planner.operators import Filter, Join, SemiJoin
+from cq.planner.operators import Filter, Join, JoinKind, SemiJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
@@ -101,14 +101,17 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """[NOT] IN or [NOT] EXISTS, SEMI or ANTI JOIN. on: when rows match, over the columns of `outer`, the FROM, then
-    those of `inner`.  written: the condition on both in the text, if there is one.  alone: the FROM of a
-    sub-query where `inner` is the result of it."""
+    """[NOT] IN or [NOT] EXISTS, SEMI or ANTI JOIN.
+
+    on: when rows match, over the columns of `outer`, the FROM, then those of `inner`.  kind: SEMI or ANTI.
+    written: the condition on both in the text, if there is one.
+    alone: the FROM of a sub-query where `inner` is the result of it.
+    """
 
     outer: Relation
     inner: Relation
     on: tuple[Expr, ...]
-    anti: bool
+    kind: JoinKind
     span: Span
     compared: Compared | None = None
     written: Written | None = None
@@ -145,15 +148,15 @@ class Match:
         on = [_lifted(e, self.width, sides.width, above) for e in self.on]
         parts, bounds = by_time(on, sides)
         if bounds.complete and self.compared is None:
-            return interval_join(sides, parts, bounds, self.span, left_outer=self.anti, left_only=True)
+            return interval_join(sides, parts, bounds, self.span, self.kind)
         left, right, rest = keyed(on, sides.width, constants=True)
-        if self.anti and may_wait_forever(sides):
+        if self.kind is JoinKind.ANTI and may_wait_forever(sides):
             if self.alone is not None:  # they are about its result
                 bounds, rest = TimeBounds(), []
             raise refused_endless(sides, self._named, bounds, rest, self.span, self.written)
         residual = conjunction(rest) if rest else None
         inner = self.inner.node
-        passed: LogicalNode = SemiJoin(node, inner, tuple(left), tuple(right), residual, anti=self.anti, span=self.span)
+        passed: LogicalNode = SemiJoin(node, inner, tuple(left), tuple(right), residual, self.kind, span=self.span)
         return passed if self.compared is None else self._unless_null(passed, self.compared, above)
 
     def _unless_null(self, node: LogicalNode, values: Compared, above: Above) -> LogicalNode:
@@ -161,12 +164,12 @@ class Match:
         unless nothing is given. Each is one more anti join, so that rows leave as soon as those of the first do."""
         if values.given.nullable:
             nulls = Filter(self.inner.node, IsNull(BOOLEAN, False, values.given, span=self.span), span=self.span)
-            node = SemiJoin(node, nulls, (), (), None, anti=True, span=self.span)
+            node = SemiJoin(node, nulls, (), (), None, JoinKind.ANTI, span=self.span)
         sought = above(values.sought)
         if sought.nullable:
             one, is_null = integer(1), IsNull(BOOLEAN, False, sought, span=self.span)
             key = Case(BIGINT, True, ((is_null, one),), Literal(BIGINT, True, None), span=self.span)
-            node = SemiJoin(node, self.inner.node, (key,), (one,), None, anti=True, span=self.span)
+            node = SemiJoin(node, self.inner.node, (key,), (one,), None, JoinKind.ANTI, span=self.span)
         return node
 
 
@@ -218,12 +221,13 @@ def _bind_match(
                 pairs.bind(item.expr)
     text, parts = _as_written(query), tuple(c for e in on for c in demands(e))
     alone = None if inside is not None and text is query else partial(_from_of, text, inner, queries)
-    return Match(outer, inner, parts, negated, node.span, values, _where(text), alone)
+    kind = JoinKind.ANTI if negated else JoinKind.SEMI
+    return Match(outer, inner, parts, kind, node.span, values, _where(text), alone)
 
 
 def match_of(rows: Relation, on: tuple[Expr, ...], outer: Relation, node: ast.Join) -> Match:
     """The condition of a SEMI or ANTI JOIN."""
-    return Match(outer, rows, on, node.kind == "ANTI", node.span, written=written_in(node))
+    return Match(outer, rows, on, JoinKind[node.kind], node.span, written=written_in(node))
 
 
 def _as_written(query: ast.Query) -> ast.Query:
@@ -309,7 +313,8 @@ class ScalarSubquery:
         left, right, rest = keyed(self.on, self.width, constants=True)
         assert not rest, "a value by a condition that is no equality"
         keys, width = tuple(above(k) for k in left), len(node.schema)
-        joined = Join(node, self.rows, keys, tuple(right), None, not self.always, span=self.span)
+        kind = JoinKind.INNER if self.always else JoinKind.LEFT
+        joined = Join(node, self.rows, keys, tuple(right), None, kind, span=self.span)
         first, *others = joined.schema.fields[width:]
         value: Expr = Column(first.type, first.nullable, width, first.name, span=self.span)
         if self.nothing is not None:

@@ -46,7 +46,7 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Kn
     a group has at most one row per window.
     """
     while not isinstance(node, Windowed):
-        if isinstance(node, IntervalJoin) and node.left_only:  # its rows are left rows, each once
+        if isinstance(node, IntervalJoin) and node.kind.left_only:  # its rows are left rows, each once
             node = node.left
             continue
         if isinstance(node, AssignWindows | SessionRows) and column >= len(node.input.schema):

@@ -8,6 +8,7 @@ from cq.planner.operators.filter import Filter
 from cq.planner.operators.frames import Frame, Frames, Unit, Without
 from cq.planner.operators.interval_join import IntervalJoin
 from cq.planner.operators.join import Join
+from cq.planner.operators.joined import JoinKind
 from cq.planner.operators.late_rows import LateRows
 from cq.planner.operators.over import Lag, Over
 from cq.planner.operators.project import Project
@@ -31,6 +32,7 @@ __all__ = [
     "Frames",
     "IntervalJoin",
     "Join",
+    "JoinKind",
     "Lag",
     "LateRows",
     "OrderKey",

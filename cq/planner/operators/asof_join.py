@@ -7,7 +7,7 @@ from typing import Any
 from cq.lang.expressions import Expr, columns_of
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
-from cq.planner.operators.joined import Joined, held, later
+from cq.planner.operators.joined import Joined, JoinKind, held, later
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text, operator
 from cq.records import dataclass, field, replace
@@ -22,11 +22,11 @@ LIMIT_WAY = "limit how much later the right row may be: ON … AND b.ts - a.ts <
 class AsofJoin(Joined):
     """Each left row beside one right row of its key with lower_us <= right time - left time <= upper_us.
 
-    Of several it is the last by (time, position), with `ahead` the first. Without a match: nothing, or with
-    `left_outer` NULLs. A left row is looked up when the watermark is past the greatest time that matches, so rows leave
-    by (time, position). Where that is without a limit they leave at the end, and have no event time; so they do where
-    the times are columns that are no event times: any value of those may still come, their lag is FARTHEST_US. Late
-    rows of either side are dropped. A NULL in a key matches nothing.
+    Of several it is the last by (time, position), with `ahead` the first. Without a match: nothing, or NULLs in a LEFT
+    join. A left row is looked up when the watermark is past the greatest time that matches, so rows leave by (time,
+    position). Where that is without a limit they leave at the end, and have no event time; so they do where the times
+    are columns that are no event times: any value of those may still come, their lag is FARTHEST_US. Late rows of
+    either side are dropped. A NULL in a key matches nothing.
     """
 
     left_time: TimeAttribute = field(kw_only=True)
@@ -45,6 +45,7 @@ class AsofJoin(Joined):
     def __post_init__(self) -> None:
         assert -FARTHEST_US <= self.lower_us <= self.upper_us <= FARTHEST_US, "an interval that holds nothing"
         assert self.residual is None, "a condition of its own"
+        assert self.kind in {JoinKind.INNER, JoinKind.LEFT}, "right rows, or left ones alone"
         ends = self.left.bounded and self.right.bounded
         assert ends or not self.at_end, "rows that wait for an end that never comes"
         times = (held(t, self.left_time, self.left_wait_us - 1) for t in self.left.schema.times)
@@ -92,7 +93,7 @@ class AsofJoin(Joined):
 
     @property
     def may_drop(self) -> bool:
-        return not self.left_outer
+        return self.kind is JoinKind.INNER
 
     def holds_back(self, port: int) -> bool:
         return True
@@ -124,7 +125,7 @@ class AsofJoin(Joined):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         times = (text((LEFT,), self.left_time), text((RIGHT,), self.right_time))
-        return (self.left_outer, self.lower_us, self.upper_us, self.ahead, *times, *self.condition(text))
+        return (self.kind.name, self.lower_us, self.upper_us, self.ahead, *times, *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
         return self.either(column, text)
@@ -140,4 +141,4 @@ class AsofJoin(Joined):
         )
         of = "first" if self.ahead else "last"
         condition = self.describe_condition(f"the {of} {other} {' '.join(bounds)}")
-        return f"{'left outer ' if self.left_outer else ''}on {condition}"
+        return f"{self.kind.value}on {condition}"

@@ -8,7 +8,7 @@ from typing import Any
 from cq.lang.expressions import Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
-from cq.planner.operators.joined import Joined, held, later
+from cq.planner.operators.joined import Joined, JoinKind, held, later
 from cq.planner.plan.costs import INTERVAL_NS, PROOF_NS, WINDOW_JOIN_NS, WINDOW_PROOF_NS, key_ns
 from cq.planner.plan.node import Indices, Pulled, StateBound, Text, operator, topological
 from cq.planner.plan.source import sources_of
@@ -23,14 +23,13 @@ class IntervalJoin(Joined):
     """Each pair of a left and a right row of equal keys with lower_us <= right time - left time <= upper_us.
 
     A pair leaves with the later of its rows; the pairs of one row leave in the order in which their other rows came.
-    `residual`, over left then right columns, is tested on each pair. With `left_outer` a left row without a pair leaves
-    beside NULLs at the instant that proves it: when the watermark is past the last time a right row could have. With
-    `right_outer`, too, right rows do so likewise, and those of one instant leave by arrival.
+    `residual`, over left then right columns, is tested on each pair. In a LEFT join a left row without a pair leaves
+    beside NULLs at the instant that proves it: when the watermark is past the last time a right row could have. In a
+    FULL one right rows do so, too, and those of one instant leave by arrival.
 
-    With `left_only` its columns are those of the left input: each left row leaves once, with the later of itself and
-    its first match (a semi join), and those that waited for one right row leave by arrival; with `left_outer` only rows
-    without a match leave, when those of a left outer join do (an anti join). A row is compared with no more others once
-    it has a match.
+    In a SEMI join each left row leaves alone and once, with the later of itself and its first match, and those that
+    waited for one right row leave by arrival. In an ANTI join left rows without a match leave alone, when those of a
+    LEFT join do. In both a row is compared with no more others once it has a match.
 
     Late rows of either side are dropped. A NULL in a key matches nothing. A row is kept until the watermark shows that
     no row of the other side can still match it.
@@ -40,8 +39,6 @@ class IntervalJoin(Joined):
     right_time: TimeAttribute = field(kw_only=True)
     lower_us: int = field(kw_only=True)
     upper_us: int = field(kw_only=True)
-    right_outer: bool = field(default=False, kw_only=True)
-    left_only: bool = field(default=False, kw_only=True)
 
     left_input = LEFT
     right_input = RIGHT
@@ -52,18 +49,16 @@ class IntervalJoin(Joined):
 
     def __post_init__(self) -> None:
         assert self.lower_us <= self.upper_us, "an interval that holds nothing"
-        assert self.left_outer or not self.right_outer, "a join of which only the right rows are kept"
-        assert not (self.right_outer and self.left_only), "right rows where left rows leave alone"
-        shown = len(self.left.schema) if self.left_only else None
-        times = () if self.right_outer else self._times()
-        self._set_schema(Schema(self.columns(self.right_outer)[:shown], times))
+        self._set_schema(Schema(self.columns(), self._times()))
 
     def _times(self) -> tuple[TimeAttribute, ...]:
         """A row is emitted when it has found the later of the two, so the earlier one lags by the time it may have
-        waited."""
-        width = len(self.left.schema)
-        left = [held(t, self.left_time, self.left_expiry_us + self.left_outer) for t in self.left.schema.times]
-        if self.left_outer or self.left_only:
+        waited. NULLs are no time."""
+        if self.kind is JoinKind.FULL:
+            return ()
+        width, unmatched = len(self.left.schema), self.kind.left_unmatched
+        left = [held(t, self.left_time, self.left_expiry_us + unmatched) for t in self.left.schema.times]
+        if unmatched or self.kind.left_only:
             return tuple(left)
         right = [held(t, self.right_time, self.right_expiry_us) for t in self.right.schema.times]
         moved = [replace(t, column=t.column + width) for t in right]
@@ -111,28 +106,22 @@ class IntervalJoin(Joined):
         return False
 
     @property
-    def is_semi(self) -> bool:
-        """Whether left rows with a match leave alone, once."""
-        return self.left_only and not self.left_outer
-
-    @property
     def closes(self) -> bool:
-        return self.left_outer
+        return self.kind.left_unmatched
 
     @property
     def may_drop(self) -> bool:
-        return not self.right_outer
+        return self.kind is not JoinKind.FULL
 
     @property
     def state(self) -> StateBound:
         left = _kept(self.left_time, self.left_expiry_us)
         right = _kept(self.right_time, self.right_expiry_us)
-        kept = "left rows without a match" if self.left_only else "left rows"
-        return StateBound(f"{kept} for {left} and right rows for {right} of event time", bounded=True)
+        return StateBound(f"left rows for {left} and right rows for {right} of event time", bounded=True)
 
     @property
     def cost_ns(self) -> int:
-        proofs = self.left_outer + self.right_outer
+        proofs = self.kind.left_unmatched + self.kind.right_unmatched
         own_ns, proof_ns = (WINDOW_JOIN_NS, WINDOW_PROOF_NS) if self.in_windows else (INTERVAL_NS, PROOF_NS)
         return own_ns + proof_ns * proofs + key_ns(self.left_keys)
 
@@ -142,9 +131,7 @@ class IntervalJoin(Joined):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         times = (text((LEFT,), self.left_time), text((RIGHT,), self.right_time))
-        alone = "anti" if self.left_outer else "semi"
-        kind = alone if self.left_only else "full" if self.right_outer else self.left_outer
-        return (kind, self.lower_us, self.upper_us, *times, *self.condition(text))
+        return (self.kind.name, self.lower_us, self.upper_us, *times, *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
         return self.either(column, text)
@@ -155,10 +142,7 @@ class IntervalJoin(Joined):
         shift_us = self.left_time.shift_us - self.right_time.shift_us  # of the columns against the event times
         lower, upper = later(time, self.lower_us + shift_us), later(time, self.upper_us + shift_us)
         together = f"{other} = {lower}" if lower == upper else f"{other} from {lower} to {upper}"
-        condition = self.describe_condition(together)
-        if self.left_only:
-            return f"left rows {'without' if self.left_outer else 'with'} a match on {condition}"
-        return f"{'full outer ' if self.right_outer else 'left outer ' if self.left_outer else ''}on {condition}"
+        return f"{self.kind.value}on {self.describe_condition(together)}"
 
 
 def _kept(time: TimeAttribute, expiry_us: int) -> str:

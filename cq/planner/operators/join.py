@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cq.lang.schema import Schema
-from cq.planner.operators.joined import UntimedJoin
+from cq.planner.operators.joined import JoinKind, UntimedJoin
 from cq.planner.plan.node import StateBound, Text, operator
-from cq.records import dataclass, field
+from cq.records import dataclass
 
 
 @operator("join")
@@ -15,33 +15,31 @@ class Join(UntimedJoin):
 
     A pair leaves with the later of its rows; the pairs of one row leave in the order in which their other rows came.
     `residual`, over left then right columns, is tested on each pair. A NULL in a key matches nothing. At the end of the
-    inputs, with `left_outer`, left rows without a pair leave beside NULLs, with `right_outer` right ones too, all of
-    them by arrival; but with `right_first` such a left row leaves when it comes. No event time is used: late rows match
-    as others do, and a pair has no event time.
+    inputs, of a LEFT join, left rows without a pair leave beside NULLs, of a FULL one right ones too, all of them by
+    arrival; but with `right_first` such a left row leaves when it comes. No event time is used: late rows match as
+    others do, and a pair has no event time.
     """
-
-    right_outer: bool = field(default=False, kw_only=True)
 
     fan_out = None
 
     def __post_init__(self) -> None:
         assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
         assert self.left_keys or self.left.bounded or self.right.bounded, "all pairs of two inputs without an end"
-        assert self.left_outer or not self.right_outer, "a join of which only the right rows are kept"
-        self._set_schema(Schema(self.columns(self.right_outer)))
+        assert not self.kind.left_only, "a join of which left rows leave alone"
+        self._set_schema(Schema(self.columns()))
 
     @property
     def left_waits(self) -> bool:
         """Whether a left row without a pair waits for the end."""
-        return self.left_outer and not self.right_first
+        return self.kind.left_unmatched and not self.right_first
 
     @property
     def emits_at_end(self) -> bool:
-        return self.left_waits or self.right_outer
+        return self.left_waits or self.kind.right_unmatched
 
     @property
     def may_drop(self) -> bool:
-        return not self.right_outer
+        return self.kind is not JoinKind.FULL
 
     @property
     def state(self) -> StateBound:
@@ -50,9 +48,8 @@ class Join(UntimedJoin):
         return StateBound("all rows of both sides", bounded=False, way=self.limited("ON … "))
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        return (self.left_outer, self.right_outer, self.right_first, *self.condition(text))
+        return (self.kind.name, self.right_first, *self.condition(text))
 
     def describe(self) -> str:
-        kind = "full outer " if self.right_outer else "left outer " if self.left_outer else ""
         condition = self.describe_condition()
-        return f"{kind}on {condition}" if condition else f"{kind}all pairs"
+        return f"{self.kind.value}on {condition}" if condition else f"{self.kind.value}all pairs"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 from cq.lang.expressions import Call, Column, Expr, columns_of, format_expr, remap, walk
@@ -20,16 +21,44 @@ SOME = "INTERVAL '5' SECOND"  # in examples: how far apart times may be
 _COMPARES = frozenset(["=", "<", "<=", ">", ">="])
 
 
+class JoinKind(Enum):
+    """Which rows leave a join. Its value is how a description begins."""
+
+    INNER = ""  # pairs
+    LEFT = "left outer "  # pairs, and left rows without a match, beside NULLs
+    FULL = "full outer "  # pairs, and rows of either side without a match, beside NULLs
+    SEMI = "left rows with a match "  # alone, each once
+    ANTI = "left rows without a match "  # alone
+
+    @property
+    def left_unmatched(self) -> bool:
+        """Whether left rows without a match leave."""
+        return self in {JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI}
+
+    @property
+    def right_unmatched(self) -> bool:
+        """Whether right rows without a match leave."""
+        return self is JoinKind.FULL
+
+    @property
+    def left_only(self) -> bool:
+        """Whether left rows leave alone."""
+        return self in {JoinKind.SEMI, JoinKind.ANTI}
+
+
 @dataclass(frozen=True, slots=True)
 class Joined(LogicalNode):
-    """Output columns: those of the left input, then those of the right one. left_input, right_input: their places."""
+    """Output columns: those of the left input, then those of the right one unless left rows leave alone.
+
+    left_input, right_input: the places of the inputs.
+    """
 
     left: LogicalNode
     right: LogicalNode
     left_keys: tuple[Expr, ...]
     right_keys: tuple[Expr, ...]
     residual: Expr | None = None
-    left_outer: bool = False
+    kind: JoinKind = JoinKind.INNER
 
     left_input: ClassVar[int]
     right_input: ClassVar[int]
@@ -43,11 +72,13 @@ class Joined(LogicalNode):
     late_alone = False
     vouched = ()
 
-    def columns(self, right_outer: bool = False) -> tuple[Field, ...]:
-        """The columns of both inputs; nullable for an input if unmatched rows of the other one are kept."""
+    def columns(self) -> tuple[Field, ...]:
+        """The output columns; nullable for an input if rows of the other one leave without a match."""
         assert all(a.type == b.type for a, b in zip(self.left_keys, self.right_keys, strict=True)), "keys of two types"
-        left = [replace(f, nullable=True) if right_outer else f for f in self.left.schema.fields]
-        right = [replace(f, nullable=True) if self.left_outer else f for f in self.right.schema.fields]
+        if self.kind.left_only:
+            return self.left.schema.fields
+        left = [replace(f, nullable=True) if self.kind.right_unmatched else f for f in self.left.schema.fields]
+        right = [replace(f, nullable=True) if self.kind.left_unmatched else f for f in self.right.schema.fields]
         return (*left, *right)
 
     @property
@@ -111,7 +142,7 @@ class Joined(LogicalNode):
             residual=remap(self.residual, indices) if self.residual is not None else None,
             **self.times_moved(left.indices, right.indices),
         )
-        shown = {c: p for c, p in indices.items() if c < len(self.schema)}  # a semi join has only the left ones
+        shown = {c: p for c, p in indices.items() if c < len(self.schema)}  # left rows may leave alone
         return Pruned(unless_same(self, new), shown)
 
     def condition(self, text: Text) -> tuple[object, ...]:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from cq.lang.schema import Schema
-from cq.planner.operators.joined import UntimedJoin
+from cq.planner.operators.joined import JoinKind, UntimedJoin
 from cq.planner.plan.node import StateBound, Text, operator
-from cq.records import dataclass, field
+from cq.records import dataclass
 
 
 @operator("semi_join")
 @dataclass(frozen=True, slots=True)
 class SemiJoin(UntimedJoin):
-    """The left rows that match a right row; with `anti` those that match none. Its columns are those of the left input.
+    """The left rows that match a right row (SEMI), or none (ANTI). Its columns are those of the left input.
 
     Rows of equal keys match, without keys any two, if `residual`, over left then right columns, is TRUE. A NULL in a
     key matches nothing. A row leaves once, with the later of itself and its first match; those that waited for one
-    right row leave by arrival. With `anti` rows leave at the end of the inputs, by arrival. With `right_first` a row
+    right row leave by arrival. ANTI rows leave at the end of the inputs, by arrival. With `right_first` a row
     leaves when it comes, or never. No event time is used: late rows match as others do, and what leaves has no event
     time.
     """
 
-    anti: bool = field(default=False, kw_only=True)
-
     def __post_init__(self) -> None:
         assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
-        assert not self.left_outer, "a semi join gives left rows alone"
-        self._set_schema(Schema(self.columns()[: len(self.left.schema)]))
+        assert self.kind.left_only, "a semi join of which pairs leave"
+        self._set_schema(Schema(self.columns()))
 
     @property
     def emits_at_end(self) -> bool:
-        return self.anti and not self.right_first
+        return self.kind is JoinKind.ANTI and not self.right_first
 
     @property
     def fan_out(self) -> int | None:
@@ -47,9 +45,8 @@ class SemiJoin(UntimedJoin):
         return StateBound(f"left rows without a match, and {kept}", bounded=False, way=self.limited())
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        return (self.anti, self.right_first, *self.condition(text))
+        return (self.kind.name, self.right_first, *self.condition(text))
 
     def describe(self) -> str:
         condition = self.describe_condition()
-        on = f" on {condition}" if condition else ""
-        return f"left rows {'without' if self.anti else 'with'} a match{on}"
+        return f"{self.kind.value}on {condition}" if condition else self.kind.value.rstrip()

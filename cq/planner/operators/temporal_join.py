@@ -6,7 +6,7 @@ from typing import Any
 
 from cq.lang.expressions import Column, Expr, columns_of
 from cq.lang.schema import Schema, TimeAttribute, waited
-from cq.planner.operators.joined import Joined
+from cq.planner.operators.joined import Joined, JoinKind
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text, operator
 from cq.records import dataclass, field, replace
@@ -21,7 +21,7 @@ class TemporalJoin(Joined):
 
     A left row waits until the watermark reaches its time (no wait without a delay), late ones are dropped, and rows
     leave by (time, position). `residual`, over left then right columns, is tested on the one candidate: when it is not
-    TRUE there is no match. Without a match: nothing, or with `left_outer` NULLs. A NULL in a key matches nothing.
+    TRUE there is no match. Without a match: nothing, or NULLs in a LEFT join. A NULL in a key matches nothing.
     Within one event right rows take effect first.
     """
 
@@ -35,6 +35,7 @@ class TemporalJoin(Joined):
     fan_out = 1
 
     def __post_init__(self) -> None:
+        assert self.kind in {JoinKind.INNER, JoinKind.LEFT}, "right rows, or left ones alone"
         assert self.left_keys and len(self.left_keys) == len(self.right_keys), "a temporal join without keys"
         self._set_schema(Schema(self.columns(), waited(self.left.schema.times, self.left_time)))
 
@@ -49,7 +50,7 @@ class TemporalJoin(Joined):
 
     @property
     def may_drop(self) -> bool:
-        return not self.left_outer
+        return self.kind is JoinKind.INNER
 
     def holds_back(self, port: int) -> bool:
         return port == RIGHT
@@ -70,7 +71,7 @@ class TemporalJoin(Joined):
         assert self.left_time in self.left.schema.times, "as of a column that is no event time"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        return (self.left_outer, text((LEFT,), self.left_time), *self.condition(text))
+        return (self.kind.name, text((LEFT,), self.left_time), *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
         index = column - len(self.left.schema)
@@ -79,4 +80,4 @@ class TemporalJoin(Joined):
 
     def describe(self) -> str:
         time = self.left.schema.names[self.left_time.column]
-        return f"{'left outer ' if self.left_outer else ''}as of {time} on {self.describe_condition()}"
+        return f"{self.kind.value}as of {time} on {self.describe_condition()}"

@@ -179,10 +179,10 @@ def filter_below_join(node: LogicalNode, uses: Uses) -> LogicalNode | None:
     JOIN neither does.
     """
     match node:
-        case Filter(input=Join(right_outer=False) as join, predicate=p) if uses.once(join):
+        case Filter(input=Join() as join, predicate=p) if uses.once(join) and not join.kind.right_unmatched:
             if can_fail(p) or join.can_fail:
                 return None
-            mine, other, rest = _by_side(p, join, left=True, right=not join.left_outer)
+            mine, other, rest = _by_side(p, join, left=True, right=not join.kind.left_unmatched)
             if not mine and not other:
                 return None
             below = _with_filters(join, mine, other, node.span)
@@ -199,8 +199,8 @@ def residual_below_join(node: LogicalNode, _: Uses) -> LogicalNode | None:
     without a pair is kept. In a FULL JOIN neither does.
     """
     match node:
-        case Join(residual=Expr() as p, right_outer=False) as join if not join.can_fail:
-            mine, other, rest = _by_side(p, join, left=not join.left_outer, right=True)
+        case Join(residual=Expr() as p) as join if not join.can_fail and not join.kind.right_unmatched:
+            mine, other, rest = _by_side(p, join, left=not join.kind.left_unmatched, right=True)
             if not mine and not other:
                 return None
             below = _with_filters(join, mine, other, p.span)

@@ -24,7 +24,7 @@ class AsofJoinRows(RowOperator):
         self._waits = (node.left_wait_us, node.right_wait_us)
         self._bounds = (node.lower_us, node.upper_us)
         self._ahead = node.ahead
-        self._unmatched = nulls(len(node.right.schema)) if node.left_outer else None
+        self._unmatched = nulls(len(node.right.schema)) if node.kind.left_unmatched else None
         self._right: dict[Row, deque[Row]] = {}  # in order of time and position
         self._waiting = (Pending(clock), Pending(clock))
 

@@ -6,7 +6,7 @@ import heapq
 
 from cq.lang import error_places
 from cq.lang.functions import Failure
-from cq.planner.operators import IntervalJoin
+from cq.planner.operators import IntervalJoin, JoinKind
 from cq.records import dataclass
 from cq.reference.evaluate import Row, evaluator, keys_of
 from cq.reference.operator import NEVER, Clock, RowOperator, nulls, runs
@@ -37,9 +37,9 @@ class IntervalJoinRows(RowOperator):
         self._bounds = ((node.lower_us, node.upper_us), (-node.upper_us, -node.lower_us))  # other - own, by port
         self._expiry = (node.left_expiry_us, node.right_expiry_us)
         self._kept: tuple[dict[Row, list[TimedRow]], dict[Row, list[TimedRow]]] = ({}, {})
-        self._outer = (node.left_outer, node.right_outer)
-        self._left_only = node.left_only
-        self._semi = node.is_semi
+        self._outer = (node.kind.left_unmatched, node.kind.right_unmatched)
+        self._left_only = node.kind.left_only
+        self._semi = node.kind is JoinKind.SEMI
         self._nulls = (nulls(len(node.left.schema)), nulls(len(node.right.schema)))
         self._proofs: list[tuple[int, int, TimedRow]] = []  # (instant that proves it unmatched, arrival, row)
 

@@ -27,7 +27,7 @@ class JoinRows(RowOperator):
         super().__init__(node, clock)
         self._keys = (keys_of(node.left_keys), keys_of(node.right_keys))
         self._residual = evaluator(node.residual) if node.residual is not None else None
-        self._outer = (node.left_outer, node.right_outer)
+        self._outer = (node.kind.left_unmatched, node.kind.right_unmatched)
         self._right_first = node.right_first
         self._nulls = (nulls(len(node.left.schema)), nulls(len(node.right.schema)))
         self._kept: tuple[dict[Row, list[StoredRow]], dict[Row, list[StoredRow]]] = ({}, {})

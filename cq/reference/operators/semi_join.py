@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cq.planner.operators import SemiJoin
+from cq.planner.operators import JoinKind, SemiJoin
 from cq.records import dataclass
 from cq.reference.evaluate import Row, evaluator, keys_of
 from cq.reference.operator import Clock, RowOperator, runs
@@ -24,7 +24,7 @@ class SemiJoinRows(RowOperator):
 
     def __init__(self, node: SemiJoin, clock: Clock) -> None:
         super().__init__(node, clock)
-        self._anti = node.anti
+        self._anti = node.kind is JoinKind.ANTI
         self._right_first = node.right_first
         self._keys = (keys_of(node.left_keys), keys_of(node.right_keys))
         self._residual = evaluator(node.residual) if node.residual is not None else None

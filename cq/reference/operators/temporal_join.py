@@ -22,7 +22,7 @@ class TemporalJoinRows(RowOperator):
         (self._right_time, *_) = node.right.schema.times
         self._left_key, self._right_key = keys_of(node.left_keys), keys_of(node.right_keys)
         self._residual = evaluator(node.residual) if node.residual is not None else None
-        self._unmatched = nulls(len(node.right.schema)) if node.left_outer else None
+        self._unmatched = nulls(len(node.right.schema)) if node.kind.left_unmatched else None
         self._versions: dict[Row, tuple[list[int], list[Row]]] = {}
         self._waiting = Pending(clock)
 

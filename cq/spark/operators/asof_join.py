@@ -47,5 +47,5 @@ def lower_asof_join(node: AsofJoin, inputs: tuple[CteRows, ...], context: Contex
         f"  from {seen}\n  where _side = {place}",
     )
     columns = [f"_l.{c}" for c in left.columns] + [f"_r.{c}" for c in right.columns]
-    kept = "" if node.left_outer else "\n  where _r is not null"
+    kept = "" if node.kind.left_unmatched else "\n  where _r is not null"
     return Lowered(f"select {select_list(columns)},\n         _w, _s, _o\n  from {matched}{kept}")

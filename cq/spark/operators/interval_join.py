@@ -3,7 +3,7 @@ that of its first match or of the proof that it has none."""
 
 from __future__ import annotations
 
-from cq.planner.operators import IntervalJoin
+from cq.planner.operators import IntervalJoin, JoinKind
 from cq.spark.context import Context, lowers
 from cq.spark.pairs import ALONE, LEFT, RIGHT, condition, first_matches, pairs, side, without_match, without_pair
 from cq.spark.position import CteRows, Lowered, event_time
@@ -23,13 +23,14 @@ def lower_interval_join(node: IntervalJoin, inputs: tuple[CteRows, ...], context
         sides.append(side(name, below, rows, keys, context, more="_u, "))
     on = condition(node, context, f"r._u - l._u between {node.lower_us}L and {node.upper_us}L")
     width, proved = len(left.columns), _proved("l", LEFT, node.left_expiry_us, node)
-    if node.left_only:
-        alone = without_match(sides, width, on, proved) if node.left_outer else first_matches(sides, width, on, context)
-        return Lowered(alone)
+    if node.kind is JoinKind.SEMI:
+        return Lowered(first_matches(sides, width, on, context))
+    if node.kind is JoinKind.ANTI:
+        return Lowered(without_match(sides, width, on, proved))
     texts = [pairs(node, sides, on)]
-    if node.left_outer:
+    if node.kind.left_unmatched:
         texts.append(without_pair(node, sides, on, proved))
-    if node.right_outer:
+    if node.kind.right_unmatched:
         texts.append(without_pair(node, sides, on, _proved("r", RIGHT, node.right_expiry_us, node), right=True))
     return Lowered("\n  union all ".join(texts))
 

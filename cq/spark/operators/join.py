@@ -18,8 +18,8 @@ def lower_join(node: Join, inputs: tuple[CteRows, ...], context: Context) -> Low
     )
     on = condition(node, context)
     texts = [pairs(node, sides, on)]
-    if node.left_outer:
+    if node.kind.left_unmatched:
         texts.append(without_pair(node, sides, on, at_row() if node.right_first else at_end("l", LEFT)))
-    if node.right_outer:
+    if node.kind.right_unmatched:
         texts.append(without_pair(node, sides, on, at_end("r", RIGHT), right=True))
     return Lowered("\n  union all ".join(texts))

@@ -46,7 +46,7 @@ def lower_temporal_join(node: TemporalJoin, inputs: tuple[CteRows, ...], context
     columns = [f"_l.{c}" for c in left.columns] + [f"_r.{c}" for c in right.columns]
     version = "_r" if node.residual is None else f"if({context.text(node.residual, columns)}, _r, null) as _r"
     matched = context.step("matched", f"select _l, {version}, _w, _s, _o\n  from {seen}\n  where _side = 1")
-    kept = "" if node.left_outer else "\n  where _r is not null"
+    kept = "" if node.kind.left_unmatched else "\n  where _r is not null"
     return Lowered(f"select {select_list(columns)},\n         _w, _s, _o\n  from {matched}{kept}")
 
 

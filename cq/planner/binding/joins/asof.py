@@ -19,7 +19,7 @@ from cq.planner.binding.built_expressions import negated
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.joins.mistakes import condition_span, excluding_bounds, time_name
-from cq.planner.binding.joins.temporal import condition, joined_relation, keyed, named_by_using, side_by_side
+from cq.planner.binding.joins.temporal import condition, joined_relation, keyed, kind_of, named_by_using, side_by_side
 from cq.planner.binding.joins.times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
@@ -52,7 +52,7 @@ def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mappi
         _without_nulls(s, t) for s, t in zip((left, right), bounds.times, strict=True)
     )
     joined = AsofJoin(
-        left.node, right.node, tuple(left_keys), tuple(right_keys), None, node.kind == "LEFT",
+        left.node, right.node, tuple(left_keys), tuple(right_keys), None, kind_of(node),
         left_time=left_time, right_time=right_time, lower_us=_in_reach(bounds.lower_us),
         upper_us=_in_reach(bounds.upper_us), ahead=_looks_ahead(meant), span=node.span,
     )  # fmt: skip

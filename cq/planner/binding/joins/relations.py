@@ -20,11 +20,11 @@ from cq.planner.binding.joins.mistakes import (
     missing_bound,
     written_in,
 )
-from cq.planner.binding.joins.temporal import condition, demands, joined_relation, keyed, side_by_side
+from cq.planner.binding.joins.temporal import condition, demands, joined_relation, keyed, kind_of, side_by_side
 from cq.planner.binding.joins.times import Sides, TimeBounds, bounds_of
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
-from cq.planner.operators import IntervalJoin, Join
+from cq.planner.operators import IntervalJoin, Join, JoinKind
 from cq.planner.operators.joined import may_come_before
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
@@ -40,8 +40,7 @@ def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Map
     on = [] if node.kind == "CROSS" else demands(condition(node, both, sides.left, sides.right, parameters))
     parts, bounds = by_time(on, sides)
     if bounds.complete:
-        inner, full = node.kind == "INNER", node.kind == "FULL"
-        joined = interval_join(sides, parts, bounds, node.span, left_outer=not inner, right_outer=full)
+        joined = interval_join(sides, parts, bounds, node.span, kind_of(node))
     else:
         joined = _join(node, sides, parts, bounds)
     return joined_relation(joined, node, sides.left, sides.right)
@@ -53,28 +52,19 @@ def by_time(on: Sequence[Expr], sides: Sides) -> tuple[Parts, TimeBounds]:
     return parts, _chosen([b for _, b in parts if b is not None])
 
 
-def interval_join(
-    sides: Sides,
-    parts: Parts,
-    bounds: TimeBounds,
-    span: Span,
-    *,
-    left_outer: bool,
-    right_outer: bool = False,
-    left_only: bool = False,
-) -> LogicalNode:
-    """The join of rows whose times are within the bounds. left_only: a constant may be a key, as in `5 IN (…)`."""
+def interval_join(sides: Sides, parts: Parts, bounds: TimeBounds, span: Span, kind: JoinKind) -> LogicalNode:
+    """The join of rows whose times are within the bounds."""
     if bounds.lower_us > bounds.upper_us:
         raise excluding_bounds(sides, bounds)
     assert bounds.times is not None, "bounds of no times"
     others = [part for part, found in parts if found is None or found.times != bounds.times]
-    left_keys, right_keys, rest = keyed(others, sides.width, constants=left_only)
+    left_keys, right_keys, rest = keyed(others, sides.width, constants=kind.left_only)  # as in `5 IN (…)`
     left_time, right_time = bounds.times
     return IntervalJoin(
         sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
-        conjunction(rest) if rest else None, left_outer,
+        conjunction(rest) if rest else None, kind,
         left_time=left_time, right_time=right_time, lower_us=bounds.lower_us, upper_us=bounds.upper_us,
-        right_outer=right_outer, left_only=left_only, span=span,
+        span=span,
     )  # fmt: skip
 
 
@@ -84,12 +74,13 @@ def _join(node: ast.Join, sides: Sides, parts: Parts, bounds: TimeBounds) -> Log
     ends = (sides.left.node.bounded, sides.right.node.bounded)
     if not left_keys and not any(ends):
         raise _neither(node, sides, parts, bounds, rest) if parts else endless_cross(node, sides)
-    outer = node.kind not in {"INNER", "CROSS"}
-    if outer and not all(ends) and (node.kind == "FULL" or not may_come_before(sides.right.node, sides.left.node)):
+    kind = kind_of(node)
+    may_end = kind is JoinKind.LEFT and may_come_before(sides.right.node, sides.left.node)
+    if kind.left_unmatched and not all(ends) and not may_end:
         raise endless_outer(node, sides, bounds, rest)
     return Join(
         sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
-        conjunction(rest) if rest else None, outer, right_outer=node.kind == "FULL", span=node.span,
+        conjunction(rest) if rest else None, kind, span=node.span,
     )  # fmt: skip
 
 

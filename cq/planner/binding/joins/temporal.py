@@ -32,12 +32,13 @@ from cq.planner.binding.scope import NOTHING, Relation, Visible, one_named, shif
 from cq.planner.binding.time_attributes import no_event_time
 from cq.planner.binding.traits import key_columns
 from cq.planner.binding.type_errors import json_array_help
-from cq.planner.operators import Filter, Project, TemporalJoin, Unnest, Windowed
+from cq.planner.operators import Filter, JoinKind, Project, TemporalJoin, Unnest, Windowed
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.records import replace
 
 ON = Clause("ON", advice="aggregate in a view first")
+_OUTER = ("LEFT", "RIGHT", "FULL")
 
 
 def temporal_join(
@@ -63,7 +64,7 @@ def temporal_join(
         tuple(left_keys[i] for i in chosen),
         tuple(right_keys[i] for i in chosen),
         conjunction(rest) if rest else None,
-        node.kind == "LEFT",
+        kind_of(node),
         left_time=attribute,
         span=node.span,
     )
@@ -90,7 +91,7 @@ def joined_relation(joined: LogicalNode, node: ast.Join, left: Relation, right: 
     is not missing. Each of the two can still be named with its qualifier.
     """
     mine = shifted(left.columns, 0, node.kind == "FULL")
-    others = shifted(right.columns, len(left.node.schema), node.kind not in {"INNER", "CROSS"})
+    others = shifted(right.columns, len(left.node.schema), node.kind in _OUTER)
     columns = (*others, *mine) if node.kind == "RIGHT" else (*mine, *others)
     for name in node.using:
         one, other = one_named(mine, name, node.using_span), one_named(others, name, node.using_span)
@@ -130,6 +131,11 @@ def by_common_names(node: ast.Join, left: Relation, right: Relation) -> ast.Join
             help="name the columns: JOIN … ON a.k = b.k",
         )
     return replace(node, using=names, using_span=node.kind_span)
+
+
+def kind_of(node: ast.Join) -> JoinKind:
+    """Which rows leave a join whose sides RIGHT JOIN has swapped."""
+    return JoinKind.FULL if node.kind == "FULL" else JoinKind.LEFT if node.kind in _OUTER else JoinKind.INNER
 
 
 def side_by_side(left: Relation, right: Relation, width: int) -> Relation:
