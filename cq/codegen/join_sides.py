@@ -38,9 +38,6 @@ from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Slot, TableShape
 from cq.runtime.layout.words import Word
 
-# a record's word on sides that are `marked`: 1 once its row has a match
-RECORD_MATCHED = Word(words.RECORD_VALUES, "RECORD_MATCHED")
-
 
 @dataclass(frozen=True, slots=True)
 class KeptTime:
@@ -132,32 +129,28 @@ class KeptSide:
 
 @dataclass(frozen=True, slots=True)
 class Side(KeptSide):
-    """A side whose rows are in a log: they leave. time: the column without a field.  marked: a record says
-    whether its row has a match."""
+    """A side whose rows are in a log: they leave. time: the column without a field."""
 
     time: KeptTime | None
-    marked: bool
 
     container = "log"
     table_word = words.LOG_TABLE
     next_word = words.RECORD_NEXT
 
     @staticmethod
-    def of(
-        node: Joined, port: int, keeps_null_keys: bool = False, time: KeptTime | None = None, marked: bool = False
-    ) -> Side:
+    def of(node: Joined, port: int, keeps_null_keys: bool = False, time: KeptTime | None = None) -> Side:
         """The side of a port. keeps_null_keys: keep rows although nothing can match them."""
         exprs = (node.left_keys, node.right_keys)[port]
         input = node.inputs[port]
         keys = Keys.of([(k.type, keeps_null_keys and k.nullable) for k in exprs], ordered=False, name="LOG_KEY")
         told = -1 if time is None else time.column
         columns = [(f.type, f.nullable) for n, f in enumerate(input.schema.fields) if n != told]
-        fields, end = lay_out(columns, words.RECORD_VALUES + marked, ("LEFT_VALUE", "RIGHT_VALUE")[port])
+        fields, end = lay_out(columns, words.RECORD_VALUES, ("LEFT_VALUE", "RIGHT_VALUE")[port])
         shapes = (
             TableShape(keys.next_word + words.LIST_WORDS, keys.next_word - ENTRY_FIRST, string_words(keys.fields)),
             TableShape(end, 0, string_words(fields)),
         )
-        return Side(("left", "right")[port], input, exprs, keys, fields, shapes, time, marked)
+        return Side(("left", "right")[port], input, exprs, keys, fields, shapes, time)
 
     def has_several(self, entry: Fill) -> ast.expr | None:
         return None
@@ -188,6 +181,10 @@ class Side(KeptSide):
         for f, value in zip(self.fields, stored, strict=True):
             store_field(scope, f, record, chunk, value)
         store_nulls(scope, self.fields, record, stored)
+
+    def unlist(self, flow: Flow, node: LogicalNode, reference: Fill) -> None:
+        """Write code after which nothing meets the row at the reference, and it does not leave for want of a match."""
+        flow.writer.code("log_unlist(L, R)", L=self.address(flow, node), R=reference)
 
     def load(self, scope: Scope, record: ast.expr, chunk: ast.expr, keys: Sequence[Val] = ()) -> list[Val]:
         """The values of the row in a record; its key is among them."""

@@ -155,6 +155,15 @@ MUTANTS = {
     "logs that come together keep their own arrivals": seen_in_log(
         "_push_proofs(log, RECORD_SERIAL)", "_push_proofs(log, RECORD_EXPIRY)", "log_saving"
     ),
+    "a row off its list is taken off again with its chunk": seen_in_log(
+        "RECORD_BEFORE) != UNLISTED", "RECORD_BEFORE) != NEVER"
+    ),
+    "a row off its list leaves for want of a match": seen_in_log(
+        "RECORD_PROOF, 0)\n    st_i64(log, LOG_RECORDS", "RECORD_NEXT, 0)\n    st_i64(log, LOG_RECORDS"
+    ),
+    "what is saved behind the texts is what lay there": seen_in_log(
+        "fill(texts + used, 0, strings - used)", "fill(texts + used, 0, 0)", "log_saving"
+    ),
     "saved strings lie on each other": seen_in_log("            used += length", "            used += 0", "log_saving"),
     "a row of a key is not linked to the next one": in_multimap(
         "record_bytes, ROW_NEXT, number)", "record_bytes, 0, 0)"

@@ -15,7 +15,7 @@ from cq.runtime.containers import log_saving as cs
 from cq.runtime.containers import log_words as w
 from cq.runtime.containers import strings as x
 from cq.runtime.containers import table_words as t
-from cq.runtime.containers.log import log_append, log_forget
+from cq.runtime.containers.log import log_append, log_forget, log_unlist
 from cq.runtime.containers.log_words import (
     LOG_HEAD,
     LOG_NEXT,
@@ -133,6 +133,24 @@ def meet_rows(log: int, count: int, spread: int, bound: int) -> int:
     return met
 
 
+@native("i64(i64, i64)", export=True)
+def meet_once(log: int, count: int) -> int:
+    """Rows of one key come and are met once each; how many are met, or -1 without memory."""
+    size = ld_i64(log, LOG_RECORD_BYTES)
+    met = 0
+    for n in range(count):
+        entry = key_entry(log, 7, 7)
+        kept = log_append(log, entry, 1, n, 0)
+        if kept == 0:
+            return -1
+        reference = rows_since(log, entry, 0)
+        while reference != 0:
+            met += 1
+            reference = ld_i64(log_record(log_chunk(log, reference), reference, size), RECORD_NEXT)
+        log_unlist(log, kept)
+    return met
+
+
 @native("i64(i64, i64, i64)", export=True)
 def poke(address: int, index: int, value: int) -> int:
     st_i64(address, index, value)
@@ -140,9 +158,9 @@ def poke(address: int, index: int, value: int) -> int:
 
 
 FUNCTIONS = (
-    c.log_new, c.log_drop, c.log_append, c.log_proof, c.log_proved, c.log_forget, cs.log_save, cs.log_load,
-    cs.log_saved_words, cs.log_take, cs.log_taken, c.log_held_bytes, w.log_search, x.string_store,
-    key_entry, put_row, put_text, match_row, rows_since, pass_rows, meet_rows, poke,
+    c.log_new, c.log_drop, c.log_append, c.log_unlist, c.log_proof, c.log_proved, c.log_forget, cs.log_save,
+    cs.log_load, cs.log_saved_words, cs.log_take, cs.log_taken, c.log_held_bytes, w.log_search, x.string_store,
+    key_entry, put_row, put_text, match_row, rows_since, pass_rows, meet_rows, meet_once, poke,
 )  # fmt: skip
 
 
@@ -166,7 +184,7 @@ def latest_said(words):
 
 
 class Model:
-    """A log, and what it should hold: chunks of rows, a row being [key, expiry, serial, value, text, waits]."""
+    """A log, and what it should hold: chunks of rows, a row being [key, expiry, serial, value, text, waits, listed]."""
 
     def __init__(self, run, hashes, places=4):
         self.run, self.hashes, self.places = run, hashes, places
@@ -179,7 +197,8 @@ class Model:
 
     @property
     def rows(self):
-        return sorted((r for chunk in (*self.chunks, self.open) for r in chunk), key=lambda row: row[3])
+        """Those in the lists of their keys."""
+        return sorted((r for chunk in (*self.chunks, self.open) for r in chunk if r[6]), key=lambda row: row[3])
 
     def append(self, key, expiry, serial, value, text, waits):
         if len(self.open) == self.places:
@@ -192,12 +211,16 @@ class Model:
             assert self.run.string_store(table, entry, NAME, self.run.place(name + bytes(16)), len(name)) == 1
         reference = self.run.put_row(self.log, entry, expiry, serial, waits, value)
         assert self.run.put_text(self.log, reference, self.run.place(text + bytes(16)), len(text)) == 1
-        self.open.append([key, expiry, serial, value, text, waits])
+        self.open.append([key, expiry, serial, value, text, waits, True])
         self.references[value] = reference
 
     def match(self, row):
         row[5] = 0
         self.run.match_row(self.log, self.references[row[3]])
+
+    def unlist(self, row):
+        row[5], row[6] = 0, False
+        self.run.log_unlist(self.log, self.references[row[3]])
 
     def forget(self, instant):
         self.chunks = [chunk for chunk in self.chunks if max(row[1] for row in chunk) > instant]
@@ -248,7 +271,7 @@ class Model:
     def lists(self):
         """What `listed` should give."""
         wanted = {}
-        for key, expiry, serial, value, text, _ in self.rows:
+        for key, expiry, serial, value, text, *_ in self.rows:
             wanted.setdefault(key, []).append((expiry, serial, value, text))
         return wanted
 
@@ -329,7 +352,7 @@ def test_a_log_holds_what_has_not_expired_and_what_shares_a_chunk_with_it(run, h
             expiry = now + dice.choice([1, 3, 8, dice.randrange(1, 40)])
             model.append(dice.randrange(40), expiry, serial, n, text_of(dice), dice.randrange(2))
         elif turn < 0.85 and model.rows:
-            model.match(dice.choice(model.rows))
+            dice.choice([model.match, model.unlist])(dice.choice(model.rows))
         else:
             now += dice.choice([0, 1, 2, 9])
             assert model.prove(now) == model.due(now)
@@ -396,6 +419,8 @@ def test_pieces_of_a_saved_log_are_one_again(run, count):
     serial = fill(source, dice, count, keys=range(40))
     assert source.prove(30) == source.due(30)
     source.forget(30)
+    for row in source.rows[::7]:
+        source.unlist(row)
     saved(run, source.log)  # no key is dead
     table = run.words(source.log, w.LOG_TABLE + 1)[-1]
     header = run.words(table, TABLE_WORDS)
@@ -473,6 +498,30 @@ def test_a_chunk_whose_rows_are_gone_is_filled_again(run):
         chunks.add((chunk, run.words(chunk, t.TABLE_WORDS)[t.TABLE_ARENA_CAPACITY]))
     assert len(chunks) == 1
     run.log_drop(model.log)
+
+
+def test_what_is_saved_of_rows_off_their_lists_is_0(run):
+    """So that two snapshots of one state are equal."""
+    model = Model(run, [x.hash_word(n) for n in range(64)])
+    fill(model, random.Random(1), 60, keys=range(9))
+    for row in model.rows[::2]:
+        model.unlist(row)
+    count = run.log_saved_words(model.log)
+    rooms = [run.zeros(8 * count + 8) for _ in range(2)]
+    for word in range(count + 1):
+        run.poke(rooms[1], word, 7)
+    for room in rooms:
+        run.log_save(model.log, room)
+    assert run.words(rooms[0], count) == run.words(rooms[1], count)
+    run.log_drop(model.log)
+
+
+def test_rows_off_their_lists_do_not_slow_down_those_of_their_key():
+    """As long as the square of their number would be minutes."""
+    with Compiled(*FUNCTIONS) as run:
+        log = run.log_new(ENTRY_WORDS, 0, RECORD_WORDS, 0)
+        assert run.meet_once(log, 300_000) == 300_000
+        run.log_drop(log)
 
 
 @pytest.mark.parametrize("width", [1, 50, 2000])

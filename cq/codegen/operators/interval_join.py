@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from cq.codegen import window_joins
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closes, closing, consumes, due_by_data, function
-from cq.codegen.join_sides import RECORD_MATCHED, KeptTime, Side, alone, leave_unmatched
+from cq.codegen.join_sides import KeptTime, Side, alone, leave_unmatched
 from cq.codegen.matching import (
     LEFT,
     RIGHT,
@@ -31,7 +31,7 @@ from cq.codegen.values import Row, Val
 from cq.codegen.waiting_rows import over, over_next
 from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
-from cq.planner.operators import IntervalJoin, JoinKind
+from cq.planner.operators import IntervalJoin
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import log_words as words
@@ -66,8 +66,7 @@ def timed_side(node: IntervalJoin, port: int) -> TimedSide:
 
 def _side(node: IntervalJoin, port: int, time: TimeAttribute, expiry_us: int) -> Side:
     """The side of a port, whose records derive their time from their expiry."""
-    marked = node.kind is JoinKind.SEMI and port == LEFT
-    return Side.of(node, port, time=KeptTime(time.column, time.shift_us + expiry_us + 1), marked=marked)
+    return Side.of(node, port, time=KeptTime(time.column, time.shift_us + expiry_us + 1))
 
 
 def _sides(node: IntervalJoin) -> tuple[Side, Side]:
@@ -154,21 +153,12 @@ def _outer(node: IntervalJoin, port: int) -> bool:
     return node.kind.left_unmatched if port == LEFT else node.kind.right_unmatched
 
 
-def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> None:
-    """Mark a kept row of the port as matched: it will leave neither as a row without a match nor a second time."""
-    if _outer(node, port):
+def _has_match(flow: Flow, node: IntervalJoin, port: int, reference: str, record: ast.expr) -> None:
+    """A kept row of the port has a match: it will not leave without one, and one that leaves alone meets no others."""
+    if node.kind.left_only and port == LEFT:
+        timed_side(node, port).side.unlist(flow, node, reference)
+    elif _outer(node, port):
         flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
-    elif timed_side(node, port).side.marked:
-        flow.writer.code("st_i64(R, W, 1)", R=record, W=RECORD_MATCHED)
-
-
-def _meets(node: IntervalJoin, port: int, record: ast.expr) -> ast.expr | None:
-    """The test whether a kept row of the port still meets others; None if all kept rows do."""
-    if port == RIGHT or not node.kind.left_only:
-        return None
-    if node.kind is JoinKind.ANTI:
-        return expr("ld_i64(R, W) != 0", R=record, W=words.RECORD_PROOF)
-    return expr("ld_i64(R, W) == 0", R=record, W=RECORD_MATCHED)
 
 
 @contextmanager
@@ -179,7 +169,8 @@ def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
     the interval, however far out of order they came, the search ends.
     """
     scope, other = flow.scope, timed_side(node, 1 - port)
-    record, chunk = other.side.record(flow, node, reference)
+    here = flow.writer.let(ast.Name(reference, ast.Load()), "here")
+    record, chunk = other.side.record(flow, node, here)
     flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
     theirs = scope.let(expr("ld_i64(R, W)", R=record, W=words.RECORD_EXPIRY), "theirs")
     upper = other.expiry_us + 1 - other.lower_us
@@ -187,10 +178,10 @@ def _next(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
     with scope.when(expr("X - LEAD > T + UPPER", X=theirs, LEAD=lead, T=time, UPPER=upper)):
         flow.writer.set(reference, 0)
     within = expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)
-    meets = _meets(node, 1 - port, record)
-    with scope.when(within), scope.when(meets) if meets is not None else nullcontext():
+    with scope.when(within):
         then = expr("X - N", X=theirs, N=other.expiry_us + 1)
-        yield KeptMatch(other.side.load(scope, record, chunk), then, lambda: _has_match(flow, node, 1 - port, record))
+        values = other.side.load(scope, record, chunk)
+        yield KeptMatch(values, then, lambda: _has_match(flow, node, 1 - port, here, record))
 
 
 def _lower(other: TimedSide) -> int:

@@ -21,7 +21,6 @@ from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.planner.operators import JoinKind, SemiJoin
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import log_words as words
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import TableShape
@@ -116,10 +115,10 @@ def _match(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val], match
 
 
 def _wait(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val]) -> None:
-    """Append the left row to those of its key in its log."""
-    left = left_side(node)
+    """Append the left row to those of its key in its log; of an ANTI join it leaves at the end if nothing matches."""
+    left, waits = left_side(node), ast.Constant(int(node.kind is JoinKind.ANTI))
     entry = left.keys.probe(left.key_table(flow, node), keys, flow.serial, lambda e: None)
-    left.keep(flow, node, entry, ast.Constant(abi.NEVER), ast.Constant(1), values)
+    left.keep(flow, node, entry, ast.Constant(abi.NEVER), waits, values)
 
 
 def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
@@ -146,14 +145,12 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
         return
     with writer.while_(expr("R != 0", R=reference)), scope.block():
         stops_when_asked(flow, node)
-        record, chunk = left.record(flow, node, reference)
-        writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
-        with scope.when(expr("ld_i64(R, W) != 0", R=record, W=words.RECORD_PROOF)):
-            mine = left.load(scope, record, chunk)
-            with where_passes(flow, node.residual, row_of(scope, [*mine, *values])):
-                writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
-                if node.kind is JoinKind.SEMI:
-                    flow.deliver(node, row_of(scope, mine))
+        here = writer.let(ast.Name(reference, ast.Load()), "here")
+        _, mine = left.next(flow, node, reference, ())
+        with where_passes(flow, node.residual, row_of(scope, [*mine, *values])):
+            left.unlist(flow, node, here)
+            if node.kind is JoinKind.SEMI:
+                flow.deliver(node, row_of(scope, mine))
 
 
 @finishes("semi_join")

@@ -15,6 +15,9 @@ that is computed. A freed record still counts there, so a search may begin too e
 Some records wait for a proof: that they have expired and nothing has matched them. They are taken in order of expiry,
 then of arrival, before `log_forget` frees what has expired.
 
+A record that is to meet no others any more can be taken off the list of its key (`log_unlist`): however many rows of a
+key have had their match, later ones do not pass by them. Its place is freed with its chunk.
+
 Records refer to each other by chunk number and place, never by address. To fill one, `log_append` makes it the last of
 its key; the kernel writes its words (`string_store` for strings, with the chunk as the table).
 
@@ -87,6 +90,7 @@ from cq.runtime.containers.log_words import (
     RECORD_PROOF,
     RECORD_SERIAL,
     REFERENCE_MASK,
+    UNLISTED,
     log_chunk,
     log_lead,
     log_record,
@@ -289,6 +293,18 @@ def log_set_next(log: int) -> None:
 
 
 @native("i64(i64, i64)", export=True)
+def log_unlist(log: int, reference: int) -> int:
+    """Take the record off the list of its key, which is deleted with its last one; the record waits for no proof."""
+    record = log_record(log_chunk(log, reference), reference, ld_i64(log, LOG_RECORD_BYTES))
+    _unlink(log, reference, record)
+    st_i64(record, RECORD_NEXT, 0)
+    st_i64(record, RECORD_BEFORE, UNLISTED)
+    st_i64(record, RECORD_PROOF, 0)
+    st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - 1)
+    return 0
+
+
+@native("i64(i64, i64)", export=True)
 def log_proof(log: int, instant: int) -> int:
     """The reference of the first record whose proof is due at the instant and that nothing has matched, or 0.
 
@@ -369,10 +385,14 @@ def _empty_chunk(log: int, number: int) -> None:
     reference = shl(number, PLACE_BITS)
     chunk = log_chunk(log, reference)
     count = ld_i64(chunk, CHUNK_COUNT)
+    listed = 0
     for place in range(count):
         _fetch_ahead(log, chunk, place, count)
-        _unlink(log, reference | place, log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES)))
-    st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - count)
+        record = log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES))
+        if ld_i64(record, RECORD_BEFORE) != UNLISTED:
+            _unlink(log, reference | place, record)
+            listed += 1
+    st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - listed)
     st_i64(chunk, CHUNK_COUNT, 0)
     st_i64(chunk, TABLE_ARENA_USED, 0)
 

@@ -75,7 +75,7 @@ def log_saved_words(log: int) -> int:
 
 @native("i64(i64)")
 def _string_bytes(log: int) -> int:
-    """Bytes of the long strings of all records."""
+    """Bytes of the long strings of all records, those off their lists among them."""
     found = 0
     for n in range(log_chunks(log)):
         found += ld_i64(log_chunk(log, shl(log_nth_number(log, n), PLACE_BITS)), TABLE_ARENA_USED)
@@ -106,6 +106,7 @@ def log_save(log: int, target: int) -> int:
             used = _save_texts(chunk, at, texts, used)
             reference = ld_i64(at, RECORD_NEXT)
             at += size
+    fill(texts + used, 0, strings - used)
     return log_saved_words(log)
 
 

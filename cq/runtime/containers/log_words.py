@@ -29,7 +29,7 @@ LOG_ARRIVALS = _log.word()  # records that ever waited for a proof
 LOG_RECORD_BYTES = _log.word()
 LOG_STRINGS = _log.word()  # bit w: word w of a record begins a string
 LOG_HEAD = _log.word()  # the word of an entry where the words of its list begin
-LOG_RECORDS = _log.word()  # records held
+LOG_RECORDS = _log.word()  # records in lists
 LOG_CLOSED_BYTES = _log.word()  # memory of closed chunks
 LOG_LEAD = _log.word()  # no record ever expired earlier than one before it of its key by more than this
 LOG_WORDS = _log.size()
@@ -46,7 +46,7 @@ CHUNK_HEAD_BYTES = _chunk.size() * 8
 
 _record = Struct("RECORD")
 RECORD_NEXT = _record.word()  # reference of the key's next record by arrival, or 0
-RECORD_BEFORE = _record.word()
+RECORD_BEFORE = _record.word()  # of the one before it, or 0; UNLISTED once it is taken off the list
 RECORD_HASH = _record.word()  # of its key; above it the lead: by how much those before it expire later, at most
 RECORD_EXPIRY = _record.word()  # nothing can match it once the watermark is there
 RECORD_SERIAL = _record.word()  # of the row
@@ -57,6 +57,7 @@ PLACE_BITS = 9  # a reference: the chunk's number, then the place in it
 MOST_PLACES = 1 << PLACE_BITS
 MOST_NUMBERS = 1 << (32 - PLACE_BITS)  # so that two references fit a word; this many chunks take 200 GB and more
 REFERENCE_MASK = 4294967295
+UNLISTED = -1
 
 LEAD_LOG = 10  # a lead counts in units of about 1 ms, 2^32 of which are 50 days
 LEAD_UNIT = 1 << LEAD_LOG
