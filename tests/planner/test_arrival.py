@@ -91,3 +91,26 @@ def test_rows_of_a_file_that_are_left_rows_too_are_not_looked_up_first() -> None
     with pytest.raises(CompileError, match="rows without a match would never leave") as raised:
         compile(f"{FILES} SELECT 1 AS one FROM {union} ANTI JOIN first USING (k)")
     assert "and read that file here" in raised.value.diagnostics[0].help[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("SELECT k FROM live UNION ALL SELECT COUNT(*) FROM o", "SELECT COUNT(*)"),
+        ("SELECT k FROM live UNION ALL SELECT v FROM (SELECT v FROM o ORDER BY v LIMIT 3) AS u", "v LIMIT 3"),
+        ("SELECT k FROM live UNION ALL SELECT o.k FROM o LEFT JOIN later USING (k)", "o LEFT JOIN"),
+        (
+            "SELECT k FROM live UNION ALL SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM o GROUP BY k) AS g",
+            "SELECT MAX(n)",
+        ),
+        ("SELECT k FROM live UNION ALL SELECT o.k FROM o JOIN later USING (k)", ""),
+        ("SELECT k FROM live UNION ALL SELECT o.k FROM o LEFT JOIN first USING (k)", ""),
+        ("SELECT COUNT(*) AS n FROM o", ""),
+    ],
+)
+def test_rows_that_wait_for_the_end_of_all_inputs_are_warned_of_beside_an_endless_one(text: str, at: str) -> None:
+    """They were awaited in silence."""
+    warned = [d for d in compile(FILES + text).warnings if d.code == "CQ0406"]
+    assert [d.message.rpartition(", but ")[2] for d in warned] == ['"live" has no end'] * bool(at)
+    lines = (FILES + text).splitlines()
+    assert all(lines[d.span.line - 1][d.span.column - 1 :].startswith(at) for d in warned)

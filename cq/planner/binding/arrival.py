@@ -8,9 +8,15 @@ whether their right rows come first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from cq.planner.binding.joins.mistakes import rows_that_never_leave, side_that_never_comes, source_to_move
+from cq.errors import Diagnostic
+from cq.planner.binding.joins.mistakes import (
+    rows_that_never_leave,
+    side_that_never_comes,
+    side_that_waits,
+    source_to_move,
+)
 from cq.planner.operators import Scan
 from cq.planner.operators.joined import UntimedJoin, comes_before
 from cq.planner.plan.logical import LogicalPlan
@@ -49,6 +55,19 @@ def _placed(node: LogicalNode, done: Mapping[int, LogicalNode], places: Mapping[
     if isinstance(over, UntimedJoin):
         return replace(over, right_first=comes_before(over.right, over.left))
     return over
+
+
+def rows_that_never_come(plan: LogicalPlan) -> Iterator[Diagnostic]:
+    """Warnings: rows of these operators leave when all inputs have ended, and one has no end. The last on each way."""
+    nodes = plan.nodes()
+    endless = next((s for s in sources_of(nodes) if not s.bounded), None)
+    if endless is None:
+        return
+    late = [n for n in nodes if n.emits_at_end]
+    below = {id(i) for n in late for i in topological(n.inputs)}
+    for node in late:
+        if id(node) not in below:
+            yield side_that_waits(node, endless)
 
 
 def _demand_rows(join: UntimedJoin) -> None:

@@ -18,7 +18,7 @@ from cq.lang.schema import Unheld
 from cq.lang.types import NULL, DataType, common_type
 from cq.lang.zones import NO_ZONE, session_zone
 from cq.planner.binding.array_keys import demand_plain_keys
-from cq.planner.binding.arrival import in_order_of_arrival
+from cq.planner.binding.arrival import in_order_of_arrival, rows_that_never_come
 from cq.planner.binding.catalog import Catalog, Environment, SinkDecl, broken
 from cq.planner.binding.conversion import unsettled
 from cq.planner.binding.file_names import names_file, stream_name
@@ -115,7 +115,7 @@ def _bound(script: ast.Script, binding: Binding) -> BoundScript:
         binding.settings,
         script.description,
         tuple(replace(e, plan=binding.settled(e.plan)) for e in binding.explains),
-        (*binding.warnings(script), *_left_out_of_stars(script, binding.outputs)),
+        (*binding.warnings(script), *rows_that_never_come(plan), *_left_out_of_stars(script, binding.outputs)),
     )
 
 

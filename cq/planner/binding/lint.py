@@ -1,7 +1,5 @@
 """Valid queries that probably do not say what was meant: warnings of `cq check`.
 
-None of them stops a run. The warnings that are also shown when a query runs are in `cq.planner.binding.binder`.
-
 None of them stops a run. `cq.planner.binding.binder` has those that are also shown when a query runs.
 """
 
@@ -17,7 +15,7 @@ from cq.planner.binding.fan_out import many_copies
 from cq.planner.binding.late_streams import late_name
 from cq.planner.binding.traits import one_row, origin
 from cq.planner.operators import Filter, IntervalJoin, Join, SemiJoin
-from cq.planner.operators.joined import Joined
+from cq.planner.operators.joined import Joined, apart
 from cq.planner.operators.window import FIRST_KEY, Window, WindowKind
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
@@ -112,7 +110,7 @@ def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
                 cause = "the windows of the two sides differ in size, slide or offset: few of their bounds are equal"
                 ways = (
                     "put both sides into windows of the same size, slide and offset",
-                    "or join them by time: b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' MINUTE",
+                    f"or join them by time: {apart(node.left, node.right)}",
                 )
                 yield _warning("CQ0308", cause, node.span, *ways)
                 break

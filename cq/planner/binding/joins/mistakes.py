@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.errors import NOWHERE, CompileError, Label, Span, compile_error
+from cq.errors import NOWHERE, CompileError, Diagnostic, Label, Span, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Column, Expr, columns_of, walk
 from cq.lang.schema import TimeAttribute
@@ -236,14 +236,20 @@ def rows_that_never_leave(join: UntimedJoin, later: SourceDef, before: SourceDef
 def side_that_never_comes(side: LogicalNode, other: LogicalNode, span: Span) -> CompileError:
     """CQ0406 for a side whose rows come when all inputs have ended (groups, sorted rows …) beside an endless one."""
     endless = next(s for s in sources_of(topological((other,))) if not s.bounded)
-    read = " and ".join(f'"{s.name}"' for s in sources_of(topological((side,))))
-    return compile_error(
-        "CQ0406",
-        f"this join would never return a row: what is computed from {read or 'constants'} is known only when all "
-        f'inputs have ended, but "{endless.name}" has no end',
-        span,
-        help=THROUGH_A_FILE,
-    )
+    cause = f"this join would never return a row: {_known_at_end(side, endless)}"
+    return compile_error("CQ0406", cause, span, help=THROUGH_A_FILE)
+
+
+def side_that_waits(node: LogicalNode, endless: SourceDef) -> Diagnostic:
+    """The warning that rows beside an endless input come when all inputs have ended."""
+    cause = f"these rows are not emitted while the query runs: {_known_at_end(node, endless)}"
+    return Diagnostic("CQ0406", cause, node.span, severity="warning", help=("run this part as a query of its own",))
+
+
+def _known_at_end(node: LogicalNode, endless: SourceDef) -> str:
+    read = " and ".join(f'"{s.name}"' for s in sources_of(topological((node,))))
+    told = f"what is computed from {read or 'constants'} is known only when all inputs have ended"
+    return f'{told}, but "{endless.name}" has no end'
 
 
 # ---------------------------------------------------------------------------------------------------- missing bounds
