@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import signal
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,13 +27,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write golden files anew instead of comparing with them")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of one case of tests/slt follow each other, so that its query is bound once."""
+    """Of tests that say `one_in` the gate takes some cases; those of one case of tests/slt follow each other, so that
+    its query is bound once."""
+    _leave_some_out(items)
     places = [n for n, item in enumerate(items) if _case_of(item) is not None]
     by_case = sorted((items[n] for n in places), key=_case_of)
     for n, item in zip(places, by_case, strict=True):
         items[n] = item
     items.sort(key=_without_spark)
+
+
+def _leave_some_out(items: list[pytest.Item]) -> None:
+    """Of a test with the mark one_in(n) the gate runs one of n cases, drawn by their names; the others are `long`."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("one_in") and not item.get_closest_marker("long"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for own in cases.values():
+        mark = own[0].get_closest_marker("one_in")
+        assert mark is not None
+        drawn = sorted(own, key=lambda item: zlib.crc32(item.nodeid.encode()))
+        for item in drawn[math.ceil(len(own) / mark.args[0]) :]:
+            item.add_marker(pytest.mark.long)
 
 
 def _without_spark(item: pytest.Item) -> bool:

@@ -70,6 +70,7 @@ def test_transactions_in_chains_give_the_rows_of_one_loop(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [*INTERPRETED, *(pytest.param(n, marks=pytest.mark.long) for n in ALL)])
+@pytest.mark.one_in(3)
 def test_tables_with_texts_and_keys_of_texts_are_those_of_one_loop(seed: int) -> None:
     made = random_chains(seed, 40, texts=True)
     assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
@@ -77,6 +78,7 @@ def test_tables_with_texts_and_keys_of_texts_are_those_of_one_loop(seed: int) ->
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("seed", COMPILED)
+@pytest.mark.one_in(2)
 def test_compiled_they_give_them_too(seed: int, texts: bool) -> None:
     made = random_chains(seed, 2_000, texts=texts)
     expected = made.reference()
@@ -86,6 +88,7 @@ def test_compiled_they_give_them_too(seed: int, texts: bool) -> None:
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("seed", [*range(8), *(pytest.param(n, marks=pytest.mark.long) for n in range(8, 300))])
+@pytest.mark.one_in(2)
 def test_rows_that_bodies_insert_into_streams_are_those_of_one_loop(seed: int, texts: bool) -> None:
     made = random_chains(seed, 40, texts=texts, fills=True)
     assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
@@ -119,6 +122,7 @@ TURNS = [[p for n, p in enumerate(PAIRS) if (n // len(INTERVALS) + n) % 2 == tur
 
 
 @pytest.mark.parametrize("number", range(len(CONTENTION)), ids=lambda n: f"{CONTENTION[n][0]}-{n}")
+@pytest.mark.one_in(3)
 def test_an_application_is_that_of_one_loop_for_all_workers_and_intervals(number: int) -> None:
     name, knobs = CONTENTION[number]
     application = Application(name, knobs, 1_500)
@@ -300,6 +304,7 @@ def adapt_at_once(*where: Any, behind: int, adapt: Callable[..., None]) -> None:
 
 @pytest.mark.parametrize("scheme", [s for s in WAY_OF_SCHEME if s != UNCHECKED])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.one_in(3)
 def test_any_pace_gives_the_rows_of_one_loop(seed: int, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     r = random.Random(seed)
     made = random_chains(seed, 400, texts=True)
@@ -324,6 +329,7 @@ def test_any_pace_gives_the_rows_of_one_loop(seed: int, scheme: str, monkeypatch
 
 
 @pytest.mark.parametrize("scheme", [s for s in WAY_OF_SCHEME if s != UNCHECKED])
+@pytest.mark.one_in(2)
 def test_compiled_an_application_is_that_of_one_loop_at_its_own_pace(scheme: str) -> None:
     application = Application("streaming_ledger", {"accounts": 64, "balance": 20_000}, 30_000)
     compiled = application.prepared.compiled
@@ -340,6 +346,7 @@ def test_compiled_an_application_is_that_of_one_loop_at_its_own_pace(scheme: str
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("scheme", [s for s in WAY_OF_SCHEME if s != UNCHECKED])
+@pytest.mark.one_in(3)
 def test_an_application_is_that_of_one_loop_wherever_its_transactions_run(
     scheme: str, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -259,6 +259,7 @@ def test_a_query_of_two_keys_runs_in_three_stages_where_that_pays() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.one_in(2)
 def test_a_chain_gives_the_rows_of_the_reference_in_order(name: str) -> None:
     watermark, query, stages = CASES[name]
     prepared = Prepared(STREAM.format(watermark=watermark) + query)
@@ -283,6 +284,7 @@ BRANCHED = [
 
 
 @pytest.mark.parametrize("name", BRANCHED)
+@pytest.mark.one_in(2)
 def test_branches_interpreted(name: str) -> None:
     watermark, query, stages = CASES[name]
     prepared = Prepared(STREAM.format(watermark=watermark) + query)

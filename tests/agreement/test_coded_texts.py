@@ -70,6 +70,7 @@ def plain(table: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("interpreted", [True, False], ids=["interpreted", "compiled"])
+@pytest.mark.one_in(2)
 def test_codes_give_the_rows_that_texts_do(name, interpreted):
     dice = random.Random(name)
     given = {"t": table_of(dice, ROWS), "u": table_of(dice, ROWS, pa.int8())}

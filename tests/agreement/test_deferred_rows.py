@@ -45,6 +45,7 @@ def from_rows(count: int):
 
 @pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("file", FILES)
+@pytest.mark.one_in(4)
 def test_joins_mean_the_same_whose_rows_are_deferred(file: str, turn: int) -> None:
     """Every second case of the file that has one in its plan, interpreted one way in turn; every thirtieth compiled."""
     cases = [*filter(joins, (n for n in RUNNING if SLT[n].file == file))]
@@ -67,6 +68,7 @@ def means_the_same(case_id: int, ways: Iterable[Way]) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.one_in(3)
 def test_deferred_rows_of_a_complete_side_are_shared(name: str) -> None:
     made = Prepared(STREAMS.format(more="") + CASES[name])
     made.give(given(3), (3, 1, 50))
@@ -84,6 +86,7 @@ def test_deferred_rows_that_are_paused_go_on(workers: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", LARGE)
+@pytest.mark.one_in(3)
 def test_a_side_that_is_large_when_the_other_begins(name: str) -> None:
     """c: [--------------] o: [      --------]: rows of both sides take turns from then on."""
     dice = random.Random(name)

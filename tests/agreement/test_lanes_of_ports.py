@@ -64,12 +64,14 @@ def agrees(case, computed, ways, seed, cuts):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.one_in(3)
 def test_interpreted_rows_of_several_inputs_in_lanes_are_those_of_the_reference(case):
     agrees(case, False, (Way(2, 5, interpreted=True), Way(2, 100, interpreted=True)), 1, (60,))
 
 
 @pytest.mark.parametrize("computed", [False, True], ids=["", "by computed times"])
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.one_in(3)
 def test_rows_of_several_inputs_in_lanes_are_those_of_the_reference(case, computed):
     agrees(case, computed, [w for w in WAYS if w.threads > 1], 2, (7, 100))
 

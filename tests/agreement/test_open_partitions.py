@@ -60,6 +60,7 @@ def test_rows_do_not_depend_on_what_is_forgotten(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.one_in(3)
 def test_what_is_kept_does_not_grow_with_the_input(name: str, threads: int) -> None:
     made = Prepared(STREAM + QUERIES[name] + ";")
 

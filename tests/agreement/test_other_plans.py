@@ -15,6 +15,7 @@ SEEDS_EACH = 4  # of which about half have several plans to go on in; which, cha
 
 
 @pytest.mark.parametrize("name", [name for name, (_, _, ways) in CASES.items() if ways != [LOOP]])
+@pytest.mark.one_in(3)
 def test_chains_go_on_in_another_plan(name):
     watermark, query, _ = CASES[name]
     prepared = Prepared(STREAM.format(watermark=watermark) + query)

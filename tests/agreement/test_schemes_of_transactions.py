@@ -54,6 +54,7 @@ def test_rows_that_bodies_insert_into_streams_are_those_of_one_loop(scheme: str,
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("scheme", COMPARED)
+@pytest.mark.one_in(3)
 def test_compiled_they_give_them_too(scheme: str, texts: bool) -> None:
     made = by(scheme, random_chains(1000, 2_000, texts=texts))
     expected = made.reference()
@@ -80,6 +81,7 @@ def application(number: int, events: int) -> Application:
 
 @pytest.mark.parametrize("scheme", COMPARED)
 @pytest.mark.parametrize("number", range(len(CASES)))
+@pytest.mark.one_in(3)
 def test_an_application_is_that_of_one_loop_for_all_workers_and_intervals(number: int, scheme: str) -> None:
     """Each interval with one number of workers, another one for each scheme; with all of them: `-m long`."""
     first = COMPARED.index(scheme)
@@ -139,6 +141,7 @@ def test_without_locks_every_event_has_its_answer_once_its_accounts_are_there() 
 
 
 @pytest.mark.parametrize("name", transactions.APPLICATIONS)
+@pytest.mark.one_in(4)
 def test_a_quarter_of_a_million_transactions_have_one_outcome_in_every_setting(name: str) -> None:
     """Every scheme, chains among them, with 1, 2, 4 and 8 workers and 1, 7, 500 and 5,000 events at a time."""
     (done,) = transactions.rounds(250_000, (name,))

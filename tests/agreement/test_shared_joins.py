@@ -89,6 +89,7 @@ def ways_of(prepared: Prepared, workers: int) -> list[Runs]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.one_in(3)
 def test_shared_probes_give_the_rows_of_the_reference_in_order(name: str) -> None:
     prepared = Prepared(STREAMS.format(more="") + CASES[name])
     assert ways_of(prepared, 4) == [Runs.SHARED] and ways_of(prepared, 1) == [Runs.LOOP]

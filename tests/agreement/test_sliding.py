@@ -48,6 +48,7 @@ def prepared(slide_s: int, size_s: int, delay_s: int, key: str, aggregates: str)
     ],
     ids=["no delay", "a delay", "a key of text", "another grid", "no key", "one after the other"],
 )
+@pytest.mark.one_in(3)
 def test_sums_that_windows_share_are_those_of_their_rows(
     slide_s: int, size_s: int, delay_s: int, key: str, aggregates: str
 ) -> None:

@@ -45,10 +45,10 @@ def long_unless(gate: set[int], optimised: Iterable[int] = ()) -> list[Any]:
     return [pytest.param(n, marks=marks[n]) for n in RUNNING if CASES[n].file not in FORMS]
 
 
-TO_COMPILE = in_the_gate(6)
-COMPILED = long_unless(TO_COMPILE, in_turn(TO_COMPILE, 2))
-ON_SPARK = long_unless(in_the_gate(8))
-LEFT_OUT = CORNERS - in_turn((n for n in RUNNING if n in CORNERS), 2)
+TO_COMPILE = in_the_gate(10)
+COMPILED = long_unless(TO_COMPILE, in_turn(TO_COMPILE, 5))
+ON_SPARK = long_unless(in_the_gate(16))
+LEFT_OUT = CORNERS - in_turn((n for n in RUNNING if n in CORNERS), 4)
 INTERPRETED = [pytest.param(n, marks=[pytest.mark.long] * (n in LEFT_OUT)) for n in RUNNING]
 
 CUTS = {1: (1,), 3: (2, 1), 4096: ()}  # batch rows -> sizes of the record batches that are handed in

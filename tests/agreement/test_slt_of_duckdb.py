@@ -19,6 +19,7 @@ CASES = [case for path in FILES for case in read_cases(path) if not case.no_duck
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.file}: {c.name}")
+@pytest.mark.one_in(2)
 def test_a_case_gives_the_rows_of_duckdb(case: SltCase) -> None:
     """In any order, and in that order where DuckDB is asked for it."""
     compiled = compile(case.text)

@@ -35,6 +35,7 @@ def replayed(table: Table, log: list[tuple[object, ...]]) -> list[tuple[object, 
 
 
 @pytest.mark.parametrize("seed", [*FIRST, *(pytest.param(n, marks=pytest.mark.long) for n in ALL)])
+@pytest.mark.one_in(2)
 def test_changes_are_those_that_sqlite_logs_and_lead_to_the_table(seed: int) -> None:
     case = random_case(seed)
     outcome = prepared(case).reference()
@@ -51,12 +52,14 @@ def test_changes_are_those_that_sqlite_logs_and_lead_to_the_table(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", INTERPRETED)
+@pytest.mark.one_in(3)
 def test_interpreted_kernels_give_what_the_reference_gives(seed: int) -> None:
     made = prepared(random_case(seed))
     assert made.native(Way(interpreted=True)) == made.reference()
 
 
 @pytest.mark.parametrize("seed", COMPILED)
+@pytest.mark.one_in(2)
 def test_compiled_kernels_give_it_whatever_the_threads_and_batches(seed: int) -> None:
     made = prepared(random_case(seed))
     expected = made.reference()
@@ -66,6 +69,7 @@ def test_compiled_kernels_give_it_whatever_the_threads_and_batches(seed: int) ->
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("seed", [*CHAINED, *(pytest.param(n, marks=pytest.mark.long) for n in MORE_CHAINED)])
+@pytest.mark.one_in(3)
 def test_transactions_in_chains_give_the_changes_of_one_loop(seed: int, texts: bool) -> None:
     made = random_chains(seed, 40, texts=texts, changes=True)
     assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference()

@@ -30,12 +30,14 @@ def test_the_reference_gives_what_sqlite_does(first: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [*INTERPRETED, *(pytest.param(n, marks=pytest.mark.long) for n in MORE)])
+@pytest.mark.one_in(2)
 def test_interpreted_kernels_give_what_the_reference_gives(seed: int) -> None:
     made = prepared(seed)
     assert made.native(Way(interpreted=True)) == made.reference(), f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", COMPILED)
+@pytest.mark.one_in(2)
 def test_compiled_kernels_give_it_whatever_the_threads_and_batches(seed: int) -> None:
     made = prepared(seed)
     expected = made.reference()

@@ -55,6 +55,7 @@ def rows(dice, count, keys):
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.one_in(4)
 def test_rows_of_one_window_meet_as_the_reference_says(condition, kind, window):
     dice = random.Random(f"{condition} {kind} {window}")
     made = Prepared(query(kind, window, condition))
@@ -69,6 +70,7 @@ def test_rows_of_one_window_meet_as_the_reference_says(condition, kind, window):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.one_in(2)
 def test_compiled_rows_of_one_window_meet_as_the_reference_says(kind):
     """By every number of workers, in lanes, and rows at a time; windows have more keys than a small table has slots."""
     dice = random.Random(kind)
@@ -84,6 +86,7 @@ def test_compiled_rows_of_one_window_meet_as_the_reference_says(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("condition", ["by a text", "by both, where a condition holds"])
+@pytest.mark.one_in(4)
 def test_a_paused_join_goes_on_in_another_plan(condition, kind):
     prepared = Prepared(query(kind, "TUMBLE", condition))
     dice = random.Random(f"{condition} {kind}")

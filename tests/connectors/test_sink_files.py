@@ -25,6 +25,7 @@ ROWS = pa.RecordBatch.from_arrays([pa.array(range(50_000), pa.int64())], ["id"])
 
 @pytest.mark.parametrize("name", ["o.csv", "o.jsonl", "o.parquet", "o.arrow"])
 @pytest.mark.parametrize("endless", [False, True])
+@pytest.mark.one_in(2)
 def test_sink_that_finds_no_room_says_so_and_nothing_more(tmp_path: Path, name: str, endless: bool) -> None:
     program = (
         "import gc, resource, signal\n"

@@ -167,6 +167,7 @@ SCHEMES_COMPARED = tuple(scheme for scheme in SCHEMES if scheme != UNCHECKED)
 
 
 @pytest.mark.parametrize("name", BODIES)
+@pytest.mark.one_in(3)
 def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
     case = BODIES[name]
     made = Prepared(SCRIPT.format(body=case.body) + SHOWN)

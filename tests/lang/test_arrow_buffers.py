@@ -128,6 +128,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+@pytest.mark.one_in(4)
 def test_no_query_imports_pandas(query: str, engine: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,\n")
     command = [sys.executable, "-c", WATCHED, "run", "-f", "table", "--engine", engine, query]

@@ -71,6 +71,13 @@ def quick_figures(path: Path, *chosen: str) -> tuple[dict[str, Any], str]:
     return json.loads(path.read_text()), done.stdout
 
 
+def test_the_quick_form_runs_a_contender_and_all_results_agree(tmp_path: Path) -> None:
+    found, printed = quick_figures(tmp_path / "figures.json", "asof_join")
+    assert {*found["memory"]} == {"asof_join"} and "Two workers and one" in printed
+    assert found["machine"]["cores"] and found["commit"] and found["software"]["duckdb"]
+
+
+@pytest.mark.long
 def test_the_quick_form_runs_every_contender_and_all_results_agree(tmp_path: Path) -> None:
     names = ["filter_nulls", "asof_join", "sliding_1", "sliding_1000"]
     found, printed = quick_figures(tmp_path / "figures.json", *names, "parquet", "python")
@@ -83,7 +90,6 @@ def test_the_quick_form_runs_every_contender_and_all_results_agree(tmp_path: Pat
     titles = ["Two workers and one", "From one Parquet file", "The engine and its kernel", "Windows many times"]
     for title in (*titles, "End to end in Python"):
         assert title in printed
-    assert found["machine"]["cores"] and found["commit"] and found["software"]["duckdb"]
 
 
 @pytest.mark.long

@@ -110,6 +110,7 @@ def test_results_are_those_of_two_workers_and_of_the_reference(block: Block, tmp
 
 @pytest.mark.spark
 @pytest.mark.parametrize("block", list(answered()), ids=str)
+@pytest.mark.one_in(4)
 def test_results_are_those_of_spark_in_any_order(block: Block, tmp_path: Path) -> None:
     """Or Spark says why it cannot run the query. It counts no late rows, and gives none before an error."""
     place = bench(block.page, tmp_path)

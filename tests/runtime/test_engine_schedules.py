@@ -127,6 +127,7 @@ ROWS = [(n % 3, n % 2, n * 10) for n in range(9)]
         pytest.param((stage("running", Way.LANES, last=False), stage("windows")), id="lanes, single"),
     ],
 )
+@pytest.mark.one_in(2)
 def test_every_schedule_gives_the_rows_of_one_worker(stages):
     found, failed = in_every_schedule(pipeline(*stages, grid_us=40), ROWS, batch_rows=3)
     assert failed is None
@@ -275,6 +276,7 @@ SELECT a, x FROM moved;"""
 
 
 @pytest.mark.parametrize("batch_rows", [2, 5])
+@pytest.mark.one_in(2)
 def test_every_schedule_of_chains_gives_the_rows_of_one_loop(batch_rows):
     #        from, to, what: the second and the last but one have not enough
     rows = [(0, 1, 3), (0, 1, 3), (1, 0, 6), (1, 1, 9), (0, 1, 4), (1, 0, 2), (0, 0, 5), (1, 0, 6), (0, 1, 1)]
@@ -308,6 +310,7 @@ SELECT x, told FROM moved;"""
 
 
 @pytest.mark.parametrize("batch_rows", [2, 5])
+@pytest.mark.one_in(2)
 def test_every_schedule_of_chains_gives_it_for_keys_and_columns_of_texts(batch_rows):
     owners = ("the account of ada", "the account of bob")
     rows = [(0, 1, 3), (0, 1, 3), (1, 0, 6), (1, 1, 9), (0, 1, 4), (1, 0, 2), (0, 0, 5), (1, 0, 6), (0, 1, 1)]
@@ -341,6 +344,7 @@ SELECT * FROM moved;"""
 
 
 @pytest.mark.parametrize("batch_rows", [3, 6])
+@pytest.mark.one_in(2)
 def test_every_schedule_of_chains_gives_it_for_rows_that_arrays_name(batch_rows):
     #        to, from: a row twice, to itself, one that has not enough when another was taken, no row, one that is none
     rows = [(0, [1, 2, 1]), (1, [0, 2, 2]), (0, [0, 1, 1]), (1, [0, 1, 0]), (2, []), (2, [0, 7]), (0, [2, 0, 2])]

@@ -275,6 +275,7 @@ HASHES = {
 
 @pytest.mark.parametrize("hashes", HASHES)
 @pytest.mark.parametrize(("delay", "keys"), [(0, 25), (30, 25), (400, 3)])
+@pytest.mark.one_in(3)
 def test_rows_join_and_close_as_in_a_list(run, hashes, delay, keys):
     dice = random.Random(f"{hashes} {delay}")
     model, now = Model(run, HASHES[hashes]), 0

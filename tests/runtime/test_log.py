@@ -341,6 +341,7 @@ def fill(model, dice, count, first=0, keys=range(9), serial=0):
 
 @pytest.mark.parametrize("hashes", ["alike", "few", "spread"])
 @pytest.mark.parametrize("places", [1, 4, 500])
+@pytest.mark.one_in(2)
 def test_a_log_holds_what_has_not_expired_and_what_shares_a_chunk_with_it(run, hashes, places):
     dice = random.Random(f"{hashes} {places}")
     made = {"alike": [7], "few": [n << 29 for n in range(8)], "spread": [x.hash_word(n) for n in range(40)]}[hashes]

@@ -187,6 +187,7 @@ def test_every_layout_goes_through(way, runs, batch_rows):
     assert [row for b in found for row in b.to_pylist()] == kept(batches)
 
 
+@pytest.mark.one_in(3)
 def test_parcels_used_again_show_no_bits_of_their_last_rows(way):
     full = pa.RecordBatch.from_arrays(
         [pa.array([1 if f.type == pa.int64() else None] * 50, f.type) for f in SCHEMA], schema=SCHEMA

@@ -128,6 +128,7 @@ def test_what_does_not_merge_exactly_or_cheaply_stays_with_one_worker(what):
 @pytest.mark.parametrize("window", [TUMBLE, HOP], ids=["tumble", "hop"])
 @pytest.mark.parametrize("batch_rows", [4, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.usefixtures("spread")
+@pytest.mark.one_in(2)
 def test_panes_of_workers_give_the_rows_of_one_worker(window, batch_rows):
     text = windows(window)
     assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (
@@ -143,6 +144,7 @@ def test_panes_of_workers_are_one_until_rows_pay_for_merging():
 
 @pytest.mark.usefixtures("spread")
 @pytest.mark.parametrize("batch_rows", [3, 5])
+@pytest.mark.one_in(2)
 def test_no_part_stays_held(batch_rows):
     """Whatever the collector held is free again: `in_every_schedule` looks at the end."""
     text = windows(TUMBLE)
@@ -231,6 +233,7 @@ CHANGED = [("tumble", 3), ("tumble", 5), ("computed", 5), ("whole", 3), ("limite
 @pytest.mark.usefixtures("by_key")
 @pytest.mark.parametrize(("workers", "batch_rows"), [(2, 3), (2, 7), (3, 4)])
 @pytest.mark.parametrize("text", BY_KEY.values(), ids=BY_KEY)
+@pytest.mark.one_in(3)
 def test_parts_by_key_give_the_rows_of_one_worker(text, batch_rows, workers):
     pipeline = pipeline_of(text, workers)
     assert pipeline.stages[0].by_key
@@ -241,6 +244,7 @@ def test_parts_by_key_give_the_rows_of_one_worker(text, batch_rows, workers):
 
 @pytest.mark.usefixtures("changing")
 @pytest.mark.parametrize(("name", "batch_rows"), CHANGED)
+@pytest.mark.one_in(2)
 def test_how_parts_are_filled_may_change_at_any_ticket(name, batch_rows):
     text = BY_KEY[name]
     assert in_every_schedule(pipeline_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (
@@ -349,6 +353,7 @@ WHOLE = {
 
 @pytest.mark.usefixtures("spread")
 @pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE)
+@pytest.mark.one_in(2)
 def test_panes_of_workers_that_never_end_give_the_rows_of_one_worker(text):
     expected = rows_alone(text)
     assert expected and [ran(pipeline_of(text, threads), threads, 3) for threads in (2, 4)] == [expected, expected]
@@ -462,6 +467,7 @@ def test_first_rows_are_kept_by_several_workers_where_admission_says_when_they_l
 
 @pytest.mark.usefixtures("spread")
 @pytest.mark.parametrize(("text", "batch_rows"), in_turn(FIRST_ROWS.values(), FIRST_ROWS, (4, 7)))
+@pytest.mark.one_in(3)
 def test_first_rows_of_workers_are_those_of_one_in_every_schedule(text, batch_rows):
     expected = rows_alone(text)
     assert len(expected) > 3

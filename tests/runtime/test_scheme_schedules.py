@@ -79,6 +79,7 @@ def planned(scheme, moves=MOVES, key=int, **shown):
 
 @pytest.mark.parametrize(("batch_rows", "one_by_one"), [(5, 2), (20, 0)], indirect=["one_by_one"])
 @pytest.mark.parametrize("scheme", ORDERED)
+@pytest.mark.one_in(2)
 def test_every_schedule_of_a_scheme_gives_the_rows_of_one_loop(scheme, batch_rows, one_by_one):
     for shown in ("moved", "seen"):
         plan, given = planned(scheme, shown=shown)

@@ -92,6 +92,7 @@ def test_every_example_with_a_value_has_it_on_spark(spark, in_columns):  # noqa:
 
 
 @pytest.mark.parametrize("example", FAIL, ids=str)
+@pytest.mark.one_in(4)
 def test_every_example_that_fails_fails_with_its_code_on_spark(spark, example: Example):  # noqa: F811
     for in_columns in (False, True):
         with pytest.raises(CqError) as caught:

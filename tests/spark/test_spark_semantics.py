@@ -84,6 +84,7 @@ def outcome_alone(session: Any, expression: str) -> str:
 
 
 @pytest.mark.parametrize("topic", PAGE)
+@pytest.mark.one_in(2)
 def test_spark_computes_what_the_page_says(spark, topic):  # noqa: F811
     page = [line for line in PAGE[topic] if line[0] not in SHORTEST_SINCE_JAVA_19 or (find_java().major or 0) >= 19]
     has_value = [e for e, outcome in page if not re.match(r"error |refused |\?", outcome)]

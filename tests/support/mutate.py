@@ -50,8 +50,8 @@ SLT_CASE = "tests/agreement/test_slt.py::"
 
 
 def in_turn(names: Iterable[str]) -> list[Any]:
-    """The mutants to try: every sixth, and the others if tests may take long, as with `-m mutants`."""
-    return [pytest.param(name, marks=[pytest.mark.long] * (number % 6 != 0)) for number, name in enumerate(names)]
+    """The mutants to try: every tenth, and the others if tests may take long, as with `-m mutants`."""
+    return [pytest.param(name, marks=[pytest.mark.long] * (number % 10 != 0)) for number, name in enumerate(names)]
 
 
 @cache
