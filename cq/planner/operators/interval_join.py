@@ -117,7 +117,8 @@ class IntervalJoin(Joined):
     def state(self) -> StateBound:
         left = _kept(self.left_time, self.left_expiry_us)
         right = _kept(self.right_time, self.right_expiry_us)
-        return StateBound(f"left rows for {left} and right rows for {right} of event time", bounded=True)
+        kept = "left rows without a match" if self.kind.left_only else "left rows"
+        return StateBound(f"{kept} for {left} and right rows for {right} of event time", bounded=True)
 
     @property
     def cost_ns(self) -> int:
