@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from terminal import on_terminal, typed
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 REFERENCE = "--engine reference"
 ENDLESS = "CREATE STREAM b WITH (connector = 'generator', workload = 'bids'); SELECT auction FROM b"
 

@@ -14,6 +14,8 @@ from terminal import plain, typed
 from cq.cli.prompt import Completer, finished, interposed, shorten
 from cq.cli.shell import Shell
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 TYPED = """.engine reference
 .help
 CREATE STREAM t (id BIGINT, fare DOUBLE)

@@ -6,8 +6,6 @@ was. The outcomes are those of docs/transactions.md and docs/language.md.
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from cases import Prepared, Way
 from changed_settings import change_settings
@@ -175,7 +173,7 @@ def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
     found = {("reference", 0, 0): made.reference()}
     for scheme in SCHEMES_COMPARED:
         change_settings(made.compiled, transactions=scheme)
-        for workers, together in itertools.product((1, 2, 4), (1, 500)):
+        for workers, together in ((1, 500), (2, 1), (4, 500)):
             way = Way(workers, interpreted=True, batch_rows=together)
             found[scheme, workers, together] = made.native(way)
     for way, outcome in found.items():
