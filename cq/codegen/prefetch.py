@@ -7,7 +7,7 @@ costs a load and a hash. A useless prefetch does no harm.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cq.codegen.expressions.arrays import count_of, element
@@ -19,7 +19,7 @@ from cq.codegen.state.prefetched_entries import LINE_BYTES, prefetch_entry, pref
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
-from cq.lang.types import Physical
+from cq.lang.types import BIGINT, Physical
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers.lists import LIST_PLACE, LIST_USED
@@ -88,6 +88,41 @@ def prefetch_ends(
         for word in lists:
             place, used = (beside(word, n, s) for n, s in ((LIST_PLACE, "PLACE"), (LIST_USED, "USED")))
             flow.writer.code("prefetch_to_write(A + ld_i64(E, P) + ld_i64(E, U))", A=arena, E=entry, P=place, U=used)
+
+
+def prefetch_members(
+    flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr], number_word: int,
+    sets: Iterable[tuple[Keys, TableLocals, Expr]],
+) -> None:  # fmt: skip
+    """Write prefetches for the group of a later row, and for its members of sets of distinct values.
+
+    A member's key is the number of the group, read from the entry to which the slot of the group leads, and a value.
+    Texts are not hashed once more for that.
+    """
+    below = source_columns(flow, input, exprs)
+    if flow.steps is None or not below or any(e.type.physical is Physical.BYTES for e in below):
+        prefetch(flow, input, keys, table, exprs, changed=True)
+        return
+    slot, entry, row = flow.steps
+    _prefetch_entry(flow, keys, table, below, slot, entry, changed=True)
+    for members, held, value in sets:
+        column = source_columns(flow, input, (value,))
+        if column and column[0].type.physical is not Physical.BYTES:
+            _prefetch_member(flow, (keys, table, below, row), number_word, members, held, column[0])
+
+
+def _prefetch_member(
+    flow: Flow, group: tuple[Keys, TableLocals, Sequence[Expr], Row], number_word: int, members: Keys,
+    held: TableLocals, value: Expr,
+) -> None:  # fmt: skip
+    """Write a prefetch for the member of one set. group: its keys and table, and a row that is of the group."""
+    scope, row = flow.scope, group[3]
+    with scope.when(held.is_large()):
+        at = _entry_of(flow, *group)
+        with scope.when(expr("E != 0", E=at)):
+            number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=at, W=number_word), "number"),))
+            found = emit(scope, row, value)
+            prefetch_entry(members, held, lambda: [number, Val(found.type, found.parts)], None, changed=True)
 
 
 def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptSide) -> None:

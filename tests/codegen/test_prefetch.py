@@ -76,3 +76,20 @@ def test_the_ends_of_lists_are_fetched_for_keys_that_are_cheap_to_hash(key, what
     """
     (pipeline,) = compile_query(text).for_workers(1).after("emit")
     assert len(re.findall(r"prefetch_to_write\(arena\d+ \+ ", pipeline.stages[0].module)) == ends
+
+
+@pytest.mark.parametrize(
+    ("key", "what", "members"),
+    [
+        ("BIGINT", "COUNT(DISTINCT v)", 1), ("BIGINT", "COUNT(DISTINCT v), COUNT(DISTINCT w)", 2),
+        ("BIGINT", "COUNT(DISTINCT v + 1)", 0), ("BIGINT", "COUNT(DISTINCT x)", 0), ("VARCHAR", "COUNT(DISTINCT v)", 0),
+    ],
+)  # fmt: skip
+def test_members_of_sets_are_fetched_by_the_number_of_the_group_that_a_later_row_is_of(key, what, members):
+    """Texts would be hashed twice, and computed values computed."""
+    text = f"""
+    CREATE STREAM s (k {key}, v BIGINT, w DOUBLE, x VARCHAR, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 's.csv');
+    SELECT k, {what} FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' SECOND) GROUP BY window_start, window_end, k;
+    """
+    (pipeline,) = compile_query(text).for_workers(1).after("emit")
+    assert len(re.findall(r"= ld_i64\(at\d+, GROUP_NUMBER\)", pipeline.stages[0].module)) == members

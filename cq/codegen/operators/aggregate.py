@@ -6,12 +6,12 @@ import ast
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, closing, consumes, finishes, function, row_of
-from cq.codegen.operators.window import add_row, fold, groups_in_order, may_share_groups
+from cq.codegen.operators.window import PaneTables, add_row, fold, groups_in_order, may_share_groups
 from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.aggregates import nothing
 from cq.codegen.state.entry_moves import Held, holds
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups
-from cq.codegen.state.hash_tables import TableLocals, load_fields
+from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.planner.operators import Aggregate
@@ -53,10 +53,10 @@ def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
     record = flow.writer.hoist(expr("panes_attach(G, NEVER, S)", G=groups, NEVER=abi.NEVER, S=second), "record")
     with flow.scope.when(expr("R == 0", R=record)):
         flow.no_memory("groups")
-    local = TableLocals.declare(flow.scope, layout.shape.entry_words)
-    local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
+    tables = PaneTables.declare(flow.scope, layout)
+    tables.use(record)
     late, flow.late = flow.late, None
-    add_row(flow, node, layout, local, record, row, arrival_of(flow, node))
+    add_row(flow, node, layout, tables, row, arrival_of(flow, node))
     flow.late = late
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closes, closing, consumes, due_on_grid, function, row_of
-from cq.codegen.prefetch import prefetch, prefetch_ends
+from cq.codegen.prefetch import prefetch, prefetch_ends, prefetch_members
 from cq.codegen.stage_draft import Closer, DueWord, StageDraft
 from cq.codegen.state.accumulators import Accumulator, Entry
 from cq.codegen.state.entry_moves import Held, holds
@@ -16,7 +16,7 @@ from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merg
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.list_accumulators import OrderedArguments
 from cq.codegen.state.prefetched_entries import prefetch_entry
-from cq.codegen.values import Row, Val
+from cq.codegen.values import Row, Scope, Val
 from cq.codegen.writer import Fill, expr
 from cq.lang.types import BIGINT, Physical
 from cq.planner.operators import Aggregate, Window, WindowAggregate, WindowKind
@@ -68,9 +68,9 @@ def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         if record is None:
             _on_grid(flow, node, row, layout, state)
         else:
-            local = TableLocals.declare(flow.scope, layout.shape.entry_words)
-            local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
-            add_row(flow, node, layout, local, record, row, arrival_of(flow, node))
+            tables = PaneTables.declare(flow.scope, layout)
+            tables.use(record)
+            add_row(flow, node, layout, tables, row, arrival_of(flow, node))
 
 
 def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
@@ -88,7 +88,7 @@ def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
 def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: GroupLayout, state: str) -> None:
     """The pane of the last row is cached; another one costs a call."""
     hoist, writer = flow.writer.hoist, flow.writer
-    local = TableLocals.declare(flow.scope, layout.shape.entry_words)
+    tables = PaneTables.declare(flow.scope, layout)
     lo, hi, record = (hoist(ast.Constant(0), h) for h in ("pane_lo", "pane_hi", "pane"))
 
     def forget() -> None:
@@ -107,35 +107,57 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: GroupLayout, s
         writer.set(lo, expr("ld_i64(P, W)", P=state, W=panes.PANES_LO))
         writer.set(hi, expr("ld_i64(P, W)", P=state, W=panes.PANES_HI))
         with flow.scope.when(expr("R != -1", R=record)):
-            local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
+            tables.use(record)
     arrival = arrival_of(flow, node)
     if node.window.slide > node.window.size:
         with flow.scope.when(expr("R != -1", R=record)):
-            add_row(flow, node, layout, local, record, row, arrival)
+            add_row(flow, node, layout, tables, row, arrival)
     else:
-        add_row(flow, node, layout, local, record, row, arrival)
+        add_row(flow, node, layout, tables, row, arrival)
+
+
+@dataclass(frozen=True, slots=True)
+class PaneTables:
+    """The tables of a pane, in locals of the function being written: the groups, and a set for each accumulator of
+    distinct values."""
+
+    groups: TableLocals
+    sets: tuple[TableLocals, ...]
+
+    @staticmethod
+    def declare(scope: Scope, layout: GroupLayout) -> PaneTables:
+        """Locals without a pane: `use` assigns one."""
+        groups, *sets = (TableLocals.declare(scope, shape.entry_words) for shape in layout.shapes)
+        return PaneTables(groups, tuple(sets))
+
+    def use(self, record: str) -> None:
+        """Use the tables of this pane from here on."""
+        for n, table in enumerate((self.groups, *self.sets)):
+            word = beside(panes.PANE_TABLES, n, f"SET{n - 1}") if n else panes.PANE_TABLES
+            table.use(expr("ld_i64(R, W)", R=record, W=word))
 
 
 def add_row(
-    flow: Flow, node: WindowAggregate | Aggregate, layout: GroupLayout, local: TableLocals, record: str, row: Row,
-    arrival: ast.expr,
-) -> None:  # fmt: skip
+    flow: Flow, node: WindowAggregate | Aggregate, layout: GroupLayout, tables: PaneTables, row: Row, arrival: ast.expr
+) -> None:
     """Find or make the row's group and add the row to every aggregate. arrival: orders groups by first row."""
-    scope = flow.scope
-    prefetch(flow, node.input, layout.keys, local, node.keys, changed=True)
+    scope, local = flow.scope, tables.groups
+    distinct = [p for p in layout.accumulators.all if p.distinct]
+    if distinct:
+        sets = [(keys, held, p.args[0]) for keys, held, p in zip(layout.sets, tables.sets, distinct, strict=True)]
+        prefetch_members(flow, node.input, layout.keys, local, node.keys, layout.number_word, sets)
+    else:
+        prefetch(flow, node.input, layout.keys, local, node.keys, changed=True)
     ends = [word for kept in layout.accumulators.all for word in kept.lists]
     prefetch_ends(flow, node.input, layout.keys, local, node.keys, ends)
     key_values = [emit(scope, row, k) for k in node.keys]
     found = layout.keys.recall(local, key_values, arrival, lambda e: _start(flow, layout, local, e))
     entry = Entry(found, local.address)
-    distinct = [p for p in layout.accumulators.all if p.distinct]
 
     def once(accumulator: Accumulator, value: Val, then: Callable[[], None]) -> None:
         index = distinct.index(accumulator)
-        members = TableLocals.declare(scope, layout.sets[index].next_word)
-        members.use(expr("ld_i64(R, W)", R=record, W=beside(panes.PANE_TABLES, 1 + index, f"SET{index}")))
         number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.number_word), "number"),))
-        layout.sets[index].probe(members, [number, value], flow.serial, lambda e: then())
+        layout.sets[index].probe(tables.sets[index], [number, value], flow.serial, lambda e: then())
 
     layout.accumulators.add(scope, entry, row, arrival, once)
 
