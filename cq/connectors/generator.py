@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -17,8 +17,12 @@ from cq.connectors.schemas import Columns, columns_of
 _OURS = frozenset(SOURCES["generator"].options) - {"rows"}
 
 
-def generate(options: Mapping[str, str], twins: Twins | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def generate(
+    options: Mapping[str, str], twins: Twins | None = None, read: Collection[str] | None = None
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema and batches of the workload a WITH clause asks for; its parameters are options too.
+
+    read: the columns that are read, by default all; others may have any values.
 
     Without `rows` a stream runs forever, or as long as its workload: a default would end a stream that the plan takes
     for endless.
@@ -30,7 +34,7 @@ def generate(options: Mapping[str, str], twins: Twins | None = None) -> tuple[pa
     count = workload.parameters.get("rows")
     if count is not None and count.default is not None:
         parameters.setdefault("rows", str(count.high))
-    twin = None if twins is None else twins(workload.name)
+    twin = None if twins is None else twins(workload.name, read)
     return workload.schema, workload.generate_by(twin or workload.build, parameters)
 
 
@@ -41,7 +45,7 @@ def columns_of_workload(options: Mapping[str, str], access: FileAccess, stream: 
 
 def open_generator(asked: SourceRequest) -> Opened:
     """The rows of a workload."""
-    schema, batches = generate(asked.options, asked.natives.twins)
+    schema, batches = generate(asked.options, asked.natives.twins, asked.rules.schema.names)
     pieces = arrow_pieces(schema, batches, f"<{asked.stream}>", asked.rules)
     if "rows" not in asked.options:
         return Opened(pieces, None, asked.rules.nothing())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from cq.connectors.csv.plain import MakePlainScan
@@ -12,7 +12,8 @@ from cq.records import dataclass
 if TYPE_CHECKING:
     from cq.workloads.registry import Build
 
-Twins = Callable[[str], "Build | None"]  # the faster generator of a workload's rows, by its name, if there is one
+# (a workload's name, the columns that are read) -> the faster generator of its rows, if there is one
+Twins = Callable[[str, "Collection[str] | None"], "Build | None"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,10 +100,14 @@ def normal_table(mean: float, deviation: float) -> Ints:
 
 @lru_cache(maxsize=1)
 def _quantiles() -> Floats:
-    """Quantiles of the standard normal distribution; mean + deviation * each is what `NormalDist.inv_cdf` computes."""
+    """Quantiles of the standard normal distribution; mean + deviation * each is what `NormalDist.inv_cdf` computes.
+
+    Those above the middle are exactly the negatives of those below: a generator waits for them before its first row.
+    """
     size = 1 << NORMAL_BITS
     inverse = NormalDist().inv_cdf
-    return np.array([inverse((i + 0.5) / size) for i in range(size)])
+    below = np.array([inverse((i + 0.5) / size) for i in range(size // 2)])
+    return np.concatenate([below, -below[::-1]])
 
 
 def normal_index(draws: Ints) -> Ints:

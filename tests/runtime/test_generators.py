@@ -12,9 +12,11 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import st_f64, st_i64
 from cq.runtime.generators import TWINS, linear_road, twin
 from cq.runtime.generators.draws import below_high, fill_draws, mixed_with, picked, share_of, unit_of
+from cq.runtime.generators.kept_memory import KeptMemory
 from cq.workloads import WORKLOADS, batches
 from cq.workloads.draws import below, cumulative, mix, philox, raw, unit
 from cq.workloads.linear_road.profiles import LIGHT
+from cq.workloads.linear_road.stream import SCHEMA
 from cq.workloads.linear_road.traffic import BLOCK_S
 
 BIG = (1 << 63) - 1
@@ -136,6 +138,29 @@ def test_rows_that_were_handed_out_stay_as_they_are():
     assert [b.slice(0, 50) for b in kept] == before
 
 
+@pytest.mark.parametrize("read", [(), ("qid", "day", "xway"), ("s_init", "vid"), SCHEMA.names])
+def test_columns_that_are_read_are_the_same_whatever_the_others_hold(read):
+    wanted, found = (
+        pa.Table.from_batches(linear_road.generate("tiny", duration_s=700, queries=0.3, read=r)) for r in (None, read)
+    )
+    assert found.schema == wanted.schema and found.num_rows == wanted.num_rows
+    assert found.select(list(read)) == wanted.select(list(read))
+
+
+def test_memory_that_nobody_reads_is_filled_again():
+    memory = KeptMemory()
+    first = memory.buffer(100_000)
+    array = pa.Array.from_buffers(pa.int64(), 10, [None, first])
+    address = first.address
+    assert memory.buffer(100_000).address != address
+    del first
+    assert memory.buffer(100_000).address != address
+    del array
+    again = [memory.buffer(90_000) for _ in range(3)]
+    assert address in {buffer.address for buffer in again}
+    assert memory.buffer(1_000_000).address != address
+
+
 def test_reports_stay_within_the_room_that_is_made_for_them():
     road = linear_road.Road(LIGHT, 1, 0)
     vid = 0
@@ -207,15 +232,15 @@ def test_the_native_engine_alone_reads_twins():
     assert natives_of("spark") == NONE
     taken = []
 
-    def twins(name):
+    def twins(name, read):
         def build(**parameters):
-            taken.append((name, parameters["rows"]))
+            taken.append((name, parameters["rows"], read))
             return iter(())
 
         return build
 
     options = {"connector": "generator", "workload": "linear_road", "rows": "5"}
     assert list(generate(options, twins)[1]) == []
-    assert taken == [("linear_road", 5)]
-    assert sum(b.num_rows for b in generate(options, lambda name: None)[1]) == 5
+    assert taken == [("linear_road", 5, None)]
+    assert sum(b.num_rows for b in generate(options, lambda name, read: None)[1]) == 5
     assert sum(b.num_rows for b in generate(options)[1]) == 5

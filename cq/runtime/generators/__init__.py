@@ -7,6 +7,8 @@ byte by byte.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,10 +24,16 @@ TWINS = {  # module here and function, by the name of the workload
 }
 
 
-def twin(name: str) -> Build | None:
-    """Generates the rows of this workload natively; None if only the definition does."""
+NARROW = {"linear_road"}  # those that take `read`
+
+
+def twin(name: str, read: Collection[str] | None = None) -> Build | None:
+    """Generates the rows of this workload natively; None if only the definition does.
+
+    read: the columns that somebody reads, by default all; others may have any values.
+    """
     if name not in TWINS:
         return None
     module, function = TWINS[name]
     build: Build = getattr(importlib.import_module(f"{__name__}.{module}"), function)
-    return build
+    return partial(build, read=read) if name in NARROW and read is not None else build

@@ -7,9 +7,10 @@ same code as the definition: both are a few steps for every minute of traffic.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from cq.runtime.base.interpret import GENERATORS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.generators import reports as r
 from cq.runtime.generators import traffic as t
+from cq.runtime.generators.kept_memory import KeptMemory
 from cq.workloads.batches import GENERATED_ROWS
 from cq.workloads.draws import MASK, NORMAL_BITS, Ints, normal_table
 from cq.workloads.linear_road.incidents import ACCIDENT, FOREVER, Incident, plan
@@ -35,6 +37,7 @@ from cq.workloads.linear_road.traffic import (
 # Rows in one allocation of columns, from which batches are cut: the rest is copied, at most a sixth.
 HELD_ROWS = 3 * GENERATED_ROWS
 _FIRST_ROOM = 256
+_NOTHING = pa.py_buffer(bytes(GENERATED_ROWS * 8))  # of a column of queries that nobody reads
 _MILLION = 1_000_000
 
 
@@ -59,7 +62,7 @@ class Road:
         if trips is not None:
             self._keep(t.ROAD_TRIPS, trip_table(trips, profile.segments))
         self._keep(t.ROAD_DESIRED, desired_table(profile))
-        self._keep(t.ROAD_NOISE, normal_table(_MILLION, NOISE_SHARE * _MILLION))
+        self._keep(t.ROAD_NOISE, normal_table(_MILLION, NOISE_SHARE * _MILLION).astype(np.int32))
         assert len(self._kept[t.ROAD_NOISE]) == len(self._kept[t.ROAD_DESIRED]) == 1 << NORMAL_BITS
         self._keep(t.ROAD_VEHICLES, np.zeros(profile.segments, np.int64))
         self._keep(t.ROAD_CAPACITY, np.ones(profile.segments, np.float64))
@@ -150,7 +153,10 @@ class Road:
 class Stream:
     """All roads, and the batch that is being filled."""
 
-    def __init__(self, profile: Profile, seed: int, expressways: float, queries: float) -> None:
+    def __init__(
+        self, profile: Profile, seed: int, expressways: float, queries: float, read: Collection[str] | None = None
+    ) -> None:
+        self._unread = set() if read is None else {SCHEMA.names[n] for n in range(r.QID, r.DAY + 1)} - {*read}
         self._names = Simulation(profile, seed, expressways, queries)
         self._roads = [Road(profile, seed, d.stream) for d in self._names.directions]
         self._words = np.zeros(r.STREAM_WORDS, np.int64)
@@ -158,6 +164,7 @@ class Stream:
         self._columns = np.zeros(len(SCHEMA), np.int64)
         self._exits = np.zeros((0, r.EXIT_WORDS), np.int64)
         self._order = np.zeros((2, 0), np.int64)
+        self._memory = KeptMemory()
         self._buffers: list[pa.Buffer] = []
         self._room = self._taken = 0  # rows of the buffers; rows handed out of them
         for word, value in {
@@ -199,12 +206,12 @@ class Stream:
             return
         left, before = at - self._taken, self._buffers
         self._room = max(HELD_ROWS, left) + rows
-        self._buffers = [pa.allocate_buffer(self._room * 8) for _ in SCHEMA]
+        size = self._room * 8
+        self._buffers = [_NOTHING if name in self._unread else self._memory.buffer(size) for name in SCHEMA.names]
         for n, buffer in enumerate(self._buffers):
-            self._columns[n] = buffer.address
-            if left:
-                new = np.frombuffer(buffer, np.int64)
-                new[:left] = np.frombuffer(before[n], np.int64)[self._taken : at]
+            self._columns[n] = 0 if buffer is _NOTHING else buffer.address
+            if left and buffer is not _NOTHING:
+                ctypes.memmove(buffer.address, before[n].address + self._taken * 8, left * 8)
         self._words[r.STREAM_AT], self._taken = left, 0
 
     def _whole_batches(self) -> Iterator[pa.RecordBatch]:
@@ -214,7 +221,9 @@ class Stream:
     def _cut(self, rows: int) -> pa.RecordBatch:
         """The next rows, by reference."""
         arrays = [
-            pa.Array.from_buffers(field.type, rows, [None, buffer], null_count=0, offset=self._taken)
+            pa.Array.from_buffers(
+                field.type, rows, [None, buffer], null_count=0, offset=0 if buffer is _NOTHING else self._taken
+            )
             for field, buffer in zip(SCHEMA, self._buffers, strict=True)
         ]
         self._taken += rows
@@ -228,12 +237,14 @@ def generate(
     duration_s: int | None = None,
     rows: int | None = None,
     queries: float = 0.01,
+    read: Collection[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of `cq.workloads.linear_road.generate`."""
+    """The rows of `cq.workloads.linear_road.generate`. read: columns that are read; others may have any values."""
     traffic = PROFILES[profile] if isinstance(profile, str) else profile
     if duration_s is None and rows is None:
         duration_s = traffic.duration_s
-    return _first(Stream(traffic, seed, expressways, queries).batches(duration_s), math.inf if rows is None else rows)
+    stream = Stream(traffic, seed, expressways, queries, read)
+    return _first(stream.batches(duration_s), math.inf if rows is None else rows)
 
 
 def _first(batches: Iterator[pa.RecordBatch], rows: float) -> Iterator[pa.RecordBatch]:

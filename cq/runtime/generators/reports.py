@@ -43,7 +43,7 @@ STREAM_SEGMENTS = _stream.word()
 STREAM_XWAYS = _stream.word()
 STREAM_ROAD_FT = _stream.word()
 STREAM_NEXT_QID = _stream.word()
-STREAM_COLUMNS = _stream.word()  # -> i64[]: addresses of the columns of the batch
+STREAM_COLUMNS = _stream.word()  # -> i64[]: addresses of the batch's columns; 0: of queries, and nobody reads it
 STREAM_AT = _stream.word()  # rows in the batch
 STREAM_EXITS = _stream.word()  # -> i64[][EXIT_WORDS]: vehicles that left and come back
 STREAM_EXIT_COUNT = _stream.word()
@@ -158,8 +158,17 @@ def _write_rest(stream: int, time: int, kind: int, count: int) -> None:
     _filled(_column(stream, TYPE), kind, count)
     _filled(_column(stream, TIME), time, count)
     _filled(_column(stream, TS), time * MICROS, count)
+    columns = ld_i64(stream, STREAM_COLUMNS)
     for column in range(QID, DAY + 1):
-        fill(_column(stream, column), 255, count * 8)
+        if ld_i64(columns, column) != 0:
+            fill(_column(stream, column), 255, count * 8)
+
+
+@native("void(i64, i64, i64)")
+def _asked(stream: int, column: int, value: int) -> None:
+    """Write a value of the next row's query, unless nobody reads the column."""
+    if ld_i64(ld_i64(stream, STREAM_COLUMNS), column) != 0:
+        st_i64(_column(stream, column), 0, value)
 
 
 @native("void(i64, i64, i64, i64)")
@@ -217,19 +226,19 @@ def _write_query(stream: int, hashed: int, vid: int, time: int) -> None:
     for column in range(SPEED, QID):
         st_i64(_column(stream, column), 0, -1)
     qid = ld_i64(stream, STREAM_NEXT_QID)
-    st_i64(_column(stream, QID), 0, qid)
+    _asked(stream, QID, qid)
     st_i64(stream, STREAM_NEXT_QID, qid + 1)
     if kind == _EXPENDITURE:
         day = 1 + _field(stream, 0, DAYS, vid, time)
-        st_i64(_column(stream, DAY), 0, day)
+        _asked(stream, DAY, day)
         st_i64(_column(stream, XWAY), 0, _asked_xway(stream, vid, day, time))
     if kind == _TRAVEL:
         segments = ld_i64(stream, STREAM_SEGMENTS)
         st_i64(_column(stream, XWAY), 0, _field(stream, 1, ld_i64(stream, STREAM_XWAYS), vid, time))
-        st_i64(_column(stream, FROM), 0, _field(stream, 2, segments, vid, time))
-        st_i64(_column(stream, TO), 0, _field(stream, 3, segments, vid, time))
-        st_i64(_column(stream, WEEKDAY), 0, 1 + _field(stream, 4, _WEEKDAYS, vid, time))
-        st_i64(_column(stream, MINUTE), 0, 1 + _field(stream, 5, _MINUTES, vid, time))
+        _asked(stream, FROM, _field(stream, 2, segments, vid, time))
+        _asked(stream, TO, _field(stream, 3, segments, vid, time))
+        _asked(stream, WEEKDAY, 1 + _field(stream, 4, _WEEKDAYS, vid, time))
+        _asked(stream, MINUTE, 1 + _field(stream, 5, _MINUTES, vid, time))
     st_i64(stream, STREAM_AT, ld_i64(stream, STREAM_AT) + 1)
 
 

@@ -1,0 +1,40 @@
+"""Memory of columns that is filled again once nobody reads it: new pages cost as much as what is written to them."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import pyarrow as pa
+
+MOST_KEPT = 64  # pieces that wait: more than the columns of what is read ahead
+
+
+class KeptMemory:
+    """Gives out buffers, and takes their memory back when the last array over them is gone, in whatever thread."""
+
+    def __init__(self) -> None:
+        self._free: deque[np.ndarray] = deque(maxlen=MOST_KEPT)
+
+    def buffer(self, size: int) -> pa.Buffer:
+        """A buffer of this many bytes, with whatever was written there before."""
+        memory = self._fitting(size)
+        return pa.foreign_buffer(memory.ctypes.data, size, base=_Lent(memory, self._free))
+
+    def _fitting(self, size: int) -> np.ndarray:
+        """The next free piece that has room and is not twice too large; those before it are given up."""
+        while self._free:
+            memory = self._free.popleft()
+            if size <= memory.size < 2 * size:
+                return memory
+        return np.empty(size + size // 4 + 1, np.uint8)  # batches grow and shrink with the traffic
+
+
+class _Lent:
+    """Memory of a buffer; with the buffer it ends, and the memory is free again."""
+
+    def __init__(self, memory: np.ndarray, free: deque[np.ndarray]) -> None:
+        self._memory, self._free = memory, free
+
+    def __del__(self) -> None:
+        self._free.append(self._memory)
