@@ -200,6 +200,10 @@ class Source(Protocol):
         """Messages for the user about the input so far."""
         ...
 
+    def start(self) -> None:
+        """Begin to read, if a thread does so ahead of the query: `batches` is called once the query is compiled."""
+        ...
+
     def time_by(self, timer: EventTimer) -> None:
         """Let the timer compute the event times, starting before the first row. Rows without one are bad rows."""
         ...

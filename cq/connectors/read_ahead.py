@@ -39,10 +39,14 @@ class Ahead(Generic[T]):
         self._thread = threading.Thread(target=self._run, name=f"cq-read-{name}", daemon=True)
         self._started = False
 
-    def __iter__(self) -> Iterator[T | None]:
+    def start(self) -> None:
+        """Begin to read, if that has not begun: the first rows are there when they are asked for."""
         if not self._started:
             self._started = True
             self._thread.start()
+
+    def __iter__(self) -> Iterator[T | None]:
+        self.start()
         while True:
             with self._changed:
                 if not self._waiting and not self._stopped:

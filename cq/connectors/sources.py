@@ -104,6 +104,10 @@ class PiecedSource:
     def bad_rows(self) -> int:
         return self._bad.count
 
+    def start(self) -> None:
+        if self._ahead is not None:
+            self._ahead.start()
+
     def time_by(self, timer: EventTimer) -> None:
         self._timer = timer
 

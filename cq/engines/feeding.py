@@ -79,7 +79,7 @@ def open_feeds(
     natives: Natives = NONE,
     most_rows: int | None = None,
 ) -> list[Feed]:
-    """All sources of the query, opened, with the wanted columns; if one cannot be opened, all are closed.
+    """All sources of the query, opened and reading, with the wanted columns; if one cannot be opened, all are closed.
 
     most_rows: the most rows to read of each stream; None: all.
     """
@@ -100,6 +100,8 @@ def open_feeds(
         for feed in feeds:
             feed.source.close()
         raise
+    for feed in feeds:
+        feed.source.start()
     return feeds
 
 
