@@ -152,6 +152,7 @@ def test_memory_that_nobody_reads_is_filled_again():
     first = memory.buffer(100_000)
     array = pa.Array.from_buffers(pa.int64(), 10, [None, first])
     address = first.address
+    assert address % 64 == 0
     assert memory.buffer(100_000).address != address
     del first
     assert memory.buffer(100_000).address != address

@@ -7,6 +7,9 @@ from collections import deque
 import numpy as np
 import pyarrow as pa
 
+from cq.runtime.layout.words import WORDS_A_LINE
+
+LINE_BYTES = WORDS_A_LINE * 8  # a buffer begins on a cache line
 MOST_KEPT = 64  # pieces that wait: more than the columns of what is read ahead
 
 
@@ -18,8 +21,9 @@ class KeptMemory:
 
     def buffer(self, size: int) -> pa.Buffer:
         """A buffer of this many bytes, with whatever was written there before."""
-        memory = self._fitting(size)
-        return pa.foreign_buffer(memory.ctypes.data, size, base=_Lent(memory, self._free))
+        memory = self._fitting(size + LINE_BYTES)
+        address = -(-memory.ctypes.data // LINE_BYTES) * LINE_BYTES
+        return pa.foreign_buffer(address, size, base=_Lent(memory, self._free))
 
     def _fitting(self, size: int) -> np.ndarray:
         """The next free piece that has room and is not twice too large; those before it are given up."""
