@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial, reduce
 
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
@@ -104,25 +105,19 @@ def prefetch_members(
         prefetch(flow, input, keys, table, exprs, changed=True)
         return
     slot, entry, row = flow.steps
+    scope = flow.scope
     _prefetch_entry(flow, keys, table, below, slot, entry, changed=True)
-    for members, held, value in sets:
-        column = source_columns(flow, input, (value,))
-        if column and column[0].type.physical is not Physical.BYTES:
-            _prefetch_member(flow, (keys, table, below, row), number_word, members, held, column[0])
-
-
-def _prefetch_member(
-    flow: Flow, group: tuple[Keys, TableLocals, Sequence[Expr], Row], number_word: int, members: Keys,
-    held: TableLocals, value: Expr,
-) -> None:  # fmt: skip
-    """Write a prefetch for the member of one set. group: its keys and table, and a row that is of the group."""
-    scope, row = flow.scope, group[3]
-    with scope.when(held.is_large()):
-        at = _entry_of(flow, *group)
+    columns = [(members, held, source_columns(flow, input, (value,))) for members, held, value in sets]
+    cheap = [(m, held, c[0]) for m, held, c in columns if c and c[0].type.physical is not Physical.BYTES]
+    if not cheap:
+        return
+    with scope.when(reduce(lambda a, b: expr("A or B", A=a, B=b), (held.is_large() for _, held, _ in cheap))):
+        at = _entry_of(flow, keys, table, below, row)
         with scope.when(expr("E != 0", E=at)):
             number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=at, W=number_word), "number"),))
-            found = emit(scope, row, value)
-            prefetch_entry(members, held, lambda: [number, Val(found.type, found.parts)], None, changed=True)
+            for members, held, column in cheap:
+                value = emit(scope, row, column)
+                prefetch_entry(members, held, partial(list, (number, Val(value.type, value.parts))), None, changed=True)
 
 
 def prefetch_records(flow: Flow, node: LogicalNode, mine: KeptSide, other: KeptSide) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from cq.errors import Diagnostic
 from cq.planner.binding.joins.mistakes import (
     rows_that_never_leave,
+    rows_that_wait,
     side_that_never_comes,
-    side_that_waits,
     source_to_move,
 )
 from cq.planner.operators import Scan
@@ -58,7 +58,7 @@ def _placed(node: LogicalNode, done: Mapping[int, LogicalNode], places: Mapping[
 
 
 def rows_that_never_come(plan: LogicalPlan) -> Iterator[Diagnostic]:
-    """Warnings: rows of these operators leave when all inputs have ended, and one has no end. The last on each way."""
+    """Warnings of operators whose rows leave when all inputs have ended, where one has no end; not of those below."""
     nodes = plan.nodes()
     endless = next((s for s in sources_of(nodes) if not s.bounded), None)
     if endless is None:
@@ -67,7 +67,7 @@ def rows_that_never_come(plan: LogicalPlan) -> Iterator[Diagnostic]:
     below = {id(i) for n in late for i in topological(n.inputs)}
     for node in late:
         if id(node) not in below:
-            yield side_that_waits(node, endless)
+            yield rows_that_wait(node, endless)
 
 
 def _demand_rows(join: UntimedJoin) -> None:

@@ -1,4 +1,9 @@
-"""Memory of columns that is filled again once nobody reads it: new pages cost as much as what is written to them."""
+"""Memory of columns that is filled again once nobody reads it: new pages cost as much as what is written to them.
+
+Not in blocks (cq/runtime/containers/blocks.py): those of this size begin on large pages, so columns that are filled
+together would share sets of the cache. The toll query of the README took 0.94 s with them and 0.78 s with this memory
+(medians of ten pairs of processes).
+"""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def side_that_never_comes(side: LogicalNode, other: LogicalNode, span: Span) -> 
     return compile_error("CQ0406", cause, span, help=THROUGH_A_FILE)
 
 
-def side_that_waits(node: LogicalNode, endless: SourceDef) -> Diagnostic:
+def rows_that_wait(node: LogicalNode, endless: SourceDef) -> Diagnostic:
     """The warning that rows beside an endless input come when all inputs have ended."""
     cause = f"these rows are not emitted while the query runs: {_known_at_end(node, endless)}"
     return Diagnostic("CQ0406", cause, node.span, severity="warning", help=("run this part as a query of its own",))
