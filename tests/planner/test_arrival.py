@@ -106,6 +106,10 @@ def test_rows_of_a_file_that_are_left_rows_too_are_not_looked_up_first() -> None
         ("SELECT k FROM live UNION ALL SELECT o.k FROM o JOIN later USING (k)", ""),
         ("SELECT k FROM live UNION ALL SELECT o.k FROM o LEFT JOIN first USING (k)", ""),
         ("SELECT COUNT(*) AS n FROM o", ""),
+        ("SELECT COUNT(*) AS n FROM o; SELECT k FROM live", ""),  # they share no source and run one after the other
+        ("SELECT COUNT(*) AS n FROM o; SELECT live.k FROM live JOIN o USING (k)", "SELECT COUNT(*)"),
+        ("EXPLAIN SELECT k FROM live UNION ALL SELECT COUNT(*) FROM o", "SELECT COUNT(*)"),
+        ("SELECT k FROM live; EXPLAIN SELECT COUNT(*) AS n FROM o", ""),
     ],
 )
 def test_rows_that_wait_for_the_end_of_all_inputs_are_warned_of_beside_an_endless_one(text: str, at: str) -> None:

@@ -19,7 +19,7 @@ from cq.planner.binding.joins.mistakes import (
 )
 from cq.planner.operators import Scan
 from cq.planner.operators.joined import UntimedJoin, comes_before
-from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.logical import LogicalPlan, connected
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import replace
@@ -58,8 +58,15 @@ def _placed(node: LogicalNode, done: Mapping[int, LogicalNode], places: Mapping[
 
 
 def rows_that_never_come(plan: LogicalPlan) -> Iterator[Diagnostic]:
-    """Warnings of operators whose rows leave when all inputs have ended, where one has no end; not of those below."""
-    nodes = plan.nodes()
+    """Warnings of operators whose rows leave when all inputs have ended, where one has no end; not of those below.
+
+    Queries that share no source run one after the other, each until its own inputs have ended.
+    """
+    for query in connected(plan):
+        yield from _awaited_in_vain(query.nodes())
+
+
+def _awaited_in_vain(nodes: Collection[LogicalNode]) -> Iterator[Diagnostic]:
     endless = next((s for s in sources_of(nodes) if not s.bounded), None)
     if endless is None:
         return

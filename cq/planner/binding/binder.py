@@ -110,13 +110,10 @@ def _bound(script: ast.Script, binding: Binding) -> BoundScript:
     assert not failed, "a statement failed without a report"
     plan = binding.settled(LogicalPlan(tuple(binding.outputs)))
     demand_plain_keys(plan)
-    return BoundScript(
-        plan,
-        binding.settings,
-        script.description,
-        tuple(replace(e, plan=binding.settled(e.plan)) for e in binding.explains),
-        (*binding.warnings(script), *rows_that_never_come(plan), *_left_out_of_stars(script, binding.outputs)),
-    )
+    explains = tuple(replace(e, plan=binding.settled(e.plan)) for e in binding.explains)
+    late = (d for p in (plan, *(e.plan for e in explains)) for d in rows_that_never_come(p))
+    warnings = (*binding.warnings(script), *late, *_left_out_of_stars(script, binding.outputs))
+    return BoundScript(plan, binding.settings, script.description, explains, warnings)
 
 
 @dataclass(slots=True)
