@@ -382,3 +382,29 @@ def test_misspelt_query_is_taken_for_no_file(capfd: pytest.CaptureFixture[str]) 
     code, _, err = ref(capfd, "-q", "SELEC 1 AS x")
     assert code != 0 and ways(err) == ['did you mean "SELECT"?']
     assert "no such file" in ref(capfd, "-q", "my query.cq")[2]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "limit"),
+    [
+        ("", "", "b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"),
+        (', "my time" TIMESTAMP', "", 'b.ts BETWEEN a."my time" AND a."my time" + INTERVAL \'5\' SECOND'),
+        (", at TIMESTAMP", ", at TIMESTAMP", "b.at BETWEEN a.at AND a.at + INTERVAL '5' SECOND"),
+        (", at TIMESTAMP, WATERMARK FOR at", "", "b.ts BETWEEN a.at AND a.at + INTERVAL '5' SECOND"),
+    ],
+)
+@pytest.mark.parametrize("join", ["JOIN b ON a.k = b.k{}", "SEMI JOIN b ON a.k = b.k{}"])
+def test_join_that_keeps_all_rows(capfd, left: str, right: str, limit: str, join: str) -> None:
+    """It named columns that are not there, and times without a WATERMARK, which limit nothing."""
+    declared = [
+        f"CREATE STREAM {name} (k BIGINT{more}) WITH (path = '{name}.csv', follow = true);"
+        for name, more in (("a", left), ("b", right))
+    ]
+    query = f"SELECT a.k AS k FROM a {join}"
+    way = next(w for w in ways(cq(capfd, "check", " ".join(declared) + query.format(""))[2]) if "the times are" in w)
+    event_times, _, shown = way.rpartition("limit how far apart the times are: ")
+    assert shown.removeprefix("ON … AND ") == limit
+    for stream, mark in re.findall(r"([ab]) \((.*?)\)", event_times):
+        declared["ab".index(stream)] = declared["ab".index(stream)].replace(") WITH", f", {mark}) WITH")
+    code, out, err = cq(capfd, "explain", " ".join(declared) + query.format(f" AND {limit}"))
+    assert code == 0 and "interval_join" in out, err

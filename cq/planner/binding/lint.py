@@ -108,11 +108,10 @@ def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
             kinds = {_on_time_line(ours.node.window_kind), _on_time_line(theirs.node.window_kind)}
             if len(kinds) > 1 and None not in kinds:
                 cause = "the windows of the two sides differ in size, slide or offset: few of their bounds are equal"
-                ways = (
-                    "put both sides into windows of the same size, slide and offset",
-                    f"or join them by time: {apart(node.left, node.right)}",
-                )
-                yield _warning("CQ0308", cause, node.span, *ways)
+                same = "put both sides into windows of the same size, slide and offset"
+                limit = apart(node.left, node.right)
+                by_time = (f"or join them by time: {limit}",) if limit else ()
+                yield _warning("CQ0308", cause, node.span, same, *by_time)
                 break
 
 

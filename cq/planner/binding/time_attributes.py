@@ -95,6 +95,7 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
         return compile_error("CQ0402", f"{relation.title} has no event time", span, help=way)
     joined = any(isinstance(n, Join) for n in joins)
     asked = any(isinstance(n, SemiJoin) or not n.left_keys for n in joins)
+    limit = apart(*joins[0].inputs) if missing is None and joins else ""
     return compile_error(
         "CQ0402",
         f"{relation.title} no longer has an event time",
@@ -106,16 +107,15 @@ def no_event_time(relation: Relation, name: str, index: int | None, span: Span, 
             if joined and missing is not None
             else "",
             "a join keeps the times of its sides where ON limits how far apart they are: "
-            f"name both sides a and b, and add AND {apart(*joins[0].inputs)}"
-            if joined and missing is None
+            f"name both sides a and b, and add AND {limit}"
+            if joined and limit
             else "",
             "rows filtered by a sub-query have no event time: compute this in a derived table, and test its rows "
             "outside"
             if asked
             else "",
-            "or, in the sub-query, name both sides a and b, and limit how far apart the times are: "
-            f"AND {apart(*joins[0].inputs)}"
-            if missing is None and any(isinstance(n, SemiJoin) for n in joins)
+            f"or, in the sub-query, name both sides a and b, and limit how far apart the times are: AND {limit}"
+            if limit and any(isinstance(n, SemiJoin) for n in joins)
             else "",
             _cast_of_a_time(relation.node, sources) or _without_its_time(relation.node, time, what),
         ),

@@ -45,7 +45,7 @@ class Join(UntimedJoin):
     def state(self) -> StateBound:
         if self.right_first:
             return StateBound("all rows of the right side", bounded=True)
-        return StateBound("all rows of both sides", bounded=False, way=self.limited("ON … "))
+        return StateBound("all rows of both sides", bounded=False, way=self.way_to_keep_less("ON … AND "))
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.kind.name, self.right_first, *self.condition(text))

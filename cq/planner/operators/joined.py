@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
+from cq.grammar import inline
 from cq.lang.expressions import Call, Column, Expr, columns_of, format_expr, remap, walk
 from cq.lang.schema import Field, TimeAttribute
 from cq.lang.value_text import write_duration
@@ -18,6 +19,7 @@ from cq.records import dataclass, field, replace
 
 T = TypeVar("T")
 SOME = "INTERVAL '5' SECOND"  # in examples: how far apart times may be
+NEW_TIME = "ts"  # in examples: an event time that is not declared yet
 _COMPARES = frozenset(["=", "<", "<=", ">", ">="])
 
 
@@ -234,9 +236,32 @@ def between(left: str, right: str) -> str:
 
 
 def apart(left: LogicalNode, right: LogicalNode) -> str:
-    """A condition that limits how far apart the event times of two sides are, if they are named a and b."""
-    mine, theirs = (n.schema.names[n.schema.times[0].column] if n.schema.times else "ts" for n in (left, right))
-    return between(f"a.{mine}", f"b.{theirs}")
+    """A condition that limits how far apart the event times of two sides are, if they are named a and b; empty if a
+    side has no event time."""
+    mine, theirs = _event_time(left), _event_time(right)
+    return between(f"a.{mine}", f"b.{theirs}") if mine and theirs else ""
+
+
+def _event_time(side: LogicalNode) -> str:
+    """The event time of a side as a query writes it, even if the side does not select it; empty if it has none."""
+    nodes = topological((side,))
+    known = next((n for n in reversed(nodes) if n.schema.times), None)
+    selected = not any(n.keeps_state for n in nodes) and all(s.event_time is not None for s in sources_of(nodes))
+    if known is None or not (known is side or selected):
+        return ""
+    return inline.name(known.schema.names[known.schema.times[0].column])
+
+
+def _time_to_declare(fields: Sequence[Field]) -> tuple[str, bool]:
+    """The column that is probably the event time, as a query writes it, and whether there is one."""
+    found = next((f.name for f in fields if f.type.is_timestamp), None)
+    return inline.name(NEW_TIME if found is None else found), found is not None
+
+
+def _watermark(source: SourceDef) -> str:
+    """What to add to the declaration of a stream without an event time."""
+    name, there = _time_to_declare(source.fields)
+    return f"WATERMARK FOR {name}" if there else f"{name} TIMESTAMP, WATERMARK FOR {name}"
 
 
 def later(time: str, by_us: int) -> str:
@@ -367,12 +392,22 @@ class UntimedJoin(Joined):
     def inputs_end(self) -> bool:
         return self.left.bounded and self.right.bounded
 
-    def limited(self, on: str = "") -> str:
-        """How the join keeps less, for people. on: what comes before the limit in the query."""
+    def way_to_keep_less(self, before: str = "") -> str:
+        """How to make it a join that keeps fewer rows, for people. before: what comes before the limit in the query."""
         other = self.other_time()
         if other is not None:
             return other.way()
-        return f"limit how far apart the times are: {on}AND {apart(self.left, self.right)}"
+        limit = apart(self.left, self.right)
+        if limit:
+            return f"limit how far apart the times are: {before}{limit}"
+        sides = [(n, _event_time(n)) for n in (self.left, self.right)]
+        sources = sources_of(topological(n for n, time in sides if not time))
+        if any(s.event_time is not None for s in sources):  # an operator gives it up
+            return "join rows that have event times, and limit how far apart they are"
+        streams = " and ".join(f"{inline.name(s.name)} ({_watermark(s)})" for s in sources)
+        mine, theirs = (time or _time_to_declare(n.schema.fields)[0] for n, time in sides)
+        limit = between(f"a.{mine}", f"b.{theirs}")
+        return f"declare the event time of {streams}, then limit how far apart the times are: {before}{limit}"
 
     def pull(self, expr: Expr) -> Pulled | None:
         """Nothing: a row has two causes, and either may be the later one."""

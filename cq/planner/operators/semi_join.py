@@ -42,7 +42,7 @@ class SemiJoin(UntimedJoin):
         kept = "the keys of the right side" if self.residual is None else "all right rows"
         if self.right_first:
             return StateBound(kept, bounded=True)
-        return StateBound(f"left rows without a match, and {kept}", bounded=False, way=self.limited())
+        return StateBound(f"left rows without a match, and {kept}", bounded=False, way=self.way_to_keep_less())
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.kind.name, self.right_first, *self.condition(text))
