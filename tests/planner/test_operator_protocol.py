@@ -14,7 +14,7 @@ from cq.entries import BadEntry
 from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
 from cq.planner.operators.grouped import Grouped
-from cq.planner.operators.joined import Joined, UntimedJoin
+from cq.planner.operators.joined import Joined, JoinKind, UntimedJoin
 from cq.planner.operators.over import OverCalls
 from cq.planner.operators.window import Windowed
 from cq.planner.plan import node as protocol
@@ -28,7 +28,7 @@ from cq.planner.plan.node import (
     complete,
     operator,
 )
-from cq.records import dataclass
+from cq.records import dataclass, replace
 from cq.reference.operator import Clock, RowOperator
 from cq.reference.operators import OPERATORS as REFERENCE
 from cq.reference.operators import operator_of
@@ -64,7 +64,7 @@ def declared(base: type[LogicalNode], *, leave_out: str = "") -> type[LogicalNod
     return type("Probe", (base,), {**body, **made})
 
 
-CONSTANTS = ("first_key", "left_input", "right_input")
+CONSTANTS = ("first_key", "kinds", "left_input", "right_input")
 """Names that a base annotates without a value."""
 
 OPEN = {
@@ -72,7 +72,7 @@ OPEN = {
     Grouped: "fan_out may_drop holds_back waits_on closes emits_at_end uses_time merge_pays cost_ns state check moved "
     "columns_read parameters meaning first_key",
     Windowed: "columns_read meaning window_kind lag_us",
-    Joined: "closes holds_back waits_on uses_time fan_out may_drop state cost_ns times_read times_moved left_input",
+    Joined: "closes holds_back waits_on uses_time fan_out may_drop state cost_ns times_read times_moved left_input kinds",
     OverCalls: "expressions map_expressions columns_read parameters meaning check moved times_after keeps_rows "
     "frame_text state cost_ns closes emits_at_end holds_back",
 }
@@ -173,6 +173,23 @@ def test_nothing_that_an_operator_says_can_be_left_out(name: str) -> None:
     for left_out in said:
         with pytest.raises(BadEntry, match=rf"^operator {name}: does not declare {left_out}$"):
             operator(name)(without(cls, left_out))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.price FROM bid AS a JOIN bid AS b ON a.auction = b.auction;",
+        "SELECT price FROM bid WHERE auction IN (SELECT bidder FROM bid);",
+        "SELECT a.price FROM bid AS a JOIN bid AS b ON b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' SECOND;",
+        "SELECT a.price FROM bid AS a ASOF JOIN bid AS b ON a.auction = b.bidder AND a.ts >= b.ts;",
+    ],
+)
+def test_a_join_is_of_no_kind_that_its_operator_does_not_know(query: str) -> None:
+    (join,) = (n for n in plan_of(query).nodes() if isinstance(n, Joined))
+    assert join.kind in join.kinds
+    for kind in {*JoinKind} - join.kinds:
+        with pytest.raises(AssertionError, match=f"a {kind.name} join that is no {join.operator}"):
+            replace(join, kind=kind)
 
 
 def test_an_operator_that_says_everything_is_registered() -> None:

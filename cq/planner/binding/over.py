@@ -19,7 +19,7 @@ from cq.planner.binding.calls import OverCall, Rank
 from cq.planner.binding.frames import RUNNING_FRAME, WrittenFrame, is_ranged, walks
 from cq.planner.binding.scope import Hole, Room, holes_of
 from cq.planner.binding.sorting import closing_times, sorted_within
-from cq.planner.operators import Aggregate, Frame, Frames, Join, Lag, OrderKey, Over, Unit
+from cq.planner.operators import Aggregate, Frame, Frames, Join, JoinKind, Lag, OrderKey, Over, Unit
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
@@ -272,7 +272,8 @@ def _beside_groups(
     ]
     keys, key_names = tuple(k for k, _ in named), tuple(name for _, name in named)
     groups = Aggregate(arrived, keys, aggregates, key_names, _names(node, [_name(c) for c in aggregates]), span=span)
-    return Join(node, groups, keys, tuple(column(groups, n) for n in range(len(keys))), span=span)
+    others = tuple(column(groups, n) for n in range(len(keys)))
+    return Join(node, groups, keys, others, None, JoinKind.INNER, span=span)
 
 
 def _never_null(key: Expr, name: str) -> list[tuple[Expr, str]]:

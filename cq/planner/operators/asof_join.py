@@ -35,6 +35,7 @@ class AsofJoin(Joined):
     upper_us: int = field(kw_only=True)
     ahead: bool = field(default=False, kw_only=True)
 
+    kinds = frozenset({JoinKind.INNER, JoinKind.LEFT})
     left_input = LEFT
     right_input = RIGHT
     closes = True
@@ -45,7 +46,6 @@ class AsofJoin(Joined):
     def __post_init__(self) -> None:
         assert -FARTHEST_US <= self.lower_us <= self.upper_us <= FARTHEST_US, "an interval that holds nothing"
         assert self.residual is None, "a condition of its own"
-        assert self.kind in {JoinKind.INNER, JoinKind.LEFT}, "right rows, or left ones alone"
         ends = self.left.bounded and self.right.bounded
         assert ends or not self.at_end, "rows that wait for an end that never comes"
         times = (held(t, self.left_time, self.left_wait_us - 1) for t in self.left.schema.times)

@@ -40,6 +40,7 @@ class IntervalJoin(Joined):
     lower_us: int = field(kw_only=True)
     upper_us: int = field(kw_only=True)
 
+    kinds = frozenset(JoinKind)
     left_input = LEFT
     right_input = RIGHT
     emits_at_end = False

@@ -20,12 +20,12 @@ class Join(UntimedJoin):
     others do, and a pair has no event time.
     """
 
+    kinds = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL})
     fan_out = None
 
     def __post_init__(self) -> None:
         assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
         assert self.left_keys or self.left.bounded or self.right.bounded, "all pairs of two inputs without an end"
-        assert not self.kind.left_only, "a join of which left rows leave alone"
         self._set_schema(Schema(self.columns()))
 
     @property

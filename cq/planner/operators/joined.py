@@ -52,16 +52,17 @@ class JoinKind(Enum):
 class Joined(LogicalNode):
     """Output columns: those of the left input, then those of the right one unless left rows leave alone.
 
-    left_input, right_input: the places of the inputs.
+    kinds: those that the operator can be.  left_input, right_input: the places of the inputs.
     """
 
     left: LogicalNode
     right: LogicalNode
     left_keys: tuple[Expr, ...]
     right_keys: tuple[Expr, ...]
-    residual: Expr | None = None
-    kind: JoinKind = JoinKind.INNER
+    residual: Expr | None
+    kind: JoinKind
 
+    kinds: ClassVar[frozenset[JoinKind]]
     left_input: ClassVar[int]
     right_input: ClassVar[int]
     op_class = OpClass.PARTITIONED
@@ -76,6 +77,7 @@ class Joined(LogicalNode):
 
     def columns(self) -> tuple[Field, ...]:
         """The output columns; nullable for an input if rows of the other one leave without a match."""
+        assert self.kind in self.kinds, f"a {self.kind.name} join that is no {self.operator}"
         assert all(a.type == b.type for a, b in zip(self.left_keys, self.right_keys, strict=True)), "keys of two types"
         if self.kind.left_only:
             return self.left.schema.fields

@@ -20,9 +20,10 @@ class SemiJoin(UntimedJoin):
     time.
     """
 
+    kinds = frozenset({JoinKind.SEMI, JoinKind.ANTI})
+
     def __post_init__(self) -> None:
         assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
-        assert self.kind.left_only, "a semi join of which pairs leave"
         self._set_schema(Schema(self.columns()))
 
     @property

@@ -27,6 +27,7 @@ class TemporalJoin(Joined):
 
     left_time: TimeAttribute = field(kw_only=True)
 
+    kinds = frozenset({JoinKind.INNER, JoinKind.LEFT})
     left_input = LEFT
     right_input = RIGHT
     closes = False
@@ -35,7 +36,6 @@ class TemporalJoin(Joined):
     fan_out = 1
 
     def __post_init__(self) -> None:
-        assert self.kind in {JoinKind.INNER, JoinKind.LEFT}, "right rows, or left ones alone"
         assert self.left_keys and len(self.left_keys) == len(self.right_keys), "a temporal join without keys"
         self._set_schema(Schema(self.columns(), waited(self.left.schema.times, self.left_time)))
 
