@@ -141,4 +141,4 @@ class AsofJoin(Joined):
         )
         of = "first" if self.ahead else "last"
         condition = self.describe_condition(f"the {of} {other} {' '.join(bounds)}")
-        return f"{self.kind.value}on {condition}"
+        return self.kind.describe(f"on {condition}")

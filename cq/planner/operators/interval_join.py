@@ -144,7 +144,7 @@ class IntervalJoin(Joined):
         shift_us = self.left_time.shift_us - self.right_time.shift_us  # of the columns against the event times
         lower, upper = later(time, self.lower_us + shift_us), later(time, self.upper_us + shift_us)
         together = f"{other} = {lower}" if lower == upper else f"{other} from {lower} to {upper}"
-        return f"{self.kind.value}on {self.describe_condition(together)}"
+        return self.kind.describe(f"on {self.describe_condition(together)}")
 
 
 def _kept(time: TimeAttribute, expiry_us: int) -> str:

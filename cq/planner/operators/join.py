@@ -52,4 +52,4 @@ class Join(UntimedJoin):
 
     def describe(self) -> str:
         condition = self.describe_condition()
-        return f"{self.kind.value}on {condition}" if condition else f"{self.kind.value}all pairs"
+        return self.kind.describe(f"on {condition}" if condition else "all pairs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from enum import Enum
+from enum import Enum, auto
 from typing import Any, ClassVar, TypeVar
 
 from cq.grammar import inline
@@ -24,13 +24,13 @@ _COMPARES = frozenset(["=", "<", "<=", ">", ">="])
 
 
 class JoinKind(Enum):
-    """Which rows leave a join. Its value is how a description begins."""
+    """Which rows leave a join."""
 
-    INNER = ""  # pairs
-    LEFT = "left outer "  # pairs, and left rows without a match, beside NULLs
-    FULL = "full outer "  # pairs, and rows of either side without a match, beside NULLs
-    SEMI = "left rows with a match "  # alone, each once
-    ANTI = "left rows without a match "  # alone
+    INNER = auto()  # pairs
+    LEFT = auto()  # pairs, and left rows without a match, beside NULLs
+    FULL = auto()  # pairs, and rows of either side without a match, beside NULLs
+    SEMI = auto()  # left rows with a match: alone, each once
+    ANTI = auto()  # left rows without a match: alone
 
     @property
     def left_unmatched(self) -> bool:
@@ -46,6 +46,19 @@ class JoinKind(Enum):
     def left_only(self) -> bool:
         """Whether left rows leave alone."""
         return self in {JoinKind.SEMI, JoinKind.ANTI}
+
+    def describe(self, condition: str) -> str:
+        """The kind and what follows it in a description, for people."""
+        return f"{_KIND_WORDS[self]} {condition}".strip()
+
+
+_KIND_WORDS = {
+    JoinKind.INNER: "",
+    JoinKind.LEFT: "left outer",
+    JoinKind.FULL: "full outer",
+    JoinKind.SEMI: "left rows with a match",
+    JoinKind.ANTI: "left rows without a match",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,4 +50,4 @@ class SemiJoin(UntimedJoin):
 
     def describe(self) -> str:
         condition = self.describe_condition()
-        return f"{self.kind.value}on {condition}" if condition else self.kind.value.rstrip()
+        return self.kind.describe(f"on {condition}" if condition else "")

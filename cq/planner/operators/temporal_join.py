@@ -80,4 +80,4 @@ class TemporalJoin(Joined):
 
     def describe(self) -> str:
         time = self.left.schema.names[self.left_time.column]
-        return f"{self.kind.value}as of {time} on {self.describe_condition()}"
+        return self.kind.describe(f"as of {time} on {self.describe_condition()}")
