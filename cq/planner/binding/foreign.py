@@ -12,7 +12,7 @@ from cq.lang.expressions import Call, Column, Expr, Literal, conjuncts, substitu
 from cq.lang.types import BIGINT
 from cq.planner.binding.built_expressions import columns
 from cq.planner.binding.expressions import ExprBinder
-from cq.planner.binding.joins.temporal import condition, keyed, side_by_side
+from cq.planner.binding.joins.sides import condition, keyed, side_by_side
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Hole, Relation, Room, Visible, holes_of
 from cq.planner.binding.time_attributes import no_event_time, time_attribute

@@ -33,15 +33,8 @@ from cq.planner.binding.joins.mistakes import (
     time_name,
 )
 from cq.planner.binding.joins.relations import stream_join
-from cq.planner.binding.joins.temporal import (
-    by_common_names,
-    condition,
-    demands,
-    keyed,
-    side_by_side,
-    temporal_join,
-    unnest,
-)
+from cq.planner.binding.joins.sides import by_common_names, condition, demands, keyed, side_by_side
+from cq.planner.binding.joins.temporal import temporal_join, unnest
 from cq.planner.binding.joins.times import Sides, bounds_of
 from cq.planner.binding.lateral import lateral_join
 from cq.planner.binding.order_keys import order_key

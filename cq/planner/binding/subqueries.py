@@ -46,7 +46,7 @@ from cq.planner.binding.derived_conditions import with_conditions_outside
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.joins.mistakes import Written, written_in
 from cq.planner.binding.joins.relations import by_time, interval_join
-from cq.planner.binding.joins.temporal import demands, keyed
+from cq.planner.binding.joins.sides import demands, keyed
 from cq.planner.binding.joins.times import Sides, TimeBounds
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
 from cq.planner.binding.subquery_mistakes import limiting, may_wait_forever, refuse_endless_value, refused_endless

@@ -19,7 +19,7 @@ from cq.planner.binding.built_expressions import negated
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.joins.mistakes import condition_span, excluding_bounds, time_name
-from cq.planner.binding.joins.temporal import condition, joined_relation, keyed, kind_of, named_by_using, side_by_side
+from cq.planner.binding.joins.sides import condition, joined_relation, keyed, kind_of, named_by_using, side_by_side
 from cq.planner.binding.joins.times import FLIPPED, UNBOUNDED_US, Sides, TimeBounds, bounds_of
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation

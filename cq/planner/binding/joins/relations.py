@@ -20,7 +20,7 @@ from cq.planner.binding.joins.mistakes import (
     missing_bound,
     written_in,
 )
-from cq.planner.binding.joins.temporal import condition, demands, joined_relation, keyed, kind_of, side_by_side
+from cq.planner.binding.joins.sides import condition, demands, joined_relation, keyed, kind_of, side_by_side
 from cq.planner.binding.joins.times import Sides, TimeBounds, bounds_of
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation

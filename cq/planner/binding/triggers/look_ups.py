@@ -16,14 +16,8 @@ from cq.lang.expressions import Case, Column, Expr, Literal, conjunction, conjun
 from cq.lang.types import BOOLEAN
 from cq.planner.binding.built_expressions import column, columns
 from cq.planner.binding.joins.mistakes import condition_span, refused_look_up
-from cq.planner.binding.joins.temporal import (
-    by_common_names,
-    condition,
-    equated,
-    joined_relation,
-    side_by_side,
-    time_as_of,
-)
+from cq.planner.binding.joins.sides import by_common_names, condition, equated, joined_relation, side_by_side
+from cq.planner.binding.joins.temporal import time_as_of
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, renamed, with_nulls
 from cq.planner.binding.tables import table_relation
