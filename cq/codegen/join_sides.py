@@ -183,7 +183,7 @@ class Side(KeptSide):
         store_nulls(scope, self.fields, record, stored)
 
     def unlist(self, flow: Flow, node: LogicalNode, reference: Fill) -> None:
-        """Write code after which nothing meets the row at the reference, and it does not leave for want of a match."""
+        """Take the row off its list: nothing meets it any more, and it is not emitted as unmatched."""
         flow.writer.code("log_unlist(L, R)", L=self.address(flow, node), R=reference)
 
     def load(self, scope: Scope, record: ast.expr, chunk: ast.expr, keys: Sequence[Val] = ()) -> list[Val]:

@@ -60,7 +60,8 @@ def assign_all(flow: Flow, variables: Sequence[Val], values: Sequence[Val]) -> N
 
 @dataclass(frozen=True, slots=True)
 class KeptMatch:
-    """A kept row that may match. then: its event time.  has_match: writes that it has a match."""
+    """A kept row that may match. then: its event time.  has_match: writes code for when it does: the row notes that it
+    has a match, or is taken off its list."""
 
     values: list[Val]
     then: ast.expr
@@ -141,7 +142,7 @@ def leave_if_matched(flow: Flow, node: Joined, values: list[Val], others: Others
 
 
 def match_waiting(flow: Flow, node: Joined, values: list[Val], others: Others) -> None:
-    """Note in the kept left rows that the right row is their match, and deliver those of a SEMI join."""
+    """Find the kept left rows that match the right row: they wait no longer, and those of a SEMI join are delivered."""
     with flow.writer.while_(others.more), flow.scope.block():
         stops_when_asked(flow, node)
         with others.next() as met:

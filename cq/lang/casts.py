@@ -140,7 +140,7 @@ def cannot_cast(value: str, target: DataType) -> str:
 
 
 def shown(value: Any, source: DataType) -> str:
-    """A value in a message; of one with a long text the beginning."""
+    """A value as messages show it; long ones are cut."""
     if source.kind is Kind.BINARY:
         return f"X{value_text.quoted(value.hex().upper())}"
     text: str = writer(source)(value)

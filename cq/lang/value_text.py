@@ -322,12 +322,12 @@ def size_text(size: int) -> str:
 
 
 def shortened(text: str) -> str:
-    """What a message shows of a text: of a long one the first letters."""
+    """Cut a text to what a message shows of it."""
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def quoted(text: str) -> str:
-    """A text in a message, shortened and in quotes."""
+    """A text as messages show it: cut, and in quotes."""
     return "'" + shortened(text).replace("'", "''") + "'"
 
 

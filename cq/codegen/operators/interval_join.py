@@ -154,7 +154,8 @@ def _outer(node: IntervalJoin, port: int) -> bool:
 
 
 def _has_match(flow: Flow, node: IntervalJoin, port: int, reference: str, record: ast.expr) -> None:
-    """A kept row of the port has a match: it will not leave without one, and one that leaves alone meets no others."""
+    """Note that a kept row of the port has a match: it is not emitted as unmatched. One that leaves alone is taken off
+    its list."""
     if node.kind.left_only and port == LEFT:
         timed_side(node, port).side.unlist(flow, node, reference)
     elif _outer(node, port):

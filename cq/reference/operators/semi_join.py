@@ -30,7 +30,7 @@ class SemiJoinRows(RowOperator):
         self._residual = evaluator(node.residual) if node.residual is not None else None
         self._right: dict[Row, list[Row]] = {}
         self._waiting: dict[Row, list[WaitingRow]] = {}
-        self._all: list[WaitingRow] = []  # with `anti`, by arrival
+        self._all: list[WaitingRow] = []  # of an ANTI join, by arrival
 
     def on_row(self, port: int, row: Row) -> None:
         key = self._keys[port](row)
@@ -57,7 +57,7 @@ class SemiJoinRows(RowOperator):
             self._all.append(waiting)
 
     def _release(self, key: Row, right: Row) -> None:
-        """The left rows that waited for this right row are emitted, or with `anti` never will be."""
+        """Emit the left rows that waited for this right row; an ANTI join never emits them."""
         for waiting in self._waiting.get(key, ()):
             if not waiting.matched and self._match(waiting.row, right):
                 waiting.matched = True
