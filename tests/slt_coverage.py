@@ -16,7 +16,7 @@ from slt_format import SltCase, read_cases
 
 from cq.planner import operators
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import OPERATORS
+from cq.planner.plan.registration import OPERATORS
 
 
 def all_cases() -> list[SltCase]:

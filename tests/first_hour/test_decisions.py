@@ -9,7 +9,7 @@ import pytest
 from command_line import ref
 
 import cq as api
-from cq.planner.plan.node import OPERATORS
+from cq.planner.plan.registration import OPERATORS
 
 LANGUAGE = Path(__file__).parents[2] / "docs" / "language.md"
 

@@ -17,17 +17,9 @@ from cq.planner.operators.grouped import Grouped
 from cq.planner.operators.joined import Joined, JoinKind, UntimedJoin
 from cq.planner.operators.over import OverCalls
 from cq.planner.operators.window import Windowed
-from cq.planner.plan import node as protocol
-from cq.planner.plan.node import (
-    DECLARATIONS,
-    LogicalNode,
-    OpClass,
-    StateBound,
-    Stateless,
-    check_answers,
-    complete,
-    operator,
-)
+from cq.planner.plan import registration as protocol
+from cq.planner.plan.node import Leaf, LogicalNode, OpClass, StateBound, Stateless
+from cq.planner.plan.registration import DECLARATIONS, check_answers, complete, operator
 from cq.records import dataclass, replace
 from cq.reference.operator import Clock, RowOperator
 from cq.reference.operators import OPERATORS as REFERENCE
@@ -72,7 +64,8 @@ OPEN = {
     Grouped: "fan_out may_drop holds_back waits_on closes emits_at_end uses_time merge_pays cost_ns state check moved "
     "columns_read parameters meaning first_key",
     Windowed: "columns_read meaning window_kind lag_us",
-    Joined: "closes holds_back waits_on uses_time fan_out may_drop state cost_ns times_read times_moved left_input kinds",
+    Joined: "closes holds_back waits_on uses_time fan_out may_drop state cost_ns times_read times_moved left_input "
+    "kinds",
     OverCalls: "expressions map_expressions columns_read parameters meaning check moved times_after keeps_rows "
     "frame_text state cost_ns closes emits_at_end holds_back",
 }
@@ -270,7 +263,7 @@ def test_an_operator_that_does_not_say_whether_it_copies_text_is_not_taken_into_
 def rooms() -> Iterator[str]:
     """Operators of queries; those of physical plans alone have no meaning of their own."""
     ours = ((n, c) for n, c in protocol.OPERATORS.items() if c.__module__.startswith("cq.planner.operators."))
-    yield from (name for name, c in ours if not issubclass(c, protocol.Leaf))
+    yield from (name for name, c in ours if not issubclass(c, Leaf))
 
 
 @pytest.mark.parametrize("name", sorted(rooms()))

@@ -13,7 +13,8 @@ import cq
 from cq.compiler.passes import compile
 from cq.planner.physical import chain as chains
 from cq.planner.physical import choose
-from cq.planner.plan.node import OPERATORS, OpClass
+from cq.planner.plan.node import OpClass
+from cq.planner.plan.registration import OPERATORS
 from cq.records import replace
 from cq.runtime.containers.state import OutOfMemory
 from cq.runtime.engine import engine as engines

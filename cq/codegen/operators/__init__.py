@@ -14,7 +14,8 @@ from cq.codegen.flow import CHAINED, CLOSE, CONSUME, DUE_BY_DATA, DUE_ON_GRID, F
 from cq.codegen.state.entry_moves import HOLDS
 from cq.entries import BadEntry
 from cq.planner import __name__ as _PLANNER
-from cq.planner.plan.node import OPERATORS, Leaf, LogicalNode, Stateless
+from cq.planner.plan.node import Leaf, LogicalNode, Stateless
+from cq.planner.plan.registration import OPERATORS
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

@@ -7,7 +7,8 @@ from typing import Any
 from cq.lang.expressions import format_expr
 from cq.lang.schema import Schema
 from cq.planner.operators.grouped import Grouped
-from cq.planner.plan.node import Indices, StateBound, Text, operator
+from cq.planner.plan.node import Indices, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass
 
 

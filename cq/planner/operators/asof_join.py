@@ -9,7 +9,8 @@ from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, JoinKind, held, later
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
-from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text, operator
+from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, field, replace
 
 LEFT, RIGHT = 0, 1  # inputs

@@ -10,7 +10,8 @@ from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import unless_same
 from cq.planner.operators.window import WINDOW_COLUMNS, WINDOW_END, WINDOW_TIME, Window, WindowKind
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Stateless, Text, operator
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Stateless, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, replace
 
 

@@ -11,7 +11,8 @@ from cq.planner.operators.over import OverCalls
 from cq.planner.operators.sort import OrderKey
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, TIMED_FRAME_NS, WALK_NS, key_ns
-from cq.planner.plan.node import USE_A_WINDOW, Indices, Inputs, LogicalNode, StateBound, Text, operator
+from cq.planner.plan.node import USE_A_WINDOW, Indices, Inputs, LogicalNode, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, field, replace
 
 

@@ -10,7 +10,8 @@ from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, JoinKind, held, later
 from cq.planner.plan.costs import INTERVAL_NS, PROOF_NS, WINDOW_JOIN_NS, WINDOW_PROOF_NS, key_ns
-from cq.planner.plan.node import Indices, Pulled, StateBound, Text, operator, topological
+from cq.planner.plan.node import Indices, Pulled, StateBound, Text, topological
+from cq.planner.plan.registration import operator
 from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
 

@@ -9,7 +9,8 @@ from cq.lang.schema import Schema
 from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, replace
 
 

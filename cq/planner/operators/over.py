@@ -13,18 +13,8 @@ from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import PARTITION_NS, key_ns
-from cq.planner.plan.node import (
-    USE_A_WINDOW,
-    Indices,
-    Inputs,
-    LogicalNode,
-    OpClass,
-    Pruned,
-    StateBound,
-    Text,
-    label,
-    operator,
-)
+from cq.planner.plan.node import USE_A_WINDOW, Indices, Inputs, LogicalNode, OpClass, Pruned, StateBound, Text, label
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, field, replace
 
 

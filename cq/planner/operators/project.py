@@ -8,7 +8,8 @@ from cq.lang.expressions import Column, Expr, can_fail, columns_of, format_expr,
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.planner.operators.one_input import OneInput
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, label, operator
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, label
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, replace
 
 

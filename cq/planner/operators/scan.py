@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Pruned, Text, operator
+from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Pruned, Text
+from cq.planner.plan.registration import operator
 from cq.planner.plan.source import SourceDef
 from cq.records import dataclass, replace
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cq.lang.schema import Schema
 from cq.planner.operators.joined import JoinKind, UntimedJoin
-from cq.planner.plan.node import StateBound, Text, operator
+from cq.planner.plan.node import StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass
 
 

@@ -9,7 +9,8 @@ from cq.lang.schema import TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.window import Windowed
 from cq.planner.plan.costs import SESSION_NS, key_ns
-from cq.planner.plan.node import Indices, StateBound, Text, operator
+from cq.planner.plan.node import Indices, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, field, replace
 
 

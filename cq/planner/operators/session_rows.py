@@ -12,15 +12,8 @@ from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.operators.window import WINDOW_COLUMNS, WINDOW_END, WINDOW_TIME
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import SESSION_ROWS_NS, key_ns
-from cq.planner.plan.node import (
-    Inputs,
-    LogicalNode,
-    OpClass,
-    Pruned,
-    StateBound,
-    Text,
-    operator,
-)
+from cq.planner.plan.node import Inputs, LogicalNode, OpClass, Pruned, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, replace
 
 

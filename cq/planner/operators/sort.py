@@ -11,16 +11,8 @@ from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import SORT_NS, key_ns
-from cq.planner.plan.node import (
-    Inputs,
-    LogicalNode,
-    OpClass,
-    Pruned,
-    Pulled,
-    StateBound,
-    Text,
-    operator,
-)
+from cq.planner.plan.node import Inputs, LogicalNode, OpClass, Pruned, Pulled, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, replace
 
 # Most rows of a partition that several workers keep separately. CPU ns a row of a window of 100,000, of two separate

@@ -8,7 +8,8 @@ from cq.lang.expressions import Column, Expr, columns_of
 from cq.lang.schema import Schema, TimeAttribute, waited
 from cq.planner.operators.joined import Joined, JoinKind
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
-from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text, operator
+from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, field, replace
 
 RIGHT, LEFT = 0, 1  # inputs: within one event right rows take effect first

@@ -10,18 +10,8 @@ from cq.lang.types import BIGINT, VARCHAR
 from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import (
-    NO_STATE,
-    Fields,
-    Inputs,
-    LogicalNode,
-    OpClass,
-    Pruned,
-    Pulled,
-    StateBound,
-    Text,
-    operator,
-)
+from cq.planner.plan.node import NO_STATE, Fields, Inputs, LogicalNode, OpClass, Pruned, Pulled, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.planner.plan.step_laws import StepLaws
 from cq.planner.plan.step_text import StepText
 from cq.planner.plan.transactions import (

@@ -8,7 +8,8 @@ from cq.lang.expressions import Column, Expr
 from cq.lang.schema import Field, Schema
 from cq.planner.operators.pruning import only, unless_same
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, replace
 
 

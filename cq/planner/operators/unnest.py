@@ -10,7 +10,8 @@ from cq.lang.types import BIGINT, Kind
 from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Stateless, Text, label, operator
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Stateless, Text, label
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, replace
 
 

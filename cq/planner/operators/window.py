@@ -11,7 +11,8 @@ from cq.lang.expressions import Column, format_expr
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.lang.value_text import write_duration, write_months_duration
 from cq.planner.operators.grouped import Grouped
-from cq.planner.plan.node import Indices, StateBound, Text, operator
+from cq.planner.plan.node import Indices, StateBound, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, field, replace
 
 

@@ -16,7 +16,8 @@ from cq.planner.operators.one_input import OneInput
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.calls import Change
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator, topological
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, topological
+from cq.planner.plan.registration import operator
 from cq.records import dataclass
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from cq.lang.expressions import Expr
 from cq.planner.operators.pruning import only
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Pruned, Text, operator
+from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Pruned, Text
+from cq.planner.plan.registration import operator
 from cq.records import dataclass, replace
 
 

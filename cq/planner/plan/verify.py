@@ -9,7 +9,8 @@ from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, I
 from cq.lang.functions import Signature
 from cq.lang.types import BOOLEAN, NULL, Kind
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import Fields, LogicalNode, check_answers
+from cq.planner.plan.node import Fields, LogicalNode
+from cq.planner.plan.registration import check_answers
 from cq.records import replace
 
 

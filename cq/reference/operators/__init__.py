@@ -10,7 +10,8 @@ import pkgutil
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-from cq.planner.plan.node import LogicalNode, complete  # noqa: E402  operators are there by now
+from cq.planner.plan.node import LogicalNode  # noqa: E402  operators are there by now
+from cq.planner.plan.registration import complete  # noqa: E402  operators are there by now
 from cq.reference.operator import OPERATORS, Clock, RowOperator  # noqa: E402  they register themselves first
 
 __all__ = ["OPERATORS", "operator_of"]

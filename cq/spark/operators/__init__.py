@@ -10,7 +10,7 @@ import pkgutil
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-from cq.planner.plan.node import complete  # noqa: E402  operators are there by now
+from cq.planner.plan.registration import complete  # noqa: E402  operators are there by now
 from cq.spark.context import OPERATORS  # noqa: E402  they register themselves first
 
 __all__ = ["OPERATORS"]
