@@ -6,14 +6,13 @@ import ast
 
 from cq.codegen.flow import Flow
 from cq.codegen.writer import expr
-from cq.planner.operators import Frames, SessionRows, Sort
-from cq.planner.operators.grouped import Grouped
+from cq.planner.operators.one_input import OneInput
 from cq.planner.plan.node import LogicalNode, topological
 from cq.runtime.layout.abi import ORDINAL_BITS
 from cq.runtime.layout.words import beside
 
 
-def arrival_of(flow: Flow, node: Frames | Grouped | SessionRows | Sort) -> ast.expr:
+def arrival_of(flow: Flow, node: OneInput) -> ast.expr:
     """The key that orders groups of `node` by first row: its serial, and its number if one serial can give several.
 
     Rows of one closing time share one key: the groups they begin keep the order in which they were made.

@@ -65,9 +65,9 @@ OPEN = {
     "columns_read parameters meaning first_key",
     Windowed: "columns_read meaning window_kind lag_us",
     Joined: "closes holds_back waits_on uses_time fan_out may_drop state cost_ns times_read times_moved left_input "
-    "kinds",
+    "kinds revises looks_up_after",
     OverCalls: "expressions map_expressions columns_read parameters meaning check moved times_after keeps_rows "
-    "frame_text state cost_ns closes emits_at_end holds_back",
+    "frame_text state cost_ns closes emits_at_end holds_back revises begins_groups_when_due",
 }
 """What is not the same for all that keep nothing, count rows into groups, match rows, or compute from a partition."""
 

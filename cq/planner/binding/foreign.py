@@ -18,19 +18,10 @@ from cq.planner.binding.scope import Hole, Relation, Room, Visible, holes_of
 from cq.planner.binding.time_attributes import no_event_time, time_attribute
 from cq.planner.binding.traits import key_columns
 from cq.planner.operators import (
-    Aggregate,
-    AsofJoin,
     Filter,
-    Frames,
-    Join,
-    JoinKind,
     Over,
     Project,
-    SemiJoin,
-    SessionAggregate,
-    SessionRows,
     Sort,
-    WindowAggregate,
 )
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
@@ -169,9 +160,9 @@ _NUMBER = Hole(BIGINT, False, Room.OVER, 0)
 
 
 def check_emit_changes(node: LogicalNode, span: Span) -> None:
-    """CQ0501 if a row of the query could be retracted, so that its changes are more than its rows."""
+    """CQ0501 if a result has earlier versions, so that the changes of the query are more than its rows."""
     for n in topological([node]):
-        if _takes_back(n):
+        if n.revises:
             raise compile_error(
                 "CQ0501",
                 "EMIT CHANGES of results that change is not supported yet",
@@ -179,16 +170,3 @@ def check_emit_changes(node: LogicalNode, span: Span) -> None:
                 label="a later row could change an earlier result",
                 help=EMIT_WAYS,
             )
-
-
-def _takes_back(node: LogicalNode) -> bool:
-    """Whether the operator may retract: its output for a prefix of its input is not always a prefix of its whole
-    output."""
-    match node:
-        case Join():  # a table without times is complete before the first row of a stream
-            return node.kind.right_unmatched or (node.kind.left_unmatched and bool(node.right.schema.times))
-        case SemiJoin():
-            return node.kind is JoinKind.ANTI
-        case AsofJoin():
-            return node.ahead
-    return isinstance(node, Aggregate | WindowAggregate | SessionAggregate | SessionRows | Sort | Frames)

@@ -14,8 +14,8 @@ from cq.planner.binding.binder import BoundScript
 from cq.planner.binding.fan_out import many_copies
 from cq.planner.binding.late_streams import late_name
 from cq.planner.binding.traits import one_row, origin
-from cq.planner.operators import Filter, IntervalJoin, Join, SemiJoin
-from cq.planner.operators.joined import Joined, apart
+from cq.planner.operators import Filter, IntervalJoin
+from cq.planner.operators.joined import Joined, UntimedJoin, apart
 from cq.planner.operators.window import FIRST_KEY, Window, WindowKind
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
@@ -82,17 +82,13 @@ def _growing(nodes: Iterable[LogicalNode], bound: BoundScript) -> Iterator[Diagn
 def _products(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
     """Joins without a key, unless one side is a single row."""
     for node in nodes:
-        if (
-            not isinstance(node, Join | SemiJoin)
-            or node.left_keys
-            or any(one_row(i, or_none=True) for i in node.inputs)
-        ):
+        if not isinstance(node, UntimedJoin) or node.left_keys or any(one_row(i, or_none=True) for i in node.inputs):
             continue
         way = "add an equality of the two sides: a.k = b.k"
         if node.residual is not None:
             told = "this join compares every row of one side with every row of the other"
             yield _warning("CQ0410", told, node.span, way)
-        elif isinstance(node, Join):
+        elif not node.kind.left_only:
             yield _warning("CQ0410", "this join is a cross product of its two sides", node.span, way)
 
 

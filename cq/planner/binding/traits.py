@@ -9,13 +9,13 @@ from cq.planner.operators import (
     Aggregate,
     AssignWindows,
     Filter,
-    IntervalJoin,
     Join,
     Project,
     SessionRows,
     Sort,
     Windowed,
 )
+from cq.planner.operators.joined import Joined
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.node import LogicalNode, OpClass, topological
 from cq.records import dataclass, replace
@@ -46,7 +46,7 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Kn
     a group has at most one row per window.
     """
     while not isinstance(node, Windowed):
-        if isinstance(node, IntervalJoin) and node.kind.left_only:  # its rows are left rows, each once
+        if isinstance(node, Joined) and node.kind.left_only and node.schema.times:  # left rows, each once, with times
             node = node.left
             continue
         if isinstance(node, AssignWindows | SessionRows) and column >= len(node.input.schema):

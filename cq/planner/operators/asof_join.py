@@ -41,6 +41,7 @@ class AsofJoin(Joined):
     right_input = RIGHT
     closes = True
     emits_at_end = False
+    looks_up_after = ()
     uses_time = True
     fan_out = 1
 
@@ -56,6 +57,10 @@ class AsofJoin(Joined):
     def at_end(self) -> bool:
         """Whether all rows wait for the end: any right row may still match, or the times are not event times."""
         return max(self.upper_us, self.left_time.lag_us, self.right_time.lag_us) >= FARTHEST_US
+
+    @property
+    def revises(self) -> bool:
+        return self.at_end
 
     @property
     def right_wait_us(self) -> int:

@@ -149,6 +149,14 @@ class Frames(OverCalls):
     def emits_at_end(self) -> bool:
         return self.keeps_rows and not self.times
 
+    @property
+    def revises(self) -> bool:
+        return self.keeps_rows or self.behind_us is not None
+
+    @property
+    def begins_groups_when_due(self) -> bool:
+        return self.keeps_rows and self.order is not None
+
     def holds_back(self, port: int) -> bool:
         return self.held or self.behind_us is not None
 

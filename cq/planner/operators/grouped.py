@@ -27,6 +27,9 @@ class Grouped(OneInput):
     first_key: ClassVar[int]
     op_class = OpClass.PARTITIONED
     late_alone = False
+    revises = True
+    begins_groups_when_due = False
+    looks_up_after = ()
     vouched = ()
 
     def columns(self) -> list[Field]:

@@ -45,6 +45,8 @@ class IntervalJoin(Joined):
     left_input = LEFT
     right_input = RIGHT
     emits_at_end = False
+    revises = False
+    looks_up_after = ()
     waits_on = (None, None)  # rows are matched as they come
     uses_time = True
     fan_out = None

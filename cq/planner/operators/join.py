@@ -39,6 +39,13 @@ class Join(UntimedJoin):
         return self.left_waits or self.kind.right_unmatched
 
     @property
+    def looks_up_after(self) -> tuple[int, ...]:
+        """Rows of either side look up those of the other, unless kept rows note that they have a match."""
+        if self.emits_at_end:
+            return ()
+        return (self.right_input,) if self.right_first else (self.left_input, self.right_input)
+
+    @property
     def may_drop(self) -> bool:
         return self.kind is not JoinKind.FULL
 

@@ -85,6 +85,7 @@ class Joined(LogicalNode):
     groups = None
     merge_pays = False
     closes_one_pane = False
+    begins_groups_when_due = False
     late_alone = False
     vouched = ()
 
@@ -406,6 +407,12 @@ class UntimedJoin(Joined):
     @property
     def inputs_end(self) -> bool:
         return self.left.bounded and self.right.bounded
+
+    @property
+    def revises(self) -> bool:
+        if not self.kind.left_unmatched:
+            return False
+        return self.kind.right_unmatched or not (self.right_first or may_come_before(self.right, self.left))
 
     def way_to_keep_less(self, before: str = "") -> str:
         """How to make it a join that keeps fewer rows, for people. before: what comes before the limit in the query."""

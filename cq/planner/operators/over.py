@@ -72,6 +72,7 @@ class OverCalls(AddsColumns):
     merge_pays = False
     closes_one_pane = False
     late_alone = False
+    looks_up_after = ()
     vouched = ()
 
     def __post_init__(self) -> None:
@@ -201,6 +202,8 @@ class Over(OverCalls):
 
     closes = False
     emits_at_end = False
+    revises = False
+    begins_groups_when_due = False
 
     keeps_rows = False
 

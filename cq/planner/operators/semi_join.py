@@ -32,6 +32,11 @@ class SemiJoin(UntimedJoin):
         return self.kind is JoinKind.ANTI and not self.right_first
 
     @property
+    def looks_up_after(self) -> tuple[int, ...]:
+        """Not after the left side: a right row changes the left rows that wait for it."""
+        return () if self.emits_at_end else (self.right_input,)
+
+    @property
     def fan_out(self) -> int | None:
         return 1 if self.right_first else None
 

@@ -44,6 +44,9 @@ class SessionRows(AddsColumns):
     emits_at_end = False
     uses_time = True
     late_alone = False
+    revises = True
+    begins_groups_when_due = False
+    looks_up_after = ()
     vouched = ()
 
     def __post_init__(self) -> None:

@@ -63,6 +63,9 @@ class Sort(OneInput):
     fan_out = 1
     fails_itself = False
     late_alone = False
+    revises = True
+    begins_groups_when_due = False
+    looks_up_after = ()
     merges_exactly = True
     closes_one_pane = False
     groups = None

@@ -33,6 +33,8 @@ class TemporalJoin(Joined):
     right_input = RIGHT
     closes = False
     emits_at_end = False
+    revises = False
+    looks_up_after = ()
     uses_time = True
     fan_out = 1
 

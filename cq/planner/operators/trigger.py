@@ -67,6 +67,8 @@ class Trigger(OneInput):
     may_drop = True
     uses_time = False
     late_alone = False
+    begins_groups_when_due = False
+    looks_up_after = ()
     groups = None
     merges_exactly = False
     merge_pays = False
@@ -145,6 +147,10 @@ class Trigger(OneInput):
 
     @property
     def emits_at_end(self) -> bool:
+        return self.contents
+
+    @property
+    def revises(self) -> bool:
         return self.contents
 
     @property

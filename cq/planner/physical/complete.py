@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cq.planner.operators import Join, SemiJoin
-from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef, sources_of
@@ -24,7 +22,7 @@ def causes(node: LogicalNode) -> tuple[SourceDef, ...] | None:
     When these have ended, no row of the node comes any more.
     """
     nodes = topological([node])
-    if any(n.closes or n.emits_at_end or (n.keeps_state and not isinstance(n, UntimedJoin)) for n in nodes):
+    if any(n.emits_when_due(waiting=True) or n.emits_at_end for n in nodes):
         return None
     if any(not n.inputs and n.source is None for n in nodes):
         return None
@@ -47,10 +45,7 @@ def complete_first(plan: LogicalPlan) -> tuple[SourceDef, ...]:
 
 def _only_looks_up(node: LogicalNode, ended: Collection[SourceDef]) -> bool:
     """Whether the operator keeps nothing, and changes nothing it has kept, after these sources have ended."""
-    if not isinstance(node, Join | SemiJoin) or node.emits_at_end:
-        return False
-    left, right = (_has_ended(i, ended) for i in node.inputs)
-    return right or (left and isinstance(node, Join) and not node.right_first)
+    return any(_has_ended(node.inputs[port], ended) for port in node.looks_up_after)
 
 
 def _has_ended(node: LogicalNode, ended: Collection[SourceDef]) -> bool:

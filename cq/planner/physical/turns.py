@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cq.planner.operators import Frames
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
@@ -100,8 +99,7 @@ def ties_show(plan: LogicalPlan, waiting: bool) -> bool:
         gathers = node.inputs and all(node.holds_back(port) for port in range(len(node.inputs)))
         if derived and id(node) in shows and (gathers or node.closes or node.emits_at_end):
             return True
-        # the partitions of a frame are in the order of their first rows, some of which it has emitted itself
-        if isinstance(node, Frames) and node.keeps_rows and node.order is not None and waiting and id(node) in shows:
+        if waiting and node.begins_groups_when_due and id(node) in shows:
             return True
         if derived or node.emits_when_due(waiting) or node.emits_at_end:
             due.add(id(node))

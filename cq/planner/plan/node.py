@@ -168,6 +168,15 @@ class LogicalNode:
         raise NotImplementedError
 
     @property
+    def revises(self) -> bool:
+        """Whether its results have earlier versions, which EMIT CHANGES would show: a count so far, the first rows so
+        far, no match so far.
+
+        A row that waits for the watermark to show that it has no match has none: it is emitted once, at that time.
+        """
+        raise NotImplementedError
+
+    @property
     def fan_out(self) -> int | None:
         """The most rows that one row causes within its event; None if not known beforehand.
 
@@ -195,7 +204,19 @@ class LogicalNode:
         """The operator whose groups its rows are results of, one group each: errors in such rows name the group."""
         raise NotImplementedError
 
+    @property
+    def begins_groups_when_due(self) -> bool:
+        """Whether rows that waited in it begin groups whose order shows: rows that are due together share one closing
+        time."""
+        raise NotImplementedError
+
     # -- state and cost -----------------------------------------------------------------------------------------------
+
+    @property
+    def looks_up_after(self) -> tuple[int, ...]:
+        """Inputs of which the end of any one is enough: from then on it only looks rows up, and neither keeps more nor
+        changes what it keeps."""
+        raise NotImplementedError
 
     @property
     def merges_exactly(self) -> bool:
@@ -297,6 +318,9 @@ class Stateless(LogicalNode):
     input_keys = None
     closes = False
     emits_at_end = False
+    revises = False
+    begins_groups_when_due = False
+    looks_up_after = ()
     merges_exactly = False
     merge_pays = False
     closes_one_pane = False

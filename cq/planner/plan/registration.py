@@ -28,11 +28,14 @@ DECLARATIONS = (
     "waits_on",
     "closes",
     "emits_at_end",
+    "revises",
     "fan_out",
     "may_drop",
     "uses_time",
     "late_alone",
     "groups",
+    "begins_groups_when_due",
+    "looks_up_after",
     "merges_exactly",
     "merge_pays",
     "closes_one_pane",
@@ -210,11 +213,14 @@ ANSWERS: dict[str, Callable[[object], bool]] = {
     "waits_on": _is(tuple),
     "closes": _is(bool),
     "emits_at_end": _is(bool),
+    "revises": _is(bool),
     "fan_out": lambda answer: answer is None or _is_count(answer),
     "may_drop": _is(bool),
     "uses_time": _is(bool),
     "late_alone": _is(bool),
     "groups": _is(LogicalNode, type(None)),
+    "begins_groups_when_due": _is(bool),
+    "looks_up_after": _is(tuple),
     "merges_exactly": _is(bool),
     "merge_pays": _is(bool),
     "closes_one_pane": _is(bool),
@@ -224,7 +230,10 @@ ANSWERS: dict[str, Callable[[object], bool]] = {
 }
 """The type of each declaration that is not a method: None and 0 are accepted only where they mean something."""
 
-STATEFUL_ONLY = ("input_keys", "state", "merges_exactly", "closes", "emits_at_end", "holds_back")
+STATEFUL_ONLY = (
+    *("input_keys", "state", "merges_exactly", "closes", "emits_at_end", "holds_back"),
+    *("revises", "begins_groups_when_due", "looks_up_after"),
+)
 """What only an operator with state can declare differently from `Stateless`."""
 
 OVERRIDDEN = ("over", "operator", "in_detail")
