@@ -254,7 +254,8 @@ class Query:
 
         inputs: by stream, besides the query's own.  engine: native, reference or spark.
         threads: workers of the native engine; 0: all work in the calling thread; left out, as the text SETs, else one
-        for each usable processor.  batch_rows: rows of a batch at most; results do not depend on it.
+        for each usable processor, less one if a generator is read.
+        batch_rows: rows of a batch at most; results do not depend on it.
         limit: rows of each output; the run ends when all have them.
         memory_limit: for the state of the query, in bytes or such as "2GB"; "none" for no limit.
         What the command line warns of is a UserWarning, and so are rows that came late or could not be read.

@@ -451,11 +451,18 @@ class Compiled:
         return self.settings.transactions == UNCHECKED and bool(transactions_of(self.plan))
 
     def workers(self, asked: int | None = None) -> int:
-        """How many workers run the query: as requested, else as SET in the text, else one for each usable processor."""
+        """How many workers run the query: as requested, else as SET in the text, else one for each usable processor.
+
+        A stream that computes its rows keeps one processor busy: with a worker there too, both wait for each other.
+        """
+        from cq.connectors.registry import SOURCES
         from cq.planner.binding.settings import MOST_THREADS
 
         said = asked if asked is not None else self.settings.parallelism
-        return said if said is not None else min(usable_cpus(), MOST_THREADS)
+        if said is not None:
+            return said
+        computed = any(SOURCES[s.option("connector")].computes for s in self.streams)
+        return max(1, min(usable_cpus() - computed, MOST_THREADS))
 
     @property
     def settings(self) -> Settings:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from cq.connectors.access import FileAccess
 from cq.connectors.arrow.source import arrow_pieces
+from cq.connectors.conversion import match_columns
 from cq.connectors.natives import Twins
 from cq.connectors.protocol import Piece
 from cq.connectors.registry import SOURCES
 from cq.connectors.requests import Opened, SourceRequest
+from cq.connectors.rules import Rules
 from cq.connectors.schemas import Columns, columns_of
+
+if TYPE_CHECKING:
+    from cq.workloads.registry import Workload
 
 _OURS = frozenset(SOURCES["generator"].options) - {"rows"}
 
@@ -22,20 +28,34 @@ def generate(
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema and batches of the workload a WITH clause asks for; its parameters are options too.
 
-    read: the columns that are read, by default all; others may have any values.
+    read: the workload's columns that are read, by default all; others may have any values.
 
     Without `rows` a stream runs forever, or as long as its workload: a default would end a stream that the plan takes
     for endless.
     """
-    from cq.workloads import workload_named
-
-    workload = workload_named(options.get("workload", ""))
+    workload = _workload(options)
     parameters = {k: v for k, v in options.items() if k not in _OURS and k != "connector"}
     count = workload.parameters.get("rows")
     if count is not None and count.default is not None:
         parameters.setdefault("rows", str(count.high))
     twin = None if twins is None else twins(workload.name, read)
     return workload.schema, workload.generate_by(twin or workload.build, parameters)
+
+
+def _workload(options: Mapping[str, str]) -> Workload:
+    from cq.workloads import workload_named
+
+    return workload_named(options.get("workload", ""))
+
+
+def _read(name: str, schema: pa.Schema, rules: Rules) -> list[str]:
+    """The workload's columns that are delivered or whose values are checked: those converted, and the event time."""
+    matched = match_columns(name, schema, rules.fields, rules.codes)
+    return [
+        schema.names[at]
+        for at, c in matched
+        if c.column in rules.wanted or c.convert is not None or rules.is_time(c.column)
+    ]
 
 
 def columns_of_workload(options: Mapping[str, str], access: FileAccess, stream: str) -> Columns:
@@ -45,8 +65,10 @@ def columns_of_workload(options: Mapping[str, str], access: FileAccess, stream: 
 
 def open_generator(asked: SourceRequest) -> Opened:
     """The rows of a workload."""
-    schema, batches = generate(asked.options, asked.natives.twins, asked.rules.schema.names)
-    pieces = arrow_pieces(schema, batches, f"<{asked.stream}>", asked.rules)
+    name = f"<{asked.stream}>"
+    read = _read(name, _workload(asked.options).schema, asked.rules)
+    schema, batches = generate(asked.options, asked.natives.twins, read)
+    pieces = arrow_pieces(schema, batches, name, asked.rules)
     if "rows" not in asked.options:
         return Opened(pieces, None, asked.rules.nothing())
     counted = CountedPieces(pieces, int(asked.options["rows"]))

@@ -1,6 +1,6 @@
 """A thread that reads ahead: decoding a source overlaps with everything after it, a bounded distance ahead.
 
-Roles     one thread that reads the source; one that takes what it has read, and stops it.
+Roles     one thread that reads the source; one that starts it, takes what it has read, and stops it.
 Shared    waiting  at most AHEAD_ITEMS entries, in order.  stopped  set once by the reader.
 Progress  the thread waits only for room and ends at the next entry after `stopped`; the reader waits only for entries.
 Order     the lock of `_changed` orders both. `interrupted` is set without it, by a signal handler, which may have

@@ -39,12 +39,14 @@ class SourceConnector(Connector):
 
     ends: whether its rows end, by its options.
     narrows: whether undeclared, unused columns may be left out when it is opened.
+    computes: whether making its rows keeps a processor busy.
     columns: the function, as module:attribute, of options, access and the stream's name that gives its columns
     where they are not declared; empty where they must be.
     """
 
     ends: Callable[[Mapping[str, str]], bool]
     narrows: bool
+    computes: bool
     columns: str
 
 
@@ -172,6 +174,7 @@ register_source(
         open="cq.connectors.files:open_files",
         ends=lambda options: options.get("follow") != "true",
         narrows=True,
+        computes=False,
         columns="cq.connectors.inference:columns_of_files",
     )
 )
@@ -183,6 +186,7 @@ register_source(
         open="cq.connectors.memory:open_memory",
         ends=lambda options: True,
         narrows=True,
+        computes=False,
         columns="",
     )
 )
@@ -200,6 +204,7 @@ register_source(
         open="cq.connectors.stdin:open_stdin",
         ends=lambda options: True,
         narrows=True,
+        computes=False,
         columns="cq.connectors.inference:columns_of_stdin",
     )
 )
@@ -220,6 +225,7 @@ register_source(
         open="cq.connectors.generator:open_generator",
         ends=lambda options: "rows" in options,
         narrows=False,
+        computes=True,
         columns="cq.connectors.generator:columns_of_workload",
     )
 )

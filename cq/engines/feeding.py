@@ -100,8 +100,6 @@ def open_feeds(
         for feed in feeds:
             feed.source.close()
         raise
-    for feed in feeds:
-        feed.source.start()
     return feeds
 
 

@@ -114,6 +114,8 @@ class PipelineRun:
         outputs = {o.name: o for o in compiled.outputs}
         self.pipeline = pipeline
         self.readings = [Reading(feeds[spec.name], spec) for spec in pipeline.sources]
+        for reading in self.readings:
+            reading.feed.source.start()  # threads that read ahead have the first rows when the engine is built
         self.numbers = {spec.name: n for n, spec in enumerate(pipeline.sources)}
         self._names = [sink.name for sink in pipeline.sinks]
         self._source = compiled.request.source

@@ -66,7 +66,8 @@ class RunOptions:
     """The options of one run; UsageError (CQ0208) for a value out of range.
 
     threads: workers of the native engine; 0 runs everything in the calling thread; None: as the text SETs, else one for
-    each usable processor.  batch_rows: the most rows of a batch.  limit: rows of each output.
+    each usable processor, less one if a generator is read.  batch_rows: the most rows of a batch.
+    limit: rows of each output.
     unhashed: outputs whose rows are not hashed as they pass; the summary has no hash of them.
     input_rows: the first rows of each stream that are read; None: all.
     memory_limit: bytes that the state of the query may take; NO_MEMORY_LIMIT: all there are.

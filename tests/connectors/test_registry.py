@@ -65,6 +65,7 @@ def counter() -> Iterator[SourceConnector]:
         open=f"{__name__}:opened",
         ends=lambda options: options["count"] != "0",
         narrows=False,
+        computes=False,
         columns=f"{__name__}:columns",
     )
     register_source(made)

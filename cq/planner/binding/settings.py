@@ -17,7 +17,8 @@ DEFAULT_MEMORY_SHARE = 0.8  # of what the process may use: tables double while t
 DEFAULT_MEMORY = f"{DEFAULT_MEMORY_SHARE * 100:.0f} % of the memory available to the process"
 
 SETTINGS: dict[str, str] = {
-    "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor",
+    "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor, "
+    "less one if a generator is read",
     "batch_rows": "number of rows in a batch",
     "memory_limit": "memory for the state of the query, such as '2GB' or '512MiB'; 'none' for no limit. "
     f"Default: {DEFAULT_MEMORY}",
@@ -74,8 +75,9 @@ BOUNDS = {PARALLELISM: (0, MOST_THREADS), BATCH_ROWS: (1, MOST_BATCH_ROWS), PUNC
 class Settings:
     """The settings of a run, and their defaults.
 
-    parallelism: workers; None: one for each usable processor.  batch_rows: None: the engine's choice. memory_limit:
-    bytes; None: a share of what the process may use.  punctuation_interval: events, or ADAPTIVE.
+    parallelism: workers; None: one for each usable processor, less one if a generator is read.  batch_rows: None: the
+    engine's choice. memory_limit: bytes; None: a share of what the process may use.  punctuation_interval: events, or
+    ADAPTIVE.
     """
 
     parallelism: int | None = None

@@ -11,20 +11,29 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cq.records import dataclass
+
 if TYPE_CHECKING:
     from cq.workloads.registry import Build
 
-TWINS = {  # module here and function, by the name of the workload
-    "bids": ("bids", "generate"),
-    "linear_road": ("linear_road", "generate"),
-    "nexmark_auction": ("nexmark", "auctions"),
-    "nexmark_bid": ("nexmark", "bids"),
-    "nexmark_person": ("nexmark", "persons"),
-    "sentences": ("sentences", "generate"),
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """module: below this package.  takes_read: whether the function takes `read`, the columns that are read."""
+
+    module: str
+    function: str
+    takes_read: bool
+
+
+TWINS = {  # by the name of the workload
+    "bids": Twin("bids", "generate", takes_read=False),
+    "linear_road": Twin("linear_road", "generate", takes_read=True),
+    "nexmark_auction": Twin("nexmark", "auctions", takes_read=False),
+    "nexmark_bid": Twin("nexmark", "bids", takes_read=False),
+    "nexmark_person": Twin("nexmark", "persons", takes_read=False),
+    "sentences": Twin("sentences", "generate", takes_read=False),
 }
-
-
-NARROW = {"linear_road"}  # those that take `read`
 
 
 def twin(name: str, read: Collection[str] | None = None) -> Build | None:
@@ -34,6 +43,6 @@ def twin(name: str, read: Collection[str] | None = None) -> Build | None:
     """
     if name not in TWINS:
         return None
-    module, function = TWINS[name]
-    build: Build = getattr(importlib.import_module(f"{__name__}.{module}"), function)
-    return partial(build, read=read) if name in NARROW and read is not None else build
+    found = TWINS[name]
+    build: Build = getattr(importlib.import_module(f"{__name__}.{found.module}"), found.function)
+    return partial(build, read=read) if found.takes_read and read is not None else build
