@@ -40,11 +40,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _leave_some_out(items: list[pytest.Item]) -> None:
-    """Of a test with the mark one_in(n) the gate runs one of n cases, drawn by their names; the others are `long`."""
-    cases: dict[str, list[pytest.Item]] = {}
+    """Of a test with the mark one_in(n) the gate runs one of n cases, drawn by their names; the others are `long`.
+
+    With each="parameter" it does so for each value of the parameter, so that every value has a case.
+    """
+    cases: dict[tuple[str, Any], list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("one_in") and not item.get_closest_marker("long"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        mark = item.get_closest_marker("one_in")
+        if mark is not None and not item.get_closest_marker("long"):
+            each = mark.kwargs.get("each")
+            value = None if each is None else item.callspec.params[each]  # type: ignore[attr-defined]
+            cases.setdefault((item.nodeid.partition("[")[0], value), []).append(item)
     for own in cases.values():
         mark = own[0].get_closest_marker("one_in")
         assert mark is not None

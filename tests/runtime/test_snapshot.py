@@ -185,7 +185,7 @@ def test_every_operator_with_state_has_a_case(operator):
 
 @pytest.mark.parametrize("batch_rows", [5, 64])
 @pytest.mark.parametrize("name", QUERIES)
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(3, each="name")
 def test_lanes_go_on_with_another_number_of_workers(name, batch_rows, monkeypatch):
     monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
     alone = run_in_steps(pipeline_of(QUERIES[name], 1), (1, 1, 1), 1000)
@@ -287,7 +287,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("name", "interpreted"), WAYS)
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(3, each="name")
 def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatch):
     text = {**QUERIES, **CHAINED, "merged": MERGED, "growing": GROWING}[name]
     plans = plans_of(text, monkeypatch)
