@@ -8,6 +8,7 @@ import pytest
 from engine_kernels import batch, pairs, pipeline, stage
 
 from cq.runtime.engine.engine import Engine, EngineFailure
+from cq.runtime.flow import merged_lanes
 from cq.runtime.layout.abi import NEVER, ErrorCode
 from cq.ways import Way
 
@@ -214,6 +215,20 @@ def test_lanes_give_the_rows_of_one_worker_where_keys_come_in_runs(way, name, ba
     expected, _ = run(pipeline(stage(name), grid_us=100), cut(rows, 400), interpreted=True)
     plan = pipeline(stage(name, Way.LANES), grid_us=100)
     assert run(plan, cut(rows, 400), batch_rows=batch_rows, **way) == (expected, None)
+
+
+def test_lanes_return_parcels_before_all_rows_of_a_ticket_are_merged(monkeypatch):
+    """So that a closing of many groups is not held twice."""
+    events = []
+    made, returned = merged_lanes.parcel_get, merged_lanes.parcel_return
+    monkeypatch.setattr(merged_lanes, "parcel_get", lambda depot: events.append("new") or made(depot))
+    monkeypatch.setattr(merged_lanes, "parcel_return", lambda parcel: events.append("returned") or returned(parcel))
+    rows = [(n // 4, n % 5, n) for n in range(16)]
+    expected, _ = run(pipeline(stage("repeat")), cut(rows, 16), interpreted=True)
+    assert events == []
+    assert run(pipeline(stage("repeat", Way.LANES)), cut(rows, 16), batch_rows=16, interpreted=True) == (expected, None)
+    assert events.count("new") == 2, "of 32 rows, 16 in a parcel"
+    assert "returned" in events[: len(events) - events[::-1].index("new")]
 
 
 @pytest.mark.parametrize("batch_rows", [3, 50, 1000])

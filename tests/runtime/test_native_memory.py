@@ -77,7 +77,7 @@ def keeping(monkeypatch):
 def test_a_block_begins_on_a_line_and_a_large_one_in_a_large_page(run, size):
     block = run.block_new(size, 0)
     assert block % 64 == 0
-    assert size < K * K or block % blocks.LARGE_BYTES == blocks.LINE_BYTES
+    assert size < blocks.LARGE_FROM_BYTES or block % blocks.LARGE_BYTES == blocks.LINE_BYTES
     run.block_drop(block)
 
 
@@ -126,7 +126,7 @@ def test_a_kept_block_serves_the_next_request_of_its_size(keeping):
     assert block_new(39 * K, 0) == small
 
 
-@pytest.mark.parametrize(("held", "wanted"), [(500 * K, 1200 * K), (1200 * K, 2500 * K), (40 * K, 9000 * K)])
+@pytest.mark.parametrize(("held", "wanted"), [(500 * K, 2200 * K), (1200 * K, 2500 * K), (40 * K, 9000 * K)])
 def test_a_block_that_grows_large_becomes_the_largest_kept_one(keeping, held, wanted):
     first = block_new(held, 0)
     fill(first, 7, held)

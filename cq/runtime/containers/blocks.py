@@ -36,7 +36,6 @@ from cq.runtime.base.ops import (
     large_pages,
     ld_i64,
     map_pages,
-    max_i64,
     move_pages,
     release,
     shl,
@@ -68,7 +67,7 @@ EXTRA_BYTES = 2048  # above the power of two: 65 values of 16 bytes past the las
 KEPT_FROM_BYTES = 1 << FIRST_CLASS_LOG  # the C library keeps smaller ones
 MOST_KEPT_BYTES = 256 << 20  # a table of a million groups and the smaller ones it outgrew
 LARGE_BYTES = 2 << 20  # a large page here and on most machines
-LARGE_FROM_BYTES = 1 << 20  # one large page costs 0.1 ms to get, as many small ones 0.5 ms
+LARGE_FROM_BYTES = LARGE_BYTES  # a large page costs 0.1 ms, as many small ones 0.5 ms; a block of half of one wastes it
 PAGE_BYTES = 4096
 
 
@@ -111,7 +110,7 @@ def block_new(size: int, zero: int) -> int:
         base = map_pages(mapped)
         start = (base + LARGE_BYTES - 1) & ~(LARGE_BYTES - 1)
         if base != 0:
-            large_pages(start, max_i64(LARGE_BYTES, (room + LINE_BYTES + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)))
+            large_pages(start, (room + LINE_BYTES + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1))
     else:
         mapped = 0
         base = zalloc(room + 2 * LINE_BYTES) if zero == 1 else alloc(room + 2 * LINE_BYTES)

@@ -2,7 +2,8 @@
 
 First the order is determined: one word for each row, the number of its parcel and of the row in it. If every row is
 caused by a source row, the rows of each serial are counted, which gives their places. Otherwise the lanes' rows are
-merged position by position. Then the columns are gathered in that order.
+merged position by position. Then the columns are gathered in that order, a parcel at a time; of a ticket with many
+rows, the lanes' parcels are returned as soon as their rows are gathered, so that the rows are not held twice.
 
 Sharing: none. The last lane of a ticket calls `merge_split` and owns its records by then.
 """
@@ -95,6 +96,11 @@ CURSOR_PARCEL = _cursor.word()  # the number of the parcel whose row is next
 CURSOR_ROW = _cursor.word()  # that row
 CURSOR_END = _cursor.word()  # the number of the first parcel of the next lane
 CURSOR_WORDS = _cursor.size()
+
+_origin = Struct("ORIGIN")  # of a parcel
+ORIGIN_RECORD = _origin.word()  # -> the record of its lane
+ORIGIN_LEFT = _origin.word()  # its rows that are not gathered yet
+ORIGIN_WORDS = _origin.size()
 
 _base = Struct("BASE")  # where a column of a parcel is
 BASE_DATA = _base.word()
@@ -193,17 +199,22 @@ def _measure(lanes: int, split: int, port: int) -> tuple[int, int, int]:
     return parcels, rows, giving
 
 
-@native("void(i64, i64, i64, i64, i64)")
-def _list_parcels(lanes: int, split: int, port: int, parcels: int, cursors: int) -> None:
-    """Fill `parcels` with the ports of the parcels, lane by lane, and `cursors` with a cursor for each lane."""
+@native("void(i64, i64, i64, i64, i64, i64)")
+def _list_parcels(lanes: int, split: int, port: int, parcels: int, origins: int, cursors: int) -> None:
+    """Fill `parcels` with the ports of the parcels, lane by lane, `origins` with the origin of each, and `cursors` with
+    a cursor for each lane."""
     count = 0
     for lane in range(ld_i64(lanes, LANES_COUNT)):
         cursor = cursors + lane * CURSOR_WORDS * 8
         st_i64(cursor, CURSOR_PARCEL, count)
         st_i64(cursor, CURSOR_ROW, 0)
-        parcel = _next_of_port(ld_i64(ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8, RECORD_FIRST), port)
+        record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+        parcel = _next_of_port(ld_i64(record, RECORD_FIRST), port)
         while parcel != 0:
             st_i64(parcels, count, parcel + PARCEL_PORT * 8)
+            origin = origins + count * ORIGIN_WORDS * 8
+            st_i64(origin, ORIGIN_RECORD, record)
+            st_i64(origin, ORIGIN_LEFT, ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS))
             count += 1
             parcel = _next_of_port(ld_i64(parcel, ITEM_LINK), port)
         st_i64(cursor, CURSOR_END, count)
@@ -298,13 +309,15 @@ def _merge_lanes(lanes: int, parcels: int, cursors: int, rows: int, order: int) 
 
 @native("void(i64, i64, i64, i64)")
 def _bases(parcels: int, count: int, column: int, bases: int) -> None:
-    """Fill `bases` with the place of a column in each parcel."""
+    """Fill `bases` with the place of a column in each parcel that has not been returned."""
     for number in range(count):
-        out = ld_i64(ld_i64(parcels, number), PORT_COLUMNS) + column * OUT_WORDS * 8
-        base = bases + number * BASE_WORDS * 8
-        st_i64(base, BASE_DATA, ld_i64(out, OUT_DATA))
-        st_i64(base, BASE_VALIDITY, ld_i64(out, OUT_VALIDITY))
-        st_i64(base, BASE_OFFSETS, ld_i64(out, OUT_OFFSETS))
+        port = ld_i64(parcels, number)
+        if port != 0:
+            out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
+            base = bases + number * BASE_WORDS * 8
+            st_i64(base, BASE_DATA, ld_i64(out, OUT_DATA))
+            st_i64(base, BASE_VALIDITY, ld_i64(out, OUT_VALIDITY))
+            st_i64(base, BASE_OFFSETS, ld_i64(out, OUT_OFFSETS))
 
 
 @native("void(i64, i64, i64, i64, i64)")
@@ -415,23 +428,65 @@ def append_merged(split: int, port: int, parcel: int) -> None:
     st_i64(split, SPLIT_LAST, parcel)
 
 
+@native("void(i64, i64)")
+def _unlink(record: int, parcel: int) -> None:
+    """Remove the parcel from the record's list."""
+    at = ld_i64(record, RECORD_FIRST)
+    if at == parcel:
+        st_i64(record, RECORD_FIRST, ld_i64(parcel, ITEM_LINK))
+        return
+    while ld_i64(at, ITEM_LINK) != parcel:
+        at = ld_i64(at, ITEM_LINK)
+    st_i64(at, ITEM_LINK, ld_i64(parcel, ITEM_LINK))
+
+
+@native("void(i64, i64, i64)")
+def _append_unchanged(lanes: int, split: int, port: int) -> None:
+    """Append the parcels with rows of the port to the merged ones, unchanged: one lane has them all."""
+    for lane in range(ld_i64(lanes, LANES_COUNT)):
+        record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+        parcel = _next_of_port(ld_i64(record, RECORD_FIRST), port)
+        while parcel != 0:
+            following = _next_of_port(ld_i64(parcel, ITEM_LINK), port)
+            _unlink(record, parcel)
+            append_merged(split, port, parcel)
+            parcel = following
+
+
+@native("void(i64, i64, i64, i64)")
+def _return_gathered(parcels: int, origins: int, order: int, rows: int) -> None:
+    """Return the lanes' parcels whose last row is among these, which have been gathered."""
+    for row in range(rows):
+        number = ld_i64(order, row) >> ROW_BITS
+        origin = origins + number * ORIGIN_WORDS * 8
+        left = ld_i64(origin, ORIGIN_LEFT) - 1
+        st_i64(origin, ORIGIN_LEFT, left)
+        if left == 0:
+            parcel = ld_i64(parcels, number) - PARCEL_PORT * 8
+            st_i64(parcels, number, 0)
+            _unlink(ld_i64(origin, ORIGIN_RECORD), parcel)
+            parcel_return(parcel)
+
+
 @native("i64(i64, i64, i64)")
 def _merge_port(lanes: int, split: int, port: int) -> int:
     """Add the rows of one port to the merged parcels, in order, and return 1; 0 without memory."""
     count, rows, giving = _measure(lanes, split, port)
     sends_on = ld_i64(lanes, LANES_SENDS_ON)
     if giving <= 1 and sends_on == 0:
+        _append_unchanged(lanes, split, port)
         return 1
     width = ld_i64(lanes, LANES_COUNT)
-    head = count * (1 + BASE_WORDS) + width * CURSOR_WORDS
+    head = count * (1 + BASE_WORDS + ORIGIN_WORDS) + width * CURSOR_WORDS
     if room_for(split, SPLIT_ORDER_ROOM, SPLIT_ORDER, head + rows * (1 + WIDEST_SCATTER), 8) == 0:
         return 0
     room = ld_i64(split, SPLIT_ORDER)
     bases = room + count * 8
-    cursors = bases + count * BASE_WORDS * 8
+    origins = bases + count * BASE_WORDS * 8
+    cursors = origins + count * ORIGIN_WORDS * 8
     order = room + head * 8
     item = ld_i64(split, SPLIT_ITEM)
-    _list_parcels(lanes, split, port, room, cursors)
+    _list_parcels(lanes, split, port, room, origins, cursors)
     if rows > 0:
         low, high = _serial_span(room, count)
         span = high - low + 1
@@ -454,6 +509,8 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
             segment = segment_rows(item, parcel, room, order + done * 8, portion, segment)
             if segment < 0:
                 return 0
+        if portion < rows:
+            _return_gathered(room, origins, order + done * 8, portion)
         done += portion
     return _end_sent_on(depot, split, segment) if sends_on == 1 else 1
 
@@ -474,36 +531,17 @@ def _end_sent_on(depot: int, split: int, segment: int) -> int:
     return segment_rest(item, last, segment)
 
 
-@native("void(i64, i64, i64)")
-def _clear_records(lanes: int, split: int, ports: int) -> None:
-    """Return the lanes' parcels to their depots, except those that are sent unchanged: one lane had them all."""
-    for port in range(ports):
-        _count, _rows, giving = _measure(lanes, split, port)
-        giving += ld_i64(lanes, LANES_SENDS_ON)  # parcels for another stage have always been merged
-        for lane in range(ld_i64(lanes, LANES_COUNT)):
-            record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
-            parcel = ld_i64(record, RECORD_FIRST)
-            while parcel != 0:
-                following = ld_i64(parcel, ITEM_LINK)
-                if ld_i64(parcel, ITEM_PORT) == port:
-                    unlink_parcel(record, parcel)
-                    if giving == 1 and ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS) > 0:
-                        append_merged(split, port, parcel)
-                    else:
-                        parcel_return(parcel)
-                parcel = following
-
-
 @native("void(i64, i64)")
-def unlink_parcel(record: int, parcel: int) -> None:
-    """Remove the parcel from the record's list."""
-    at = ld_i64(record, RECORD_FIRST)
-    if at == parcel:
-        st_i64(record, RECORD_FIRST, ld_i64(parcel, ITEM_LINK))
-        return
-    while ld_i64(at, ITEM_LINK) != parcel:
-        at = ld_i64(at, ITEM_LINK)
-    st_i64(at, ITEM_LINK, ld_i64(parcel, ITEM_LINK))
+def _clear_records(lanes: int, split: int) -> None:
+    """Return the lanes' parcels to their depots."""
+    for lane in range(ld_i64(lanes, LANES_COUNT)):
+        record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+        parcel = ld_i64(record, RECORD_FIRST)
+        st_i64(record, RECORD_FIRST, 0)
+        while parcel != 0:
+            following = ld_i64(parcel, ITEM_LINK)
+            parcel_return(parcel)
+            parcel = following
 
 
 @native("i64(i64, i64, i64)")
@@ -523,5 +561,5 @@ def merge_split(lanes: int, split: int, ports: int) -> int:
     for port in range(ports):
         if enough == 1:
             enough = _merge_port(lanes, split, port)
-    _clear_records(lanes, split, ports)
+    _clear_records(lanes, split)
     return enough
