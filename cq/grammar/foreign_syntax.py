@@ -56,12 +56,17 @@ def _list_behind_any(fault: SyntaxFault) -> Diagnostic | None:
     return Diagnostic("CQ0100", cause, fault.here, help=(f"write {way} (1, 2)",))
 
 
-def _watermark_without_for(fault: SyntaxFault) -> Diagnostic | None:
+def _watermark_misspelt(fault: SyntaxFault) -> Diagnostic | None:
     if fault.word(fault.first) != "CREATE":
         return None
     if fault.word(fault.position) == "WATERMARK" and fault.word(fault.position - 1) == ")":
         help = "move it into the brackets, after the last column and a comma"
         return Diagnostic("CQ0100", "WATERMARK belongs in the list of columns", fault.here, "misplaced", (help,))
+    if fault.word(fault.position) == "-" and fault.word(fault.position - 2) == "FOR":
+        column = fault.lexed.tokens[fault.position - 1].text
+        cause = "the delay of the watermark comes after AS"
+        help = f"write WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
+        return Diagnostic("CQ0100", cause, fault.here, "AS is missing", (help,))
     for position in (fault.position - 1, fault.position - 2):
         if fault.word(position) == "WATERMARK" and fault.word(position - 1) in (",", "("):
             column = fault.lexed.tokens[position + 1].text
@@ -187,7 +192,7 @@ FOREIGN_SYNTAX: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
     _half_a_condition,
     _null_without_is,
     _list_behind_any,
-    _watermark_without_for,
+    _watermark_misspelt,
     _name_of_a_catalog,
     _interval_of_an_expression,
     _equal_by_is,

@@ -125,6 +125,7 @@ CASES: dict[str, list[str]] = {
         "SELECT a FROM t ORDER BY b FETCH FIRST 10 PERCENT ROWS ONLY",
         "SELECT a FROM t ORDER BY b LIMIT 10%",
         "WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a WHERE n < 3) SELECT n FROM a",
+        "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts - INTERVAL '5' SECOND)",
     ],
     "calls_of_other_systems": [
         "SELECT LIST_TRANSFORM(tags, x -> UPPER(x)) AS a FROM t",
