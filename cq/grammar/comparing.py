@@ -5,7 +5,7 @@ They are short forms: each is built from plain comparisons and sub-queries, with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
@@ -16,6 +16,7 @@ ROWS, _VALUE = "$rows", "$value"  # names that hide none in the enclosing query
 OF_ROWS = frozenset(["=", "<>", "<", "<=", ">", ">="])
 _LEAST_OF_ANY = {">": "MIN", ">=": "MIN", "<": "MAX", "<=": "MAX"}
 _OTHER = {"MIN": "MAX", "MAX": "MIN"}
+_NO_ROWS, _NO_NULL, _SOME_NULL = "0", "1", "2"  # of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,26 +132,49 @@ def compared_to_query(operand: ast.Expr, op: str, which: str, query: ast.Query, 
 
 def _decided(query: ast.Query, test: ast.Expr, which: str, at: Span) -> ast.Expr:
     """The comparison with an extreme value, decided if the query is empty, and left open by a NULL in it."""
-    rows, values = aggregate_of(query, "COUNT", True, at), aggregate_of(query, "COUNT", False, at)
-    none = ast.Binary("=", rows, ast.NumberLiteral("0", span=at), span=at, op_span=at)
-    decided = test if which == "ANY" else ast.Not(test, span=at)
-    a_null = ast.Binary("<>", rows, values, span=at, op_span=at)
-    branches = ((none, which == "ALL"), (decided, which == "ANY"))
+    nulls, decided = _nulls_of(query, at), test if which == "ANY" else ast.Not(test, span=at)
+    branches = ((_is(nulls, _NO_ROWS), which == "ALL"), (decided, which == "ANY"))
     whens = [ast.When(c, ast.BooleanLiteral(v, span=at), span=at) for c, v in branches]
-    return ast.Case(None, (*whens, ast.When(a_null, ast.NullLiteral(span=at), span=at)), test, span=at)
+    open_ = ast.When(_is(nulls, _SOME_NULL), ast.NullLiteral(span=at), span=at)
+    return ast.Case(None, (*whens, open_), test, span=at)
+
+
+def _nulls_of(query: ast.Query, at: Span) -> ast.Expr:
+    """(SELECT …): whether the query has rows, and a NULL among them. One value, as each is a join with its row."""
+    rows = ast.Call("count", star=True, span=at, name_span=at)
+
+    def told(value: ast.Expr) -> ast.Expr:
+        known = ast.Call("count", (value,), span=at, name_span=at)
+        same = ast.Binary("=", rows, known, span=at, op_span=at)
+        branches = ((_is(rows, "0"), _NO_ROWS), (same, _NO_NULL))
+        whens = tuple(ast.When(c, ast.NumberLiteral(n, span=at), span=at) for c, n in branches)
+        return ast.Case(None, whens, ast.NumberLiteral(_SOME_NULL, span=at), span=at)
+
+    return _value_of(query, told, at)
+
+
+def _is(value: ast.Expr, number: str) -> ast.Expr:
+    at = value.span
+    return ast.Binary("=", value, ast.NumberLiteral(number, span=at), span=at, op_span=at)
 
 
 def aggregate_of(query: ast.Query, name: str, star: bool, at: Span) -> ast.Expr:
-    """(SELECT NAME(value) FROM query), which may name outer columns if it is a plain SELECT of one value."""
+    """(SELECT NAME(value) FROM query)."""
+    return _value_of(
+        query, lambda v: ast.Call(name.lower(), () if star else (v,), star=star, span=at, name_span=at), at
+    )
+
+
+def _value_of(query: ast.Query, told: Callable[[ast.Expr], ast.Expr], at: Span) -> ast.Expr:
+    """(SELECT told(value) FROM query), which may name outer columns if it is a plain SELECT of one value."""
     select = query.body
     plain = isinstance(select, ast.Select) and query == ast.Query(select) and not _changes_rows(select)
     if plain and isinstance(select, ast.Select) and isinstance(select.items[0], ast.SelectItem):
-        call = ast.Call(name.lower(), () if star else (select.items[0].expr,), star=star, span=at, name_span=at)
-        return ast.ScalarQuery(ast.Query(replace(select, items=(ast.SelectItem(call, span=at),)), span=at), span=at)
-    value = ast.ColumnRef(_VALUE, span=at)
-    call = ast.Call(name.lower(), () if star else (value,), star=star, span=at, name_span=at)
+        item = ast.SelectItem(told(select.items[0].expr), span=at)
+        return ast.ScalarQuery(ast.Query(replace(select, items=(item,)), span=at), span=at)
+    item = ast.SelectItem(told(ast.ColumnRef(_VALUE, span=at)), span=at)
     rows = ast.DerivedTable(query, alias=ROWS, columns=(_VALUE,), span=query.span)
-    return ast.ScalarQuery(ast.Query(ast.Select((ast.SelectItem(call, span=at),), (rows,), span=at), span=at), span=at)
+    return ast.ScalarQuery(ast.Query(ast.Select((item,), (rows,), span=at), span=at), span=at)
 
 
 def exists_as_value(node: ast.Exists) -> ast.Expr:
@@ -182,23 +206,19 @@ def among_as_value(node: ast.InQuery) -> ast.Expr:
     at = node.span
     there = ast.Binary("=", ast.ColumnRef(_VALUE, span=at), node.operand, span=at, op_span=at)
     rows = ast.DerivedTable(node.query, alias=ROWS, columns=(_VALUE,), span=node.query.span)
-    found, given = _among(rows, there, at), (_among(rows, None, at), aggregate_of(node.query, "COUNT", False, at))
-    zero = ast.NumberLiteral("0", span=at)
-    open_ = (ast.IsTest(node.operand, "NULL", span=at), ast.Binary("<>", *given, span=at, op_span=at))
+    count = ast.SelectItem(ast.Call("count", star=True, span=at, name_span=at), span=at)
+    found = ast.ScalarQuery(ast.Query(ast.Select((count,), (rows,), there, span=at), span=at), span=at)
+    nulls = _nulls_of(node.query, at)
+    open_ = (ast.IsTest(node.operand, "NULL", span=at), _is(nulls, _SOME_NULL))
+    some = ast.Binary(">", found, ast.NumberLiteral("0", span=at), span=at, op_span=at)
     branches: tuple[tuple[ast.Expr, ast.Expr], ...] = (
-        (ast.Binary(">", found, zero, span=at, op_span=at), ast.BooleanLiteral(True, span=at)),
-        (ast.Binary("=", given[0], zero, span=at, op_span=at), ast.BooleanLiteral(False, span=at)),
+        (some, ast.BooleanLiteral(True, span=at)),
+        (_is(nulls, _NO_ROWS), ast.BooleanLiteral(False, span=at)),
         (ast.Logical("OR", open_, span=at), ast.NullLiteral(span=at)),
     )
     whens = tuple(ast.When(c, v, span=at) for c, v in branches)
     among = ast.Case(None, whens, ast.BooleanLiteral(False, span=at), span=at)
     return ast.Not(among, span=at) if node.negated else among
-
-
-def _among(rows: ast.DerivedTable, where: ast.Expr | None, at: Span) -> ast.Expr:
-    """(SELECT COUNT(*) FROM rows WHERE …)."""
-    count = ast.SelectItem(ast.Call("count", star=True, span=at, name_span=at), span=at)
-    return ast.ScalarQuery(ast.Query(ast.Select((count,), (rows,), where, span=at), span=at), span=at)
 
 
 def _changes_rows(select: ast.Select) -> bool:
