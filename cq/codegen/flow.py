@@ -14,10 +14,11 @@ from operator import attrgetter
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.ports import Port, Position
+from cq.codegen.row_words import words_of
 from cq.codegen.stage_draft import DueWord, StageDraft
 from cq.codegen.state.hash_tables import Keys, TableLocals
 from cq.codegen.values import Row, Scope, Val
-from cq.codegen.writer import Writer, expr
+from cq.codegen.writer import Writer, as_expr, expr
 from cq.entries import enter
 from cq.errors import NOWHERE
 from cq.lang.expressions import Expr, can_fail
@@ -37,6 +38,7 @@ FATAL = Word(2, "FATAL")  # "late" of a late row whose source says late = 'fail'
 
 CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial")
 FINISHER_ARGUMENTS = ("state", "out", "constants", "serial")
+PASSED_ARGUMENTS = (*FINISHER_ARGUMENTS, "turn", "arrival")  # then the words of the row's columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ class Flow:
     # the rows whose arrays are fetched, and whose elements' look-ups are at step 1 and 2
     lists: tuple[Row, Row, Row] | None = None
     has_batch: bool = False  # the function takes rows of a batch, its argument
+    at_end: bool = False  # the function emits rows at the end of all inputs
+    passing: LogicalNode | None = None  # whose rows the function takes on (passing.py)
     tables: dict[int, TableLocals] = field(default_factory=dict)
     stale: list[Callable[[], None]] = field(default_factory=list)  # write code that reloads what closing times changed
 
@@ -203,8 +207,31 @@ class Flow:
         seen = self.stage.sees.get(id(node))
         return self.branch is None or not seen or id(node) not in self.stage.prefix or self.branch == min(seen)
 
+    def _passes_on(self, node: LogicalNode) -> bool:
+        """Whether a function of its own takes the rows of `node` on."""
+        if not self.at_end or node is self.passing or self.group is not None or self.keep is not None:
+            return False
+        return id(node) in self.stage.passing
+
+    def _pass_on(self, node: LogicalNode, row: Row) -> None:
+        """Call the function that takes the rows of `node` on."""
+        name = f"pass_{self.stage.order[id(node)]}"
+        self.stage.passed[name] = node
+        words = [w for i, f in enumerate(node.schema.fields) for w in words_of(f, row.column(i))]
+        first = [as_expr(a) for a in FINISHER_ARGUMENTS]
+        given = [*first, as_expr(self.position.node), self.position.arrival, *words]
+        self.flush()
+        status = self.writer.let(ast.Call(ast.Name(name, ast.Load()), given, []), "status")
+        with self.writer.if_(expr("S == ERROR", S=status, ERROR=abi.ERROR)):
+            self.writer.code("return ERROR", ERROR=abi.ERROR)
+        for port in self.ports.values():
+            port.reopen()
+
     def deliver(self, node: LogicalNode, row: Row) -> None:
         """Hand a row of `node` to its readers, in plan order."""
+        if self._passes_on(node):
+            self._pass_on(node, row)
+            return
         if self._counts_here(node):
             self.count(node, attrgetter("rows"), 1 if self.keep is None else expr("pick(X, 1, 0)", X=self.keep))
         for number in self.stage.outputs.get(id(node), ()):
@@ -334,7 +361,7 @@ def function(
             CODE=code, SITE=site, PORT=event.port, ROW=event.row, SERIAL=at.serial,
         )  # fmt: skip
         if stage.lanes:  # the rest of the position: rows that other lanes emitted before it come first
-            for word, value in ((NODE, ast.Constant(at.node)), (START, at.start), (ARRIVAL, at.arrival)):
+            for word, value in ((NODE, at.node), (START, at.start), (ARRIVAL, at.arrival)):
                 stage.writer.code("st_i64(state, W, V)", W=word, V=value)
         if flow.group is not None:
             g = flow.group
@@ -344,13 +371,14 @@ def function(
 
     with stage.writer.function(name, arguments):
         for value in (event.position.start, event.position.arrival):
-            if isinstance(value, ast.Name):  # unknown if a failure comes first
+            if isinstance(value, ast.Name) and value.id not in arguments:  # unknown if a failure comes first
                 stage.writer.preset(value.id)
         scope = Scope(stage.writer, stage.constants, stage.sites, fail, in_lanes=stage.lanes)
         numbers = sorted(set().union(*(reachable_ports(stage, n) for n in (node, *others))))
         carried = (stage.lanes, stage.passes_watermarks, not stage.planned.final)
         ports = {n: Port(n, stage.ports[n], scope, *carried) for n in numbers}
         flow = Flow(stage, scope, ports, event.serial, event.position, event.late, event.roomy)
+        flow.at_end = isinstance(event.instant, ast.Constant)
         for port in ports.values():
             port.open()
         if event.instant is not None:
@@ -359,16 +387,17 @@ def function(
 
 
 def reachable_ports(stage: StageDraft, node: LogicalNode) -> set[int]:
-    """Ports that rows of `node` can reach within one event: not past operators that keep them for later."""
-    found: set[int] = set()
-    todo, seen = [node], set()
-    while todo:
-        at = todo.pop()
-        if id(at) in seen:
-            continue
-        seen.add(id(at))
-        found.update(stage.outputs.get(id(at), ()))
+    """Ports that rows of `node` can reach within one event."""
+    return {port for at in reached(stage, node) for port in stage.outputs.get(id(at), ())}
+
+
+def reached(stage: StageDraft, node: LogicalNode) -> list[LogicalNode]:
+    """The operators that emit within one event what comes of a row of `node`, itself included: not past operators that
+    keep rows for later."""
+    found, seen = [node], {id(node)}
+    for at in found:
         for reader, port in stage.readers.get(id(at), ()):
-            if not reader.holds_back(port):
-                todo.append(reader)
+            if not reader.holds_back(port) and id(reader) not in seen:
+                seen.add(id(reader))
+                found.append(reader)
     return found

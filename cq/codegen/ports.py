@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from cq.codegen.values import Scope, Val, high_low
-from cq.codegen.writer import expr, word_at
+from cq.codegen.writer import as_expr, expr, word_at
 from cq.errors import NOWHERE
 from cq.lang.schema import Schema
 from cq.lang.types import DataType, Kind
@@ -63,7 +63,7 @@ class Position:
 
     serial: ast.expr
     instant: ast.expr
-    node: int
+    node: int | ast.expr
     start: ast.expr
     arrival: ast.expr
 
@@ -183,7 +183,7 @@ class Port:
         if self.causes:
             code("st_i64(C, R, cause)", C=self.cause_list, R=self.rows)
         if self.positions:
-            words = (position.serial, position.instant, ast.Constant(position.node), position.start, position.arrival)
+            words = (position.serial, position.instant, as_expr(position.node), position.start, position.arrival)
             at = scope.let(expr("P + R * (SIZE * 8)", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS), "at")
             for word, value_ in zip(_POSITION, words, strict=True):
                 code("st_i64(A, W, V)", A=at, W=word, V=value_)

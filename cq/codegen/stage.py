@@ -18,6 +18,7 @@ from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH
 from cq.codegen.lane_keys import write_lanes
 from cq.codegen.move_functions import write_moving
 from cq.codegen.operators.chains import write_chains
+from cq.codegen.passing import passing_nodes, write_passing
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import (
     computed_times,
@@ -201,6 +202,7 @@ def _write_failed(stage: StageDraft) -> None:
 def _write_finishers(stage: StageDraft) -> list[str]:
     """The functions that emit what only the end decides; their calls, and those of the functions they gather for."""
     calls = []
+    stage.passing = passing_nodes(stage)
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
             name = input_order.gather_name(stage, node)
@@ -208,6 +210,7 @@ def _write_finishers(stage: StageDraft) -> list[str]:
         if node.emits_at_end:
             FINISH[node.operator](stage, node)
             calls.append(f"status = {stage.writer.functions[-1].name}(state, out, constants, serial)")
+    write_passing(stage)
     return calls
 
 
