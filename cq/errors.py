@@ -7,6 +7,7 @@ Codes are registered once, in `CODES`; docs/language.md prints that table.
 from __future__ import annotations
 
 import os
+import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -239,9 +240,14 @@ def mistakes_told() -> Iterator[None]:
 
 
 def internal_error(error: BaseException) -> Diagnostic:
-    """The user's view of a bug of ours: one line with its cause and place, and how to report it."""
+    """The user's view of a bug of ours: one line with its cause and place, and how to report it; also of a package that
+    is missing."""
     if isinstance(error, MemoryError):
         return Diagnostic("CQ0801", "out of memory", help=("use smaller batches: -s batch_rows=1024",))
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("cq"):
+        package = error.name.partition(".")[0]
+        way = f"install it for this Python: {sys.executable} -m pip install {package}"
+        return Diagnostic("CQ0604", f"cq needs the package {package}, which is not installed", help=(way,))
     place = _innermost(error.__traceback__)
     cause = str(error).splitlines()[0][:300] if str(error) else ""
     message = f"{type(error).__name__}{': ' + cause if cause else ''}{' in ' + place if place else ''}"

@@ -155,3 +155,11 @@ def test_rows_of_a_slow_pipe_leave_as_they_come() -> None:
             assert running.stdout.readline() == row
         running.stdin.close()
         assert running.wait(60) == 0
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it() -> None:
+    text = "import sys; sys.modules['pyarrow'] = None; from cq.cli import main; main(['run', 'SELECT 1 AS x'])"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "error[CQ0604]: cq needs the package pyarrow, which is not installed" in done.stderr
+    assert f"{sys.executable} -m pip install pyarrow" in done.stderr
