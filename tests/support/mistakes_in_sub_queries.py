@@ -36,7 +36,7 @@ OF_SUB_QUERIES = {
             ]
         )
     ),
-    "exists_in_join": BID + SALE + "SELECT price FROM bid JOIN sale ON EXISTS (SELECT 1 FROM sale);",
+    "exists_in_join": BID + SALE + "SELECT price FROM bid FULL JOIN sale ON EXISTS (SELECT 1 FROM sale);",
     "value_of_several_rows": BID
     + SALE
     + "SELECT (SELECT wait + MAX(wait) FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",

@@ -43,7 +43,7 @@ from cq.planner.binding.scope import NOTHING, Relation, Visible, finds, relation
 from cq.planner.binding.selects import WHERE, SelectBinder, numbered_column, unchanged
 from cq.planner.binding.sets import combined, named_alike
 from cq.planner.binding.sorting import Limited, counted, ordered
-from cq.planner.binding.subqueries import match_of
+from cq.planner.binding.subqueries import holds_query, match_of, reads_alone
 from cq.planner.binding.time_attributes import named_time
 from cq.planner.binding.traits import check_depth
 from cq.planner.binding.windows import TABLE_PARAMETERS, split_table_arguments, table_function, with_windows
@@ -335,7 +335,26 @@ class QueryBinder:
             node = within(node, left, other)
         if node.natural:
             node = by_common_names(node, left, other)
+        if node.on is not None and holds_query(node.on):
+            return self.join_on_queries(node, left, other)
         return stream_join(node, left, other, self.parameters)
+
+    def join_on_queries(self, node: ast.Join, left: Relation, right: Relation) -> Relation:
+        """The join with sub-queries in ON: conditions on the rows of an inner join; in a LEFT or RIGHT JOIN, on those
+        of the side whose rows may be missing, before the join."""
+        asked = [p for p in parts_of(node.on) if holds_query(p)]
+        on = all_of([p for p in parts_of(node.on) if p not in asked])
+        plain = replace(node, on=ast.BooleanLiteral(True, span=node.span) if on is None else on)
+        if node.kind == "INNER":
+            joined = stream_join(plain, left, right, self.parameters)
+            return replace(joined, node=self.passing(all_of(asked), joined))
+        if node.kind == "LEFT" and all(reads_alone(p, right, left) for p in asked):
+            right = replace(right, node=self.passing(all_of(asked), right))
+        elif node.kind == "RIGHT" and all(reads_alone(p, left, right) for p in asked):
+            left = replace(left, node=self.passing(all_of(asked), left))
+        else:
+            plain = node  # it is refused
+        return stream_join(plain, left, right, self.parameters)
 
     def is_now(self, as_of: ast.Expr, left: Relation) -> bool:
         """Whether the time of a look-up is the processing time: PROCTIME(), or a column that is it."""

@@ -28,7 +28,7 @@ from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 
-ORDER_BY = Clause("ORDER BY", aggregates=True, windows=True)
+ORDER_BY = Clause("ORDER BY", aggregates=True, windows=True, queries=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,12 @@ def holds_query(node: ast.Node) -> bool:
     return any(isinstance(n, ast.Query) for n in below(node))
 
 
+def reads_alone(node: ast.Expr, one: Relation, other: Relation) -> bool:
+    """Whether all names of an expression, and of its sub-queries, that may mean a column of two relations mean one of
+    the first."""
+    return all(finds(one, r) and not finds(other, r) for r in references(node) if finds(one, r) or finds(other, r))
+
+
 def tested(node: ast.Expr) -> tuple[ast.InQuery | ast.Exists, bool] | None:
     """The IN or EXISTS in a condition, and whether it is negated; None for any other condition.
 
