@@ -59,10 +59,8 @@ OF_SUB_QUERIES = {
     "outer_join_with_groups_of_a_file": LIVE_ITEM
     + "SELECT price, t.name FROM bid LEFT JOIN (SELECT auction, MAX(name) AS name FROM item GROUP BY auction) AS t\n"
     "  ON t.auction = bid.auction;",
-    "names_from_two_levels_out": BID + SALE + "SELECT price FROM bid AS b WHERE EXISTS (SELECT 1 FROM sale AS s\n"
-    "  WHERE s.auction = b.auction AND EXISTS "
-    "(SELECT 1 FROM sale AS r WHERE r.wait = b.auction AND r.auction = s.wait));\n"
-    "SELECT price FROM bid AS b WHERE EXISTS (SELECT 1 FROM sale AS s WHERE s.auction > b.auction\n"
+    "names_from_two_levels_out": BID + SALE + "SELECT price FROM bid AS b\n"
+    "WHERE EXISTS (SELECT 1 FROM sale AS s WHERE s.auction > b.auction\n"
     "  AND EXISTS (SELECT 1 FROM sale AS r WHERE r.wait = b.auction AND r.auction = s.wait));",
     "limit_of_each_group": BID + SALE + "SELECT price FROM bid WHERE auction > (SELECT wait FROM sale AS s\n"
     "  WHERE s.auction = bid.auction ORDER BY wait DESC LIMIT 1 OFFSET 2);\n"

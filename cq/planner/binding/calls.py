@@ -25,6 +25,7 @@ from cq.planner.binding.frames import WrittenFrame, frame_of, is_whole, refuse_f
 from cq.planner.binding.functions.foreign import as_one
 from cq.planner.binding.functions.foreign_calls import restated
 from cq.planner.binding.functions.names import OVER_ONLY
+from cq.planner.binding.in_one_value import in_one_value
 from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import NOTHING, Hole, Room
@@ -118,7 +119,7 @@ class SelectCalls:
                 help=binder.clause.instead,
             )
         if isinstance(node, ast.InQuery):
-            return binder.bind(comparing.among_as_value(node))
+            return binder.bind(in_one_value(node) or comparing.among_as_value(node))
         if isinstance(node, ast.Exists):
             return binder.bind(comparing.exists_as_value(node))
         asked = (node.query, binder.clause.name)  # the same query in the same clause has one value

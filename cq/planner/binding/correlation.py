@@ -6,9 +6,9 @@ joined with the distinct outer values that its conditions name, and grouped by t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from cq.errors import CompileError, Diagnostic, compile_error
 from cq.grammar import ast, inline
@@ -20,6 +20,7 @@ from cq.planner.binding.windows import with_windows
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
 
+T = TypeVar("T")
 KEYS = "$rows"  # the qualifier of the columns that a join with a sub-query compares; no query can write it
 
 
@@ -152,7 +153,7 @@ def _outer_name(ref: ast.ColumnRef, query: ast.Query) -> Diagnostic:
     select = query.body
     own = () if not isinstance(select, ast.Select) else below(replace(select, relations=()))
     if isinstance(select, ast.Select) and all(n is not ref for n in own):  # in a sub-query of this one
-        return _name_further_out(ref, select)
+        return _name_further_out(ref)
     return Diagnostic(
         "CQ0502",
         f"{inline.expr(ref)} is a column of the outer query, which only WHERE of its own sub-queries can use",
@@ -164,26 +165,63 @@ def _outer_name(ref: ast.ColumnRef, query: ast.Query) -> Diagnostic:
     )
 
 
-def _name_further_out(ref: ast.ColumnRef, between: ast.Select) -> Diagnostic:
-    """A column of the query around the query `between`, named in a sub-query of it."""
-    same = (
-        other
-        for part in parts_of(between.where)
-        if isinstance(part, ast.Binary) and part.op == "="
-        for one, other in ((part.left, part.right), (part.right, part.left))
-        if one == ref and isinstance(other, ast.ColumnRef)
-    )
-    equal = next(same, None)
+def _name_further_out(ref: ast.ColumnRef) -> Diagnostic:
+    """A column of the query around a query, named in a sub-query of that one."""
     return Diagnostic(
         "CQ0502",
         f"{inline.expr(ref)} is a column of a query two levels out: a sub-query can use those of the query around it",
         ref.span,
-        help=(
-            f"write {inline.expr(equal)}, which is equal to it here"
-            if equal is not None
-            else "add its relation to FROM of the query between, and use the column of that one",
-        ),
+        help=("add its relation to FROM of the query between, and use the column of that one",),
     )
+
+
+def with_nearest_names(query: ast.Query, outer: Relation, bind: Callable[[ast.Query], T]) -> T:
+    """`bind(query)`; where sub-queries of the query name columns of `outer`, which is two levels out for them, that it
+    equates with columns of its own, they name those.
+
+    A row for which the two differ does not pass its WHERE, whatever the rest of it says.
+    """
+    while True:
+        try:
+            return bind(query)
+        except CompileError as error:
+            nearer = _with_nearer_names(query, outer, error)
+            if nearer is None:
+                raise
+            query = nearer
+
+
+def _with_nearer_names(query: ast.Query, outer: Relation, error: CompileError) -> ast.Query | None:
+    """The query with the names that the error says are unknown replaced by equal ones; None if there are none."""
+    select = query.body
+    if not isinstance(select, ast.Select):
+        return None
+    spans = {d.span for d in error.diagnostics if d.code == "CQ0203"}
+    own = {id(n) for n in below(replace(select, relations=()))}
+    refs = [n for n in walk(query) if isinstance(n, ast.ColumnRef) and id(n) not in own and finds(outer, n)]
+    unknown = [r for r in refs if r.span in spans]
+    if not unknown:
+        return None
+    inner = {
+        getattr(n, "alias", None) or getattr(n, "name", None) for n in walk(query)
+    }  # which may hide the outer ones
+    alike = [r for r in refs if r in unknown and r.qualifier is not None and r.qualifier not in inner]
+    equal = {r.span: e for r in (*unknown, *alike) if (e := _equated(r, select)) is not None}
+    if not equal:
+        return None
+    found = _changed(query, lambda r: replace(equal[r.span], span=r.span) if r.span in equal else r)
+    assert isinstance(found, ast.Query)
+    return found
+
+
+def _equated(ref: ast.ColumnRef, select: ast.Select) -> ast.ColumnRef | None:
+    """A column that WHERE equates with this one."""
+    for part in parts_of(select.where):
+        if isinstance(part, ast.Binary) and part.op == "=":
+            for one, other in ((part.left, part.right), (part.right, part.left)):
+                if one == ref and isinstance(other, ast.ColumnRef):
+                    return other
+    return None
 
 
 def references(node: ast.Node) -> Iterator[ast.ColumnRef]:
@@ -249,17 +287,17 @@ def pairs_of(inside: Inside, outer: Relation) -> Pairs:
 
 def with_names(node: ast.Expr, names: Mapping[ast.ColumnRef, ast.ColumnRef]) -> ast.Expr:
     """The condition with its names replaced."""
-    found = _changed(node, names)
+    found = _changed(node, lambda ref: names.get(ref, ref))
     assert isinstance(found, Node)
     return found  # type: ignore[return-value]
 
 
-def _changed(value: object, names: Mapping[ast.ColumnRef, ast.ColumnRef]) -> object:
+def _changed(value: object, change: Callable[[ast.ColumnRef], ast.ColumnRef]) -> object:
     if isinstance(value, ast.ColumnRef):
-        return names.get(value, value)
+        return change(value)
     if isinstance(value, tuple):
-        return tuple(_changed(v, names) for v in value)
+        return tuple(_changed(v, change) for v in value)
     if isinstance(value, Node):
-        said: dict[str, Any] = {f: _changed(getattr(value, f), names) for f in said_fields(type(value))}
+        said: dict[str, Any] = {f: _changed(getattr(value, f), change) for f in said_fields(type(value))}
         return replace(value, **said)
     return value

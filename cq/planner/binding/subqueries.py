@@ -14,7 +14,6 @@ from functools import partial
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast, inline
 from cq.grammar.comparing import ROWS
-from cq.lang.aggregates import lookup
 from cq.lang.expressions import (
     Case,
     Coalesce,
@@ -41,9 +40,11 @@ from cq.planner.binding.correlation import (
     naming,
     pairs_of,
     references,
+    with_nearest_names,
 )
 from cq.planner.binding.derived_conditions import with_conditions_outside
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.in_one_value import in_one_value, is_aggregate
 from cq.planner.binding.joins.mistakes import Written, written_in
 from cq.planner.binding.joins.relations import by_time, interval_join
 from cq.planner.binding.joins.sides import demands, keyed
@@ -86,7 +87,7 @@ def tested(node: ast.Expr) -> tuple[ast.InQuery | ast.Exists, bool] | None:
     while isinstance(node, ast.Not):
         node, negated = node.operand, not negated
     if isinstance(node, ast.InQuery):
-        return node, negated != node.negated
+        return None if in_one_value(node) is not None else (node, negated != node.negated)
     if not isinstance(node, ast.Exists):
         return None
     if negated and node.possible is not None:
@@ -191,8 +192,9 @@ def _lifted(e: Expr, width: int, new_width: int, above: Above) -> Expr:
 def bind_match(node: ast.InQuery | ast.Exists, negated: bool, binder: ExprBinder, queries: Queries) -> Match:
     """The condition over the rows of `binder`."""
     query = node.query if isinstance(node, ast.InQuery) else _without_limit(node.query)
-    with naming(query, binder.relation):
-        return _bind_match(node, query, negated, binder, queries)
+    outer = binder.relation
+    with naming(query, outer):
+        return with_nearest_names(query, outer, lambda q: _bind_match(node, q, negated, binder, queries))
 
 
 def _bind_match(
@@ -336,8 +338,9 @@ class ScalarSubquery:
 
 def bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> ScalarSubquery:
     """The value of a query that is known to give at most one row. CQ0502 if it may give several."""
-    with naming(query, binder.relation):
-        return _bind_value(query, binder, queries)
+    outer = binder.relation
+    with naming(query, outer):
+        return with_nearest_names(query, outer, lambda q: _bind_value(q, binder, queries))
 
 
 def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> ScalarSubquery:
@@ -371,7 +374,7 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> ScalarSub
     select, relation, outer = inside.select, inside.relation, binder.relation
     _refuse_grouped(inside, is_value=True)
     item, last = _only_item(inside, query), [_how_many(query.span)]
-    alone = not any(isinstance(n, ast.Call) and n.over is None and lookup(n.name) for n in below(item))
+    alone = not any(map(is_aggregate, below(item)))
     if alone:
         item = _first(item, ()).expr
     calls = SelectCalls({})
