@@ -17,6 +17,7 @@ from cq.engines import native
 from cq.engines.protocol import RunOptions
 from cq.errors import CompileError, EngineError, UsageError
 from cq.planner.binding.settings import bytes_of
+from cq.runtime.engine.engine import Engine
 
 STREAM = "CREATE STREAM t (k BIGINT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts) WITH (connector = 'memory');\n"
 GROUPS = "SELECT k, COUNT(*) AS n\nFROM t GROUP BY k;"
@@ -170,6 +171,37 @@ def test_the_rows_that_transactions_of_a_punctuation_name_count(scheme: str) -> 
     )
     short = cq.sql(f"SET punctuation_interval = 500; {text}", s=rows)
     assert len(short.run(threads=2, memory_limit="2MB")["result"]) == 10
+
+
+@pytest.mark.parametrize("condition", ["", " AND r.v > s.v"])
+@pytest.mark.parametrize("what", ["EXISTS", "NOT EXISTS"])
+def test_left_rows_that_had_their_match_are_not_held(what: str, condition: str) -> None:
+    """Each key has 1000 left rows, then a right row that matches them all; 0.2 kB stay of each, where 65 kB were."""
+    columns = "(k BIGINT NOT NULL, v BIGINT NOT NULL, x VARCHAR, ts TIMESTAMP NOT NULL, WATERMARK FOR ts)"
+    streams = "".join(f"CREATE STREAM {name} {columns} WITH (connector = 'memory');\n" for name in "sr")
+    text = f"{streams}SELECT k, v, x FROM s WHERE {what} (SELECT 1 FROM r WHERE r.k = s.k{condition});"
+    (pipeline,) = compile(text).for_workers(1).after("emit")
+
+    def rows(key: int, count: int, least: int, names: list[str]) -> pa.RecordBatch:
+        made = {
+            "k": pa.array([key] * count, pa.int64()),
+            "v": pa.array(range(least, least + count), pa.int64()),
+            "x": pa.array([f"the text of row {n} of key {key}" for n in range(count)]),
+            "ts": pa.array([key] * count, pa.timestamp("us")),
+        }
+        return pa.record_batch([made[name] for name in names], names)
+
+    left, right = ([c.name for c in source.columns] for source in pipeline.sources)
+    held, gone = [], 0
+    with Engine(pipeline, batch_rows=500) as engine:
+        for key in range(120):
+            engine.push(0, rows(key, 1000, 0, left))
+            engine.push(1, rows(key, 1, 1000, right))
+            gone += sum(batch.num_rows for _, batch in engine.drain())
+            (by_operator,) = engine.held_bytes()
+            held.append(sum(by_operator.values()))
+    assert gone == (0 if what == "NOT EXISTS" else 119_000)
+    assert held[119] - held[19] <= 100 * 200
 
 
 WAY_OF = {

@@ -164,6 +164,27 @@ MUTANTS = {
     "what is saved behind the texts is what lay there": seen_in_log(
         "fill(texts + used, 0, strings - used)", "fill(texts + used, 0, 0)", "log_saving"
     ),
+    "chunks without a row in a list stay": seen_in_log(
+        "    if 2 * ld_i64(log, LOG_IDLE) >", "    if ld_i64(log, LOG_IDLE) >"
+    ),
+    "a chunk that ends without a row in a list stays": seen_in_log(
+        "        st_i64(log, LOG_IDLE, ld_i64(log, LOG_IDLE) + _is_unlisted(chunk))\n    if number == 0",
+        "    if number == 0",
+    ),
+    "the chunk that is being filled is idle": seen_in_log(
+        "    if reference >> PLACE_BITS != ld_i64(log, LOG_OPEN):", "    if reference != 0:"
+    ),
+    "an idle chunk that expires is still counted": seen_in_log(
+        "LOG_IDLE) - _is_unlisted(", "LOG_IDLE) - 0 * _is_unlisted("
+    ),
+    "rows of a chunk that is gone wait for a proof": seen_in_log(
+        "        if ld_i64(record, RECORD_PROOF) != 0:\n            heap_push",
+        "        if record != 0:\n            heap_push",
+    ),
+    "rows that wait are forgotten with idle chunks": seen_in_log(
+        "        if ld_i64(record, RECORD_PROOF) != 0:\n            heap_push",
+        "        if record == 0:\n            heap_push",
+    ),
     "saved strings lie on each other": seen_in_log("            used += length", "            used += 0", "log_saving"),
     "a row of a key is not linked to the next one": in_multimap(
         "record_bytes, ROW_NEXT, number)", "record_bytes, 0, 0)"

@@ -219,6 +219,9 @@ class Model:
         self.run.match_row(self.log, self.references[row[3]])
 
     def unlist(self, row):
+        busy = [chunk for chunk in self.chunks if any(r[6] for r in chunk)]
+        if len(self.chunks) > 2 * len(busy):
+            self.chunks = busy
         row[5], row[6] = 0, False
         self.run.log_unlist(self.log, self.references[row[3]])
 
@@ -303,6 +306,8 @@ class Model:
         assert self.listed() == self.lists()
         words = self.run.words(self.log, w.LOG_WORDS)
         assert words[w.LOG_RECORDS] == len(self.rows)
+        held = [chunk for chunk in range(1, words[w.LOG_NUMBERS] + 1) if chunk not in self.free_numbers(words)]
+        assert len(held) == len(self.chunks) + (words[w.LOG_OPEN] != 0)
         latest = [max(row[1] for row in chunk) for chunk in (*self.chunks, self.open) if chunk]
         first = min([*latest, *(row[1] for row in self.rows if row[5])], default=NEVER)
         assert words[w.LOG_NEXT] <= first
@@ -310,6 +315,14 @@ class Model:
             self.run.log_proof(self.log, -NEVER)
             self.run.log_forget(self.log, -NEVER)
             assert self.run.words(self.log, 1)[w.LOG_NEXT] == first
+
+    def free_numbers(self, words):
+        """The numbers of chunks that are to be used again."""
+        found, number = set(), words[w.LOG_FREE]
+        while number:
+            found.add(number)
+            (number,) = self.run.words(words[w.LOG_CHUNKS] + 8 * number, 1)
+        return found
 
     def prove(self, instant):
         """The values of the rows proved until the instant, in order; they wait no more."""
@@ -353,7 +366,9 @@ def test_a_log_holds_what_has_not_expired_and_what_shares_a_chunk_with_it(run, h
             expiry = now + dice.choice([1, 3, 8, dice.randrange(1, 40)])
             model.append(dice.randrange(40), expiry, serial, n, text_of(dice), dice.randrange(2))
         elif turn < 0.85 and model.rows:
-            dice.choice([model.match, model.unlist])(dice.choice(model.rows))
+            for row in dice.sample(model.rows, min(dice.choice([1, 1, 9, 40]), len(model.rows))):
+                dice.choice([model.match, model.unlist, model.unlist])(row)
+            model.check()
         else:
             now += dice.choice([0, 1, 2, 9])
             assert model.prove(now) == model.due(now)

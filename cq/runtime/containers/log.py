@@ -16,7 +16,10 @@ Some records wait for a proof: that they have expired and nothing has matched th
 then of arrival, before `log_forget` frees what has expired.
 
 A record that is to meet no others any more can be taken off the list of its key (`log_unlist`): however many rows of a
-key have had their match, later ones do not pass by them. Its place is freed with its chunk.
+key have had their match, later ones do not pass by them. A full chunk without a record in a list is *idle*. Idle chunks
+are freed together, once more than half of the full ones are idle: they are in the heap of chunks, and their records may
+be in that of proofs, so both are read once for all of them. So even if its records never expire, a log holds those in
+lists and what shares a chunk with them, and at most as many idle chunks.
 
 Records refer to each other by chunk number and place, never by address. To fill one, `log_append` makes it the last of
 its key; the kernel writes its words (`string_store` for strings, with the chunk as the table).
@@ -47,8 +50,10 @@ from cq.runtime.containers.heap import (
     HEAP_ITEMS,
     HEAP_NEXT,
     ITEM_BYTES,
+    ITEM_TIE,
     ITEM_TIME,
     ITEM_VALUE,
+    heap_clear,
     heap_drop,
     heap_held_bytes,
     heap_new,
@@ -59,6 +64,7 @@ from cq.runtime.containers.log_words import (
     CHUNK_COUNT,
     CHUNK_HEAD_BYTES,
     CHUNK_LATEST,
+    CHUNK_UNLISTED,
     LIST_ENDS,
     LIST_LATEST,
     LIST_WORDS,
@@ -69,6 +75,7 @@ from cq.runtime.containers.log_words import (
     LOG_CLOSED_BYTES,
     LOG_FREE,
     LOG_HEAD,
+    LOG_IDLE,
     LOG_LEAD,
     LOG_NEXT,
     LOG_NUMBERS,
@@ -258,6 +265,7 @@ def _open_chunk(log: int) -> int:
             return 0
         held = _chunk_bytes(log) + ld_i64(chunk, TABLE_ARENA_CAPACITY)
         st_i64(log, LOG_CLOSED_BYTES, ld_i64(log, LOG_CLOSED_BYTES) + held)
+        st_i64(log, LOG_IDLE, ld_i64(log, LOG_IDLE) + _is_unlisted(chunk))
     if number == 0:
         number = fresh
         st_i64(log, LOG_NUMBERS, number)
@@ -294,14 +302,54 @@ def log_set_next(log: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def log_unlist(log: int, reference: int) -> int:
-    """Take the record off the list of its key, which is deleted with its last one; the record waits for no proof."""
-    record = log_record(log_chunk(log, reference), reference, ld_i64(log, LOG_RECORD_BYTES))
+    """Take the record off the list of its key, which is deleted with its last one; the record waits for no proof.
+
+    Its words and texts stay in place until the next record is taken off, or what has expired is freed.
+    """
+    if 2 * ld_i64(log, LOG_IDLE) > ld_i64(ld_i64(log, LOG_CLOSED), HEAP_COUNT):
+        _free_idle(log)
+    chunk = log_chunk(log, reference)
+    record = log_record(chunk, reference, ld_i64(log, LOG_RECORD_BYTES))
     _unlink(log, reference, record)
+    st_i64(chunk, CHUNK_UNLISTED, ld_i64(chunk, CHUNK_UNLISTED) + 1)
+    if reference >> PLACE_BITS != ld_i64(log, LOG_OPEN):
+        st_i64(log, LOG_IDLE, ld_i64(log, LOG_IDLE) + _is_unlisted(chunk))
     st_i64(record, RECORD_NEXT, 0)
     st_i64(record, RECORD_BEFORE, UNLISTED)
     st_i64(record, RECORD_PROOF, 0)
     st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - 1)
     return 0
+
+
+@native("i64(i64)", inline=True)
+def _is_unlisted(chunk: int) -> int:
+    """1 if none of the chunk's records is in a list, else 0."""
+    return 1 if ld_i64(chunk, CHUNK_UNLISTED) == ld_i64(chunk, CHUNK_COUNT) else 0
+
+
+@native("void(i64)")
+def _free_idle(log: int) -> None:
+    """Free the idle chunks. The items that stay in a heap go into it again; those already there are before them."""
+    proofs = ld_i64(log, LOG_PROOFS)
+    count = ld_i64(proofs, HEAP_COUNT)
+    heap_clear(proofs)
+    for n in range(count):
+        item = ld_i64(proofs, HEAP_ITEMS) + n * ITEM_BYTES
+        reference = ld_i64(item, ITEM_VALUE)
+        record = log_record(log_chunk(log, reference), reference, ld_i64(log, LOG_RECORD_BYTES))
+        if ld_i64(record, RECORD_PROOF) != 0:
+            heap_push(proofs, ld_i64(item, ITEM_TIME), ld_i64(item, ITEM_TIE), reference)
+    closed = ld_i64(log, LOG_CLOSED)
+    count = ld_i64(closed, HEAP_COUNT)
+    heap_clear(closed)
+    for n in range(count):
+        item = ld_i64(closed, HEAP_ITEMS) + n * ITEM_BYTES
+        number = ld_i64(item, ITEM_VALUE)
+        if _is_unlisted(log_chunk(log, shl(number, PLACE_BITS))) == 1:
+            _free_chunk(log, number)
+        else:
+            heap_push(closed, ld_i64(item, ITEM_TIME), 0, number)
+    st_i64(log, LOG_IDLE, 0)
 
 
 @native("i64(i64, i64)", export=True)
@@ -364,9 +412,8 @@ def log_forget(log: int, instant: int) -> int:
     while ld_i64(closed, HEAP_NEXT) <= instant and ld_i64(closed, HEAP_COUNT) != 0:
         number = ld_i64(ld_i64(closed, HEAP_ITEMS), ITEM_VALUE)
         heap_pop(closed)
-        chunk = log_chunk(log, shl(number, PLACE_BITS))
-        held = _chunk_bytes(log) + ld_i64(chunk, TABLE_ARENA_CAPACITY)
-        st_i64(log, LOG_CLOSED_BYTES, ld_i64(log, LOG_CLOSED_BYTES) - held)
+        st_i64(log, LOG_IDLE, ld_i64(log, LOG_IDLE) - _is_unlisted(log_chunk(log, shl(number, PLACE_BITS))))
+        _empty_chunk(log, number)
         _free_chunk(log, number)
     number = ld_i64(log, LOG_OPEN)
     if number != 0 and ld_i64(log_chunk(log, shl(number, PLACE_BITS)), CHUNK_LATEST) <= instant:
@@ -385,15 +432,14 @@ def _empty_chunk(log: int, number: int) -> None:
     reference = shl(number, PLACE_BITS)
     chunk = log_chunk(log, reference)
     count = ld_i64(chunk, CHUNK_COUNT)
-    listed = 0
     for place in range(count):
         _fetch_ahead(log, chunk, place, count)
         record = log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES))
         if ld_i64(record, RECORD_BEFORE) != UNLISTED:
             _unlink(log, reference | place, record)
-            listed += 1
-    st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - listed)
+    st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - count + ld_i64(chunk, CHUNK_UNLISTED))
     st_i64(chunk, CHUNK_COUNT, 0)
+    st_i64(chunk, CHUNK_UNLISTED, 0)
     st_i64(chunk, TABLE_ARENA_USED, 0)
 
 
@@ -417,9 +463,10 @@ def _fetch_ahead(log: int, chunk: int, place: int, count: int) -> None:
 
 @native("void(i64, i64)")
 def _free_chunk(log: int, number: int) -> None:
-    """Free the chunk and its number, after unlinking its records."""
-    _empty_chunk(log, number)
+    """Free a full chunk, none of whose records is in a list, and its number."""
     chunk = log_chunk(log, shl(number, PLACE_BITS))
+    held = _chunk_bytes(log) + ld_i64(chunk, TABLE_ARENA_CAPACITY)
+    st_i64(log, LOG_CLOSED_BYTES, ld_i64(log, LOG_CLOSED_BYTES) - held)
     block_drop(ld_i64(chunk, TABLE_ARENA))
     block_drop(chunk)
     st_i64(ld_i64(log, LOG_CHUNKS), number, ld_i64(log, LOG_FREE))

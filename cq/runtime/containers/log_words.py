@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, shl, shr_u
-from cq.runtime.containers.table_words import TABLE_COUNT, TABLE_ENTRIES, TABLE_WORDS
+from cq.runtime.containers.table_words import TABLE_COUNT, TABLE_DEAD, TABLE_ENTRIES, TABLE_WORDS
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.words import Overlay, Struct, name_words
 
@@ -31,6 +31,7 @@ LOG_STRINGS = _log.word()  # bit w: word w of a record begins a string
 LOG_HEAD = _log.word()  # the word of an entry where the words of its list begin
 LOG_RECORDS = _log.word()  # records in lists
 LOG_CLOSED_BYTES = _log.word()  # memory of closed chunks
+LOG_IDLE = _log.word()  # closed chunks without a record in a list
 LOG_LEAD = _log.word()  # no record ever expired earlier than one before it of its key by more than this
 LOG_WORDS = _log.size()
 
@@ -42,6 +43,7 @@ LIST_WORDS = _list.size()
 _chunk = Overlay("CHUNK", TABLE_WORDS)
 CHUNK_LATEST = _chunk.at(TABLE_ENTRIES)  # none of its records expires after this; unchanged when they are freed
 CHUNK_COUNT = _chunk.at(TABLE_COUNT)
+CHUNK_UNLISTED = _chunk.at(TABLE_DEAD)  # how many of its records were taken off their lists
 CHUNK_HEAD_BYTES = _chunk.size() * 8
 
 _record = Struct("RECORD")
