@@ -162,8 +162,12 @@ MUTANTS = {
         "RECORD_PROOF, 0)\n    st_i64(log, LOG_RECORDS", "RECORD_NEXT, 0)\n    st_i64(log, LOG_RECORDS"
     ),
     "what is saved behind the texts is what lay there": seen_in_log(
-        "fill(texts + used, 0, strings - used)", "fill(texts + used, 0, 0)", "log_saving"
+        "fill(texts + used, 0, -used & 7)", "fill(texts + used, 0, 0)", "log_saving"
     ),
+    "texts of rows off their lists are saved": seen_in_log(
+        "SAVED_STRINGS, used)", "SAVED_STRINGS, _string_bytes(log))", "log_saving"
+    ),
+    "rows off their lists have an arrival": seen_in_log("BEFORE) != UNLISTED", "BEFORE) != UNLISTED + 1", "log_saving"),
     "chunks without a row in a list stay": seen_in_log(
         "    if 2 * ld_i64(log, LOG_IDLE) >", "    if ld_i64(log, LOG_IDLE) >"
     ),

@@ -28,11 +28,13 @@ from cq.runtime.containers.log_words import (
     LOG_RECORDS,
     LOG_TABLE,
     PLACE_BITS,
+    RECORD_BEFORE,
     RECORD_EXPIRY,
     RECORD_NEXT,
     RECORD_PROOF,
     RECORD_SERIAL,
     REFERENCE_MASK,
+    UNLISTED,
     log_chunk,
     log_record,
 )
@@ -67,7 +69,7 @@ SAVED_HEAD = _saved.rest()  # the table, the records key by key, the strings
 
 @native("i64(i64)", export=True)
 def log_saved_words(log: int) -> int:
-    """Words that `log_save` writes."""
+    """The most words that `log_save` writes."""
     records = ld_i64(log, LOG_RECORDS) * ld_i64(log, LOG_RECORD_BYTES)
     table = table_saved_words(ld_i64(log, LOG_TABLE))
     return SAVED_HEAD + table + words_for(records) + words_for(_string_bytes(log))
@@ -75,7 +77,7 @@ def log_saved_words(log: int) -> int:
 
 @native("i64(i64)")
 def _string_bytes(log: int) -> int:
-    """Bytes of the long strings of all records, those off their lists among them."""
+    """Bytes of the long strings of all records, those off their lists among them, which are not saved."""
     found = 0
     for n in range(log_chunks(log)):
         found += ld_i64(log_chunk(log, shl(log_nth_number(log, n), PLACE_BITS)), TABLE_ARENA_USED)
@@ -90,12 +92,6 @@ def log_save(log: int, target: int) -> int:
     records = ld_i64(log, LOG_RECORDS)
     at = target + (SAVED_HEAD + table_save(table, target + SAVED_HEAD * 8)) * 8
     texts = at + records * size
-    strings = _string_bytes(log)
-    if strings > 0:
-        st_i64(texts + ((strings - 1) & -8), 0, 0)
-    st_i64(target, SAVED_RECORDS, records)
-    st_i64(target, SAVED_BYTES, size)
-    st_i64(target, SAVED_STRINGS, strings)
     used = 0
     for key in range(1, ld_i64(table, TABLE_COUNT) + 1):
         entry = ld_i64(table, TABLE_ENTRIES) + key * ld_i64(table, TABLE_STRIDE)
@@ -106,8 +102,11 @@ def log_save(log: int, target: int) -> int:
             used = _save_texts(chunk, at, texts, used)
             reference = ld_i64(at, RECORD_NEXT)
             at += size
-    fill(texts + used, 0, strings - used)
-    return log_saved_words(log)
+    fill(texts + used, 0, -used & 7)
+    st_i64(target, SAVED_RECORDS, records)
+    st_i64(target, SAVED_BYTES, size)
+    st_i64(target, SAVED_STRINGS, used)
+    return ((texts - target) >> 3) + words_for(used)
 
 
 @native("i64(i64, i64, i64, i64)")
@@ -204,7 +203,7 @@ def log_taken(log: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def log_arrivals(log: int, target: int) -> int:
-    """`Container.arrivals`: the serials of all records, equal ones in the order in which they wait for their proofs."""
+    """`Container.arrivals`: the serials of the records in lists, equal ones in the order in which they wait."""
     size = ld_i64(log, LOG_RECORD_BYTES)
     count = 0
     for n in range(log_chunks(log)):
@@ -212,8 +211,9 @@ def log_arrivals(log: int, target: int) -> int:
         chunk = log_chunk(log, reference)
         for place in range(ld_i64(chunk, CHUNK_COUNT)):
             record = log_record(chunk, place, size)
-            put_arrival(target, count, record + RECORD_SERIAL * 8, ld_i64(record, RECORD_PROOF))
-            count += 1
+            if ld_i64(record, RECORD_BEFORE) != UNLISTED:
+                put_arrival(target, count, record + RECORD_SERIAL * 8, ld_i64(record, RECORD_PROOF))
+                count += 1
     return count
 
 
