@@ -17,6 +17,7 @@ from cq.codegen.ports import Port, Position
 from cq.codegen.row_words import words_of
 from cq.codegen.stage_draft import DueWord, StageDraft
 from cq.codegen.state.hash_tables import Keys, TableLocals
+from cq.codegen.state.pane_tables import PaneAtHand
 from cq.codegen.values import Row, Scope, Val
 from cq.codegen.writer import Writer, as_expr, expr
 from cq.entries import enter
@@ -118,6 +119,7 @@ class Flow:
     at_end: bool = False  # the function emits rows at the end of all inputs
     passing: LogicalNode | None = None  # whose rows the function takes on (passing.py)
     tables: dict[int, TableLocals] = field(default_factory=dict)
+    panes: dict[int, PaneAtHand] = field(default_factory=dict)
     stale: list[Callable[[], None]] = field(default_factory=list)  # write code that reloads what closing times changed
 
     @property

@@ -6,7 +6,7 @@ import ast
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, closing, consumes, finishes, function, row_of
-from cq.codegen.operators.window import PaneTables, add_row, fold, groups_in_order, may_share_groups
+from cq.codegen.operators.window import add_row, fold, groups_in_order, may_share_groups, pane_at_hand
 from cq.codegen.stage_draft import StageDraft
 from cq.codegen.state.aggregates import nothing
 from cq.codegen.state.entry_moves import Held, holds
@@ -50,13 +50,15 @@ def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
     slot, _ = _slots(flow.stage, node, layout)
     groups = flow.writer.word("state", slot.offset, "groups")
     second = expr("ld_i64(G, W)", G=groups, W=panes.PANES_OPENS) if flow.stage.by_key else ast.Constant(0)
-    record = flow.writer.hoist(expr("panes_attach(G, NEVER, S)", G=groups, NEVER=abi.NEVER, S=second), "record")
+    pane = pane_at_hand(flow, slot, pane=0)
+    (record,) = pane.marks
     with flow.scope.when(expr("R == 0", R=record)):
-        flow.no_memory("groups")
-    tables = PaneTables.declare(flow.scope, layout)
-    tables.use(record)
+        flow.writer.set(record, expr("panes_attach(G, NEVER, S)", G=groups, NEVER=abi.NEVER, S=second))
+        with flow.scope.when(expr("R == 0", R=record)):
+            flow.no_memory("groups")
+        pane.use(record)
     late, flow.late = flow.late, None
-    add_row(flow, node, layout, tables, row, arrival_of(flow, node))
+    add_row(flow, node, layout, pane, row, arrival_of(flow, node))
     flow.late = late
 
 

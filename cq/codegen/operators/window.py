@@ -15,8 +15,9 @@ from cq.codegen.state.entry_moves import Held, holds
 from cq.codegen.state.groups import GroupLayout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.list_accumulators import OrderedArguments
+from cq.codegen.state.pane_tables import PaneAtHand
 from cq.codegen.state.prefetched_entries import prefetch_entry
-from cq.codegen.values import Row, Scope, Val
+from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
 from cq.lang.types import BIGINT, Physical
 from cq.planner.operators import Aggregate, Window, WindowAggregate, WindowKind
@@ -63,39 +64,42 @@ def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     with flow.on_time(node):
         layout = layout_of(node)
         slot = _slot(flow.stage, node, layout)
-        state = flow.scope.writer.word("state", slot.offset, "panes")
-        record = _attached(flow, node, row, state) if node.window.kind is WindowKind.ATTACHED else None
-        if record is None:
-            _on_grid(flow, node, row, layout, state)
-        else:
-            tables = PaneTables.declare(flow.scope, layout)
-            tables.use(record)
-            add_row(flow, node, layout, tables, row, arrival_of(flow, node))
+        add = _attached if node.window.kind is WindowKind.ATTACHED else _on_grid
+        add(flow, node, row, layout, slot)
 
 
-def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
-    """The record of the window that the row already belongs to."""
+def pane_at_hand(flow: Flow, slot: Slot, **marks: int) -> PaneAtHand:
+    """The pane of the last row, whichever way it came. marks: as in `PaneAtHand.declare`."""
+    if slot.offset not in flow.panes:
+        pane = flow.panes[slot.offset] = PaneAtHand.declare(flow.scope, slot.shapes, marks)
+        flow.stale.append(pane.forget)
+    return flow.panes[slot.offset]
+
+
+def _attached(flow: Flow, node: WindowAggregate, row: Row, layout: GroupLayout, slot: Slot) -> None:
+    """Add to the window that the row already belongs to."""
+    writer, pane = flow.writer, pane_at_hand(flow, slot, pane_end=abi.NEVER, pane_start=0)
+    last_end, last_start = pane.marks
+    state = writer.word("state", slot.offset, "panes")
     end = row.column(node.window.time.column).it
     start = row.column(node.window.start_column).it
     if node.lag_us:
         end = flow.scope.let(expr("T + L", T=end, L=node.lag_us), "closes")
-    record = flow.writer.let(expr("panes_attach(P, END, START)", P=state, END=end, START=start), "record")
-    with flow.scope.when(expr("R == 0", R=record)):
-        flow.no_memory("open windows")
-    return record
+    with flow.scope.when(expr("END != E or START != S", END=end, E=last_end, START=start, S=last_start)):
+        record = writer.let(expr("panes_attach(P, END, START)", P=state, END=end, START=start), "record")
+        with flow.scope.when(expr("R == 0", R=record)):
+            flow.no_memory("open windows")
+        writer.set(last_end, end)
+        writer.set(last_start, start)
+        pane.use(record)
+    add_row(flow, node, layout, pane, row, arrival_of(flow, node))
 
 
-def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: GroupLayout, state: str) -> None:
-    """The pane of the last row is cached; another one costs a call."""
-    hoist, writer = flow.writer.hoist, flow.writer
-    tables = PaneTables.declare(flow.scope, layout)
-    lo, hi, record = (hoist(ast.Constant(0), h) for h in ("pane_lo", "pane_hi", "pane"))
-
-    def forget() -> None:
-        writer.set(lo, 0)
-        writer.set(hi, 0)
-
-    flow.stale.append(forget)
+def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: GroupLayout, slot: Slot) -> None:
+    """Add to the pane of the row's time, or to none between windows."""
+    writer, pane = flow.writer, pane_at_hand(flow, slot, pane_lo=0, pane_hi=0, pane=0)
+    lo, hi, record = pane.marks
+    state = writer.word("state", slot.offset, "panes")
     time = row.column(node.window.time.column).it
     shift_us = node.window.time.shift_us + node.lag_us
     if shift_us:
@@ -107,44 +111,23 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: GroupLayout, s
         writer.set(lo, expr("ld_i64(P, W)", P=state, W=panes.PANES_LO))
         writer.set(hi, expr("ld_i64(P, W)", P=state, W=panes.PANES_HI))
         with flow.scope.when(expr("R != -1", R=record)):
-            tables.use(record)
+            pane.use(record)
     arrival = arrival_of(flow, node)
     if node.window.slide > node.window.size:
         with flow.scope.when(expr("R != -1", R=record)):
-            add_row(flow, node, layout, tables, row, arrival)
+            add_row(flow, node, layout, pane, row, arrival)
     else:
-        add_row(flow, node, layout, tables, row, arrival)
-
-
-@dataclass(frozen=True, slots=True)
-class PaneTables:
-    """The tables of a pane, in locals of the function being written: the groups, and a set for each accumulator of
-    distinct values."""
-
-    groups: TableLocals
-    sets: tuple[TableLocals, ...]
-
-    @staticmethod
-    def declare(scope: Scope, layout: GroupLayout) -> PaneTables:
-        """Locals without a pane: `use` assigns one."""
-        groups, *sets = (TableLocals.declare(scope, shape.entry_words) for shape in layout.shapes)
-        return PaneTables(groups, tuple(sets))
-
-    def use(self, record: str) -> None:
-        """Use the tables of this pane from here on."""
-        for n, table in enumerate((self.groups, *self.sets)):
-            word = beside(panes.PANE_TABLES, n, f"SET{n - 1}") if n else panes.PANE_TABLES
-            table.use(expr("ld_i64(R, W)", R=record, W=word))
+        add_row(flow, node, layout, pane, row, arrival)
 
 
 def add_row(
-    flow: Flow, node: WindowAggregate | Aggregate, layout: GroupLayout, tables: PaneTables, row: Row, arrival: ast.expr
+    flow: Flow, node: WindowAggregate | Aggregate, layout: GroupLayout, pane: PaneAtHand, row: Row, arrival: ast.expr
 ) -> None:
     """Find or make the row's group and add the row to every aggregate. arrival: orders groups by first row."""
-    scope, local = flow.scope, tables.groups
+    scope, local = flow.scope, pane.groups
     distinct = [p for p in layout.accumulators.all if p.distinct]
     if distinct:
-        sets = [(keys, held, p.args[0]) for keys, held, p in zip(layout.sets, tables.sets, distinct, strict=True)]
+        sets = [(keys, held, p.args[0]) for keys, held, p in zip(layout.sets, pane.sets, distinct, strict=True)]
         prefetch_members(flow, node.input, layout.keys, local, node.keys, layout.number_word, sets)
     else:
         prefetch(flow, node.input, layout.keys, local, node.keys, changed=True)
@@ -157,7 +140,7 @@ def add_row(
     def once(accumulator: Accumulator, value: Val, then: Callable[[], None]) -> None:
         index = distinct.index(accumulator)
         number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.number_word), "number"),))
-        layout.sets[index].probe(tables.sets[index], [number, value], flow.serial, lambda e: then())
+        layout.sets[index].probe(pane.sets[index], [number, value], flow.serial, lambda e: then())
 
     layout.accumulators.add(scope, entry, row, arrival, once)
 
