@@ -1,11 +1,15 @@
 """Joins whose rows match within one window: the rows of a key are in runs, one for each window
-(cq/runtime/containers/runs.py)."""
+(cq/runtime/containers/runs.py).
+
+A left row that leaves alone meets no right row after its match. It keeps its place in the run, by which rows that wait
+are found; but a walk joins neighbouring rows with a match, and later ones step over all of them at once.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Flow, closing, function, row_of
@@ -187,7 +191,8 @@ def take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     due = scope.let(expr("T + N", T=values[mine.time.column].it, N=mine.due_us), "due")
     keys = [emit(scope, row, k) for k in mine.exprs]
     at, end = (writer.let(ast.Constant(0), hint) for hint in ("at", "run_end"))
-    run = _Run(flow, join, other, due, keys, at, end)
+    stretch = writer.let(ast.Constant(0), "stretch"), writer.let(ast.Constant(0), "behind")
+    run = _Run(flow, join, other, due, keys, at, end, stretch)
     if not mine.marked:
         with _kept(flow, join, port, due, keys) as found, _unless_right_row_kept(flow, join, mine, found):
             run.begin(found)
@@ -286,7 +291,8 @@ def _keep(
 class _Run:
     """The run of a side, row by row. at: the address of the next row.  end: the address after the last.
 
-    due: when the window of its rows ends.  keys: those of its key.
+    due: when the window of its rows ends.  keys: those of its key.  stretch: the addresses of the last stretch of rows
+    that meet no others, and behind it.
     """
 
     flow: Flow
@@ -296,6 +302,7 @@ class _Run:
     keys: Sequence[Val]
     at: str
     end: str
+    stretch: tuple[str, str]
 
     def begin(self, entry: ast.expr) -> None:
         """Write code that goes to the run in an entry of the current window."""
@@ -315,21 +322,37 @@ class _Run:
         writer, side = self.flow.writer, self.side
         row = ast.Name(writer.let(ast.Name(self.at, ast.Load()), "other"), ast.Load())
         writer.set(self.at, expr("A + SIZE", A=self.at, SIZE=side.row_bytes))
-        with self._meets(row):
+        with self._without_match(row):
             values = side.load(self.flow, row, self.join.table(self.flow).address, self.due, self.keys)
             yield KeptMatch(
                 values, expr("D - N", D=self.due, N=side.due_us - side.time.shift_us), lambda: self._has_match(row)
             )  # fmt: skip
 
-    def _meets(self, row: ast.expr) -> AbstractContextManager[None]:
-        """Inside, the row still meets others: one that leaves alone meets none after its match."""
+    @contextmanager
+    def _without_match(self, row: ast.expr) -> Iterator[None]:
+        """Inside, the row still meets others: one that leaves alone meets none after its match.
+
+        Rows with a match beside each other become a stretch, whose length its first row has.
+        """
         if not (self.join.node.kind.left_only and self.side.marked):
-            return nullcontext()
-        return self.flow.scope.when(expr("ld_i64(P, W) == 0", P=row, W=words.ROW_MATCHED))
+            yield
+            return
+        scope, writer = self.flow.scope, self.flow.writer
+        first, behind = self.stretch
+        length = scope.let(expr("ld_i64(P, W)", P=row, W=words.ROW_MATCHED), "stretch_bytes")
+        with scope.when(expr("N != 0", N=length)):
+            writer.set(self.at, expr("P + N", P=row, N=length))
+            with writer.if_(expr("P == B", P=row, B=behind)):
+                writer.code("st_i64(F, W, A - F)", F=first, W=words.ROW_MATCHED, A=self.at)
+            with writer.otherwise():
+                writer.set(first, row)
+            writer.set(behind, ast.Name(self.at, ast.Load()))
+        with scope.when(expr("N == 0", N=length)):
+            yield
 
     def _has_match(self, row: ast.expr) -> None:
         if self.side.marked:
-            self.flow.writer.code("st_i64(P, W, 1)", P=row, W=words.ROW_MATCHED)
+            self.flow.writer.code("st_i64(P, W, SIZE)", P=row, W=words.ROW_MATCHED, SIZE=self.side.row_bytes)
 
 
 def close(stage: StageDraft, node: IntervalJoin) -> None:

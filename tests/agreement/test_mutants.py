@@ -408,7 +408,7 @@ MUTANTS = {
         "window_join", WINDOW_JOINS, '"D != ld_i64(R, W)"', '"D < ld_i64(R, W)"'
     ),
     "a row that is met in its window leaves alone as well": seen_by(
-        "window_join", WINDOW_JOINS, '"st_i64(P, W, 1)"', '"st_i64(P, W, 0)"'
+        "window_join", WINDOW_JOINS, '"st_i64(P, W, SIZE)"', '"st_i64(P, W, SIZE - SIZE)"'
     ),
     "a row of a window that has met another one waits": seen_by(
         "window_join", WINDOW_JOINS, '"st_i64(P, W, M)"', '"st_i64(P, W, 0 * M)"', ('"M == 0"', '"M >= 0"')

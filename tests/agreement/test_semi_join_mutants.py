@@ -33,8 +33,14 @@ MUTANTS = {
         WINDOW_JOINS, '"K == 1 and M == 0", K=kept, M=leave_if_matched', '"K == 1", K=kept, M=leave_if_matched'
     ),
     "a row of a window leaves with each of its matches": by_time(
-        WINDOW_JOINS, '"ld_i64(P, W) == 0", P=row', '"ld_i64(P, W) != -1", P=row'
+        WINDOW_JOINS, '"N == 0", N=length', '"N != -1", N=length'
     ),
+    "a row behind a stretch that has grown is stepped over": by_time(
+        WINDOW_JOINS,
+        '"st_i64(F, W, A - F)", F=first',
+        '"st_i64(F, W, A + SIZE - F)", SIZE=self.side.row_bytes, F=first',
+    ),
+    "a stretch goes on behind a row without a match": by_time(WINDOW_JOINS, '"P == B", P=row', '"B != P - P", P=row'),
     "the first right row of a key and window says all whatever else is tested": by_time(
         WINDOW_JOINS, "left_only or join.node.residual is not None:", "left_only:"
     ),

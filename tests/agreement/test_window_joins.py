@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import random
 
+import pyarrow as pa
 import pytest
 from cases import WAYS, Prepared, spread_out, watched
 from wandering import plans_of, wander
+
+import cq
 
 STREAM = (
     "CREATE STREAM {} (k BIGINT, w VARCHAR, v BIGINT, t VARCHAR, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '3' "
@@ -99,3 +102,18 @@ def test_a_paused_join_goes_on_in_another_plan(condition, kind):
         assert outcome == wanted, outcome.difference(wanted)
         moves += moved
     assert moves > 3
+
+
+@pytest.mark.parametrize("what", ["EXISTS", "NOT EXISTS"])
+def test_right_rows_do_not_pass_by_left_rows_that_had_their_match(what):
+    """As long as the square of their number would be a minute."""
+    count, columns = 300_000, "(v BIGINT NOT NULL, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');\n"
+    text = f"""CREATE STREAM a {columns}CREATE STREAM b {columns}
+    CREATE VIEW l AS SELECT * FROM {WINDOWS["TUMBLE"].format("a")};
+    CREATE VIEW r AS SELECT * FROM {WINDOWS["TUMBLE"].format("b")};
+    SELECT COUNT(*) AS n FROM l
+    WHERE {what} (SELECT 1 FROM r WHERE r.window_end = l.window_end AND r.v > l.v AND r.v % 3 <> l.v % 3);"""
+    numbers = [pa.array(range(first, first + count), pa.int64()) for first in (0, count)]
+    left, right = (pa.table({"v": n, "ts": n.cast(pa.timestamp("us"))}) for n in numbers)
+    found = cq.sql(text, a=left, b=right).run(threads=0)["result"].to_pylist()
+    assert found == [{"n": count if what == "EXISTS" else 0}]

@@ -44,7 +44,8 @@ KEY_NUMBER = 2 * RUN_WORDS  # after the runs of both sides: the entry's number b
 PANE_WAITS = beside(PANE_TABLES, 1, "WAITS")  # of a pane, if rows wait: their table
 
 _row = Struct("ROW")  # the start of a row that may wait; its values follow
-ROW_MATCHED = _row.word()  # 1 once it has a match
+# 0: it has no match. If rows leave alone, the bytes of it and of rows with a match right behind it
+ROW_MATCHED = _row.word()
 ROW_WAITING = _row.size()
 
 _wait = Struct("WAIT", after=ENTRY_KEYS)
