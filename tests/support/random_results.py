@@ -210,7 +210,9 @@ def over_groups(d: Drawing) -> Draft | None:
         kind = rng.choice(source.fields).type.kind
         text = f"MIN({e.argument(kind)}) {rng.choice(COMPARISONS)} {one_value(d, d.expressions(), kind)}"
         having = f"{having} AND {text}" if having else text
-    tail = f"{sorted_by} {_limit(d)}" if rng.random() < 0.4 else ""
+    # the numbers of the keys: a name may mean a column of the result, which does not tell the groups apart
+    numbers = ", ".join(str(n) for n, _ in enumerate(keys, 1))
+    tail = f"{sorted_by}, {numbers} {_limit(d)}" if rng.random() < 0.4 else ""
     select = Select(tuple(items), source.name, d.where(e), tuple(keys), having)
     return made(d, source.depth, select, tail=tail, ended=True)
 

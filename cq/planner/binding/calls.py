@@ -303,7 +303,7 @@ class SelectCalls:
                     binder.clause.over,
                 ),
             )
-        spec = self.spec(over, node)
+        node, spec = _with_its_nulls(node), self.spec(over, node)
         made = expanded(node, spec)
         if made is not None:
             return binder.bind(made)
@@ -438,7 +438,8 @@ class SelectCalls:
 
 
 def _with_its_nulls(node: ast.Call) -> ast.Call:
-    """FIRST(ABS(x) IGNORE NULLS): these words after a call that is no aggregate belong to the call around it."""
+    """FIRST(ABS(x) IGNORE NULLS), LAG(x, 1, ABS(y) IGNORE NULLS): these words after a call that is no aggregate belong
+    to the call around it."""
     last = node.args[-1] if node.args else None
     if not isinstance(last, ast.Call) or last.nulls is None or node.nulls is not None or lookup(last.name) is not None:
         return node

@@ -6,7 +6,7 @@ Implicit conversions become explicit casts here, and the shorthands of SQL (BETW
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -505,16 +505,7 @@ class ExprBinder:
         other = self.calls.bind_call(node, self)
         if other is not None:
             return other
-        match node.name:
-            case name if name in COALESCE_NAMES:
-                return self.coalesce(node)
-            case "nullif":
-                return self.nullif(node)
-            case "if" | "iff" | "iif":
-                return self.if_(node)
-            case "date_trunc" | "time_trunc" | "date_part" | "datepart":
-                return self.by_unit(node)
-        short = short_form(node.name)
+        short = _SPECIAL.get(node.name) or short_form(node.name)
         if short is None and lookup(node.name) is None:
             raise unknown_function(node)
         inside = node.star or node.distinct or node.order_by or node.within
@@ -580,3 +571,11 @@ def bind_constant(node: ast.Expr) -> Literal:
 
 
 NEGATE = "negate"
+
+# calls whose arguments are not all evaluated, or are no values
+_SPECIAL: Mapping[str, Callable[[ExprBinder, ast.Call], Expr]] = {
+    **dict.fromkeys(COALESCE_NAMES, ExprBinder.coalesce),
+    "nullif": ExprBinder.nullif,
+    **dict.fromkeys(("if", "iff", "iif"), ExprBinder.if_),
+    **dict.fromkeys((*TRUNC_NAMES, "date_part", "datepart"), ExprBinder.by_unit),
+}
