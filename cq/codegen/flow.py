@@ -120,7 +120,8 @@ class Flow:
     passing: LogicalNode | None = None  # whose rows the function takes on (passing.py)
     tables: dict[int, TableLocals] = field(default_factory=dict)
     panes: dict[int, PaneAtHand] = field(default_factory=dict)
-    stale: list[Callable[[], None]] = field(default_factory=list)  # write code that reloads what closing times changed
+    stale: list[Callable[[], None]] = field(default_factory=list)  # write code that reloads what other functions change
+    reloads: list[list[ast.stmt]] = field(default_factory=list)  # blocks after calls of such functions
 
     @property
     def writer(self) -> Writer:
@@ -215,6 +216,23 @@ class Flow:
             return False
         return id(node) in self.stage.passing
 
+    def after_call(self) -> None:
+        """A function was called that may have written to ports and changed tables: locals are read again here, at the
+        end of a block.
+
+        Those of tables that code further on uses are not known yet: they are written when the function is complete.
+        """
+        for port in self.ports.values():
+            port.reopen()
+        self.reloads.append(self.writer.here())
+
+    def complete(self) -> None:
+        """Write what reloads locals after calls."""
+        for block in self.reloads:
+            with self.writer.into(block):
+                for read_again in self.stale:
+                    read_again()
+
     def _pass_on(self, node: LogicalNode, row: Row) -> None:
         """Call the function that takes the rows of `node` on."""
         name = f"pass_{self.stage.order[id(node)]}"
@@ -224,10 +242,10 @@ class Flow:
         given = [*first, as_expr(self.position.node), self.position.arrival, *words]
         self.flush()
         status = self.writer.let(ast.Call(ast.Name(name, ast.Load()), given, []), "status")
-        with self.writer.if_(expr("S == ERROR", S=status, ERROR=abi.ERROR)):
-            self.writer.code("return ERROR", ERROR=abi.ERROR)
-        for port in self.ports.values():
-            port.reopen()
+        with self.writer.if_(expr("S == DONE", S=status, DONE=abi.DONE)):
+            self.after_call()
+        with self.writer.otherwise():
+            self.writer.code("return S", S=status)
 
     def deliver(self, node: LogicalNode, row: Row) -> None:
         """Hand a row of `node` to its readers, in plan order."""
@@ -386,6 +404,7 @@ def function(
         if event.instant is not None:
             _rows_made(stage, event.instant)
         yield flow
+        flow.complete()
 
 
 def reachable_ports(stage: StageDraft, node: LogicalNode) -> set[int]:

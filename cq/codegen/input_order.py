@@ -85,12 +85,17 @@ def take_gathered(flow: Flow, port: int) -> None:
     """After a source row, every operator that gathers takes its rows, in plan order."""
     writer = flow.writer
     flow.flush()
+    last = list(flow.stage.gathered.values())[-1]
     for node in flow.stage.gathered.values():
         call = expr(
             "F(state, out, constants, NEVER, serial, LATE, PORT, i)",
             F=gather_name(flow.stage, node), NEVER=abi.NEVER, LATE=flow.late or 0, PORT=port,
         )  # fmt: skip
-        with flow.scope.when(expr("S != DONE", S=call, DONE=abi.DONE)):
+        if node is not last:
+            with flow.scope.when(expr("S != DONE", S=call, DONE=abi.DONE)):
+                writer.code("return -1")
+            continue
+        with flow.scope.when(expr("S == DONE", S=call, DONE=abi.DONE)):
+            flow.after_call()
+        with flow.scope.otherwise():
             writer.code("return -1")
-    for p in flow.ports.values():
-        p.reopen()

@@ -61,10 +61,9 @@ def write_rows(stage: StageDraft, node: LogicalNode, schema: Schema, port: int, 
             if fan_out is None and not waits:
                 _leave_when_full(flow, step)
             _begin_row(flow)
-            served = _serve_due(flow, step) if waits else None
+            if waits:
+                _serve_due(flow, step)
             _take_row(flow, node, port, row)
-            if served is not None:
-                _read_again(flow, served)
         flow.leave(ast.Name("end", ast.Load()))
     return name
 
@@ -87,9 +86,8 @@ def write_mixed_rows(stage: StageDraft, inputs: Sequence[LogicalNode]) -> str:
                 writer.code("where = ld_i64(P, j)", P=places)
                 _find_row(writer)
             _begin_row(flow)
-            served = _serve_due(flow, step)
+            _serve_due(flow, step)
             _take_any(flow, inputs, given)
-            _read_again(flow, served)
         flow.leave(ast.Name("hi", ast.Load()))
     return "rows"
 
@@ -122,10 +120,9 @@ def write_shared_rows(stage: StageDraft, inputs: Sequence[LogicalNode], branch: 
             writer.code("where = ld_i64(P, place)", P=places)
             _find_row(writer)
             _begin_row(flow)
-            served = _serve_due(flow, step) if waits else None
+            if waits:
+                _serve_due(flow, step)
             _take_any(flow, inputs, given)
-            if served is not None:
-                _read_again(flow, served)
         flow.leave(ast.Name("end", ast.Load()))
     return name
 
@@ -200,13 +197,6 @@ def _take_row(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         take_gathered(flow, port)
 
 
-def _read_again(flow: Flow, served: list[ast.stmt]) -> None:
-    """Where closing times were served, reload locals that these have changed."""
-    with flow.writer.into(served):
-        for read_again in flow.stale:
-            read_again()
-
-
 def step_of(stage: StageDraft) -> str:
     """What a function that takes rows counts: rows, places of a selection, or serials of mixed rows."""
     return "j" if stage.lanes or stage.by_key or stage.mixed else "i"
@@ -271,11 +261,10 @@ def due_words(stage: StageDraft, inputs: Sequence[LogicalNode]) -> list[DueWord]
     return [*waiting, *(due for n in stage.plan.nodes() if n.operator in asked for due in asked[n.operator](stage, n))]
 
 
-def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
+def _serve_due(flow: Flow, step: str) -> None:
     """Before a row is taken: if its watermark has reached a time that depends on data, serve what is due.
 
-    If a port is full the function ends at this row, and goes on serving when it is called again. Returns the block
-    where locals are reloaded.
+    If a port is full the function ends at this row, and goes on serving when it is called again.
     """
     writer, stage = flow.writer, flow.stage
     containers = [(writer.word("state", d.slot.offset, "buffer"), d.word) for d in stage.due]
@@ -294,14 +283,11 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
         _segment_late(stage, "0")
         with flow.scope.when(expr("S != DONE", S=status, DONE=abi.DONE)):
             writer.code("return pick(S == MORE, AT, -1)", S=status, MORE=abi.MORE, AT=step)
-        for p in flow.ports.values():
-            p.reopen()
-        block = writer.here()
+        flow.after_call()
     if stage.lanes:  # everything this row's watermark has reached is served: later rows reach later instants
         writer.set(seen, expr("serial + 1"))
     writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
     _leave_when_full(flow, step)
-    return block
 
 
 # Prefetch distance; below 4 K groups unused. With 24 and not 12 one worker took as long for 10 K groups, 0.86 of that

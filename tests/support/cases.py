@@ -9,12 +9,13 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+from small_containers import small_containers
 
 from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import FileAccess
@@ -144,7 +145,7 @@ class Prepared:
         return self.run("reference", RunOptions())
 
     def native(self, way: Way) -> Outcome:
-        """Run in this way; panes of workers are always merged."""
+        """Run in this way; panes of workers are always merged, and containers of interpreted natives begin small."""
 
         def begin(pipeline: Pipeline, **options: Any) -> Engine:
             if way.interpreted:
@@ -153,8 +154,9 @@ class Prepared:
 
         with (
             patch.object(native, "Engine", begin),
-            patch.object(partial, "ROWS_A_GROUP", 0),
-        ):  # panes are always merged
+            patch.object(partial, "ROWS_A_GROUP", 0),  # panes are always merged
+            small_containers() if way.interpreted else nullcontext(),
+        ):
             return self.run("native", RunOptions(way.threads, way.batch_rows))
 
     def run(self, engine: str, options: RunOptions) -> Outcome:
