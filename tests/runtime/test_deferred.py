@@ -100,6 +100,18 @@ def put_row(multimap: int, key: int, value: int) -> int:
     return 1
 
 
+@native("i64(i64, i64)", export=True)
+def is_zero(multimap: int, key: int) -> int:
+    """1 if a new deferred row holds nothing of what its memory held before; its words are then filled."""
+    row = deferred_row(ld_i64(multimap, MULTIMAP_DEFERRED), hash_words(key, 1), (VALUES + 1) * 8)
+    same = 1
+    for word in range(VALUES + 1):
+        if ld_i64(row, word) != 0:
+            same = 0
+        st_i64(row, word, -1)
+    return same
+
+
 @native("i64(i64, i64, i64, i64)", export=True)
 def put_rows(multimap: int, key: int, count: int, keys: int) -> int:
     """1 and there are rows of the values 0 … count - 1, of keys one after the other; 0 without memory. key: room."""
@@ -112,7 +124,7 @@ def put_rows(multimap: int, key: int, count: int, keys: int) -> int:
 
 FUNCTIONS = (
     mm.multimap_new, mm.multimap_drop, mm.multimap_held_bytes, d.multimap_defer, d.multimap_ask, d.multimap_settle,
-    ms.multimap_saved_words, ms.multimap_save, ms.multimap_load, tables.table_size_for, put_row, put_rows,
+    ms.multimap_saved_words, ms.multimap_save, ms.multimap_load, tables.table_size_for, put_row, put_rows, is_zero,
 )  # fmt: skip
 
 
@@ -177,6 +189,15 @@ class Model:
 
 def keys_of(dice, words, count):
     return [tuple(dice.choice([n, -n, n << 40]) for n in [key] * words) for key in range(count)]
+
+
+def test_a_new_deferred_row_holds_nothing_of_what_its_memory_held(run):
+    """Texts are stored over the texts that were there."""
+    model = Model(run)
+    model.fill(random.Random(1), 5, [(1,), (2,)])
+    assert run.multimap_defer(model.multimap) == 1
+    assert all(run.is_zero(model.multimap, run.place_words(key)) for key in range(100))
+    model.drop()
 
 
 @pytest.mark.parametrize(("words", "keys", "before"), [(1, 1, 0), (1, 7, 40), (1, 50, 0), (2, 7, 0), (4, 30, 40)])

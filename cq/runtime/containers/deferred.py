@@ -18,6 +18,7 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
     copy,
+    fill,
     ld_i64,
     max_i64,
     min_i64,
@@ -101,9 +102,10 @@ def _piece_at(deferred: int, number: int) -> int:
 
 @native("i64(i64, i64, i64)", inline=True)
 def deferred_row(deferred: int, hash32: int, row_bytes: int) -> int:
-    """The address of a new row, to be filled, whose key has this hash; 0 without memory.
+    """The address of a new row whose key has this hash, its values 0; 0 without memory.
 
-    Inline: it is a few stores.
+    A text is stored over the one that was there: what a block held before must not be taken for one. Inline: where the
+    size is a constant, it is a few stores, most of which the values make superfluous.
     """
     piece = _piece_at(deferred, shr_u(hash32, 32 - LOG_PIECES))
     place = ld_i64(piece, PIECE_TAIL)
@@ -112,7 +114,9 @@ def deferred_row(deferred: int, hash32: int, row_bytes: int) -> int:
         if place == 0:
             return 0
     st_i64(piece, PIECE_TAIL, place + row_bytes)
-    return ld_i64(deferred, DEFERRED_ROWS) + place
+    row = ld_i64(deferred, DEFERRED_ROWS) + place
+    fill(row, 0, row_bytes)
+    return row
 
 
 @native("i64(i64, i64)", export=True)
