@@ -96,9 +96,9 @@ def cli(context: click.Context, debug: bool, version: bool) -> int | None:
     cq                                  on a terminal: a shell
     """
     if version:
-        from importlib.metadata import version as installed
+        from cq.version import VERSION
 
-        click.echo(f"cq {installed('cq')}")
+        click.echo(f"cq {VERSION}")
     elif context.invoked_subcommand is None:
         if sys.stdin.isatty() and sys.stdout.isatty():
             from cq.cli.shell import run_shell

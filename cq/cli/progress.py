@@ -161,6 +161,10 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
 
 
+def _written_to(letters: Mapping[str, str]) -> str:
+    return f", written to {' and '.join(printable(path) for path in letters.values())}" if letters else ""
+
+
 def summary_text(summary: RunSummary, hashes: bool = False) -> str:
     """The closing line: rows read and written, rows that were not, if any, the time, and the rate.
 
@@ -179,7 +183,7 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
         *([f"{summary.late_rows:,} late"] if summary.late_rows else []),
         *(["rejected events not counted"] if summary.rejected_events is None else []),
         *([rejected_text(summary.rejected_events)] if summary.rejected_events else []),
-        *([f"{bad:,} unreadable"] if bad else []),
+        *([f"{bad:,} unreadable{_written_to(summary.letters)}"] if bad else []),
         *([f"{blank:,} blank line{'s' if blank > 1 else ''}"] if blank else []),
         *(
             f"{printable(name)} silent {count:,} time{'s' if count > 1 else ''}"

@@ -134,11 +134,13 @@ class FileAccess:
         help: tuple[str, ...] = ()
         if isinstance(error, FileNotFoundError):
             near = nearest(self.base / path)
-            help = (
-                (f'did you mean "{os.path.join(os.path.dirname(path), near)}"?',)
-                if near
-                else (f"relative paths start from {self.base}",)
-            )
+            if os.path.exists(path):  # in the directory where the command runs
+                other = os.path.relpath(path, self.base)
+                help = (f'paths in a query start from the directory of its file, {self.base}: write "{other}"',)
+            elif near:
+                help = (f'did you mean "{os.path.join(os.path.dirname(path), near)}"?',)
+            else:
+                help = (f"relative paths start from {self.base}",)
         return UsageError(
             Diagnostic("CQ0601", f'cannot open "{path}": {(error.strerror or str(error)).lower()}', help=help)
         )

@@ -7,6 +7,7 @@ the declaration, and the place of every row for error messages. Batches may have
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cq.errors import NOWHERE, DataError, Diagnostic, Span
@@ -184,6 +185,11 @@ class Source(Protocol):
 
     @property
     def bad_rows(self) -> int: ...
+
+    @property
+    def letters(self) -> Path | None:
+        """The file that its bad rows are written to, once there are some; None if they are not written."""
+        ...
 
     @property
     def blank_lines(self) -> int:

@@ -104,6 +104,10 @@ class PiecedSource:
     def bad_rows(self) -> int:
         return self._bad.count
 
+    @property
+    def letters(self) -> Path | None:
+        return self._bad.path if self._bad.count else None
+
     def start(self) -> None:
         if self._ahead is not None:
             self._ahead.start()

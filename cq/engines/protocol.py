@@ -135,6 +135,7 @@ class RunSummary:
     engine: str
     rows_in: dict[str, int] = field(default_factory=dict)
     bad_rows: dict[str, int] = field(default_factory=dict)
+    letters: dict[str, str] = field(default_factory=dict)  # the files that bad rows were written to
     blank_lines: dict[str, int] = field(default_factory=dict)  # of text between rows; they are not rows
     late_rows: int | None = 0  # as of Counts
     rejected_events: Mapping[str, int] | None = field(default_factory=dict)  # as of Counts

@@ -63,6 +63,8 @@ def run_query(
     finally:
         for feed in feeds:
             summary.bad_rows[feed.name] = feed.source.bad_rows
+            if feed.source.letters is not None:
+                summary.letters[feed.name] = str(feed.source.letters)
             summary.blank_lines[feed.name] = feed.source.blank_lines
             summary.notes += feed.source.notes
             if feed.source.contradiction is not None:

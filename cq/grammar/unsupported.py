@@ -213,7 +213,10 @@ _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP B
 _FIELDS = "structs and maps are not supported: give each field a column of its own"
 _JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
-GATHERED = "take the elements as rows: SELECT k, ARRAY_AGG(x + 1) AS xs FROM s, UNNEST(s.items) AS u(x) GROUP BY k"
+GATHERED = (
+    "take the elements as rows: SELECT k, ARRAY_AGG(x + 1) AS xs FROM s, UNNEST(s.items) AS u(x) GROUP BY k; "
+    "rows without elements stay with LEFT JOIN UNNEST(s.items) AS u(x) ON TRUE"
+)
 SAME_PLACE = "take the element of another array by its position: UNNEST(s.a) WITH ORDINALITY AS u(x, i), then s.b[i]"
 
 # Functions of other systems by name, and what does the same here.

@@ -13,6 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import BIDS, RESULT, ROWS, cq, outside, ref, without_progress
 
+from cq.cli import execute
+from cq.version import VERSION
+
 ENOUGH = "(cq schema bids.csv tells how late its rows come)"
 
 
@@ -220,7 +223,10 @@ def test_bad_rows_are_counted_in_the_summary(capfd: pytest.CaptureFixture[str]) 
     _, _, err = ref(
         capfd, "-c", "CREATE STREAM b (id BIGINT) WITH (on_error = 'dead_letter'); SELECT id FROM b", "b=bad.csv"
     )
-    assert " · 1 unreadable · " in err and Path("query.b.bad.jsonl").exists()
+    assert (
+        f" · 1 unreadable, written to {Path.cwd() / 'query.b.bad.jsonl'} · " in err
+        and Path("query.b.bad.jsonl").exists()
+    )
 
 
 @pytest.mark.parametrize("taken", ["q.cq", "other.csv"])
@@ -308,3 +314,20 @@ def test_native_engine_says_where_it_runs(
     assert err.startswith(f"error[CQ0607]: the native engine runs on Linux on x86-64, not on {system} ")
     assert machine in err and "--engine reference" in err
     assert cq(capfd, "run", "--engine", "reference", "-q", "-c", "SELECT id FROM b", "b=bids.csv")[0] == 0
+
+
+def test_a_file_beside_the_command_and_not_beside_the_query_is_said(
+    capfd: pytest.CaptureFixture[str], place: Path
+) -> None:
+    (place / "queries").mkdir()
+    (place / "queries" / "q.cq").write_text("SELECT COUNT(*) AS n FROM 'bids.csv'")
+    code, _, said = cq(capfd, "run", "queries/q.cq")
+    assert code == 2
+    assert f'start from the directory of its file, {place / "queries"}: write "../bids.csv"' in said
+    (place / "queries" / "q.cq").write_text("SELECT COUNT(*) AS n FROM '../bids.csv'")
+    assert cq(capfd, "run", "queries/q.cq")[0] == 0
+
+
+def test_the_version_is_that_of_the_source(capfd: pytest.CaptureFixture[str]) -> None:
+    assert execute(["--version"]) == 0
+    assert capfd.readouterr().out == f"cq {VERSION}\n"

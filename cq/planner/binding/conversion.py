@@ -107,6 +107,9 @@ def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> t
         if a.type.kind is Kind.BINARY:
             name = _named(a, "x")
             return (f"for its bytes as text, write CAST({name} AS VARCHAR); for its digits, HEX({name})",)
+        if (a.type.is_timestamp or a.type.kind is Kind.DATE) and shape.startswith(("median(", "quantile_cont(")):
+            name, fraction = _named(a, "ts"), "0.5" if shape.startswith("median(") else "0.9"
+            return (f"of times, take one of the values: PERCENTILE_DISC({fraction}) WITHIN GROUP (ORDER BY {name})",)
     return tuple(f"example: {e}" for e in examples)
 
 

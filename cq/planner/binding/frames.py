@@ -45,6 +45,16 @@ class Bound:
             return None
         if self.offset is None:
             return 0
+        if fits is not None and self.offset.type.kind is Kind.INTERVAL_MONTH:
+            raise compile_error(
+                "CQ0501",
+                "a RANGE frame takes no months and years, which differ in length",
+                self.span,
+                help=(
+                    "write days: INTERVAL '30' DAY PRECEDING",
+                    "or join the rows: ON b.ts BETWEEN a.ts - INTERVAL '1' MONTH AND a.ts, and group by those of a",
+                ),
+            )
         value = _amount(self.offset, fits)
         if value is None or not 0 <= value <= MOST:
             what = "a whole number of rows, as a constant" if fits is None else f"a distance of {fits} values"
@@ -53,7 +63,11 @@ class Bound:
                 f"this bound of the frame takes {what}, 0 or more",
                 self.span,
                 label=str(self.offset.type),
-                help=TIME_FRAME if fits is not None and fits.is_timestamp else "ROWS 5 PRECEDING",
+                help=TIME_FRAME
+                if fits is not None and fits.is_timestamp
+                else "INTERVAL '7' DAY PRECEDING"
+                if fits is not None and fits.kind is Kind.DATE
+                else "ROWS 5 PRECEDING",
             )
         return -value if self.before else value
 
