@@ -77,7 +77,7 @@ OF_SUB_QUERIES = {
     + "SELECT price, m FROM bid JOIN (SELECT auction, MAX(wait) AS m FROM sale GROUP BY auction) AS s\n"
     "ON s.auction = bid.auction;",
     "value_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction > (SELECT AVG(wait) FROM sale);",
-    "value_in_an_aggregate": BID + SALE + "SELECT SUM(price - (SELECT AVG(wait) FROM sale)) AS s FROM bid;",
+    "value_in_an_over": BID + SALE + "SELECT SUM(price - (SELECT AVG(wait) FROM sale)) OVER () AS s FROM bid;",
     "outer_name_in_an_aggregate": BID
     + SALE
     + "SELECT price, (SELECT MAX(wait + b.price) FROM sale AS s WHERE s.auction = b.auction) AS m FROM bid AS b\n"

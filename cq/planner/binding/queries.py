@@ -25,6 +25,7 @@ from cq.planner.binding.foreign import (
     without_latest,
 )
 from cq.planner.binding.foreign_sources import no_reader
+from cq.planner.binding.grouped_queries import with_values_in_from
 from cq.planner.binding.joins.asof import asof_join
 from cq.planner.binding.joins.mistakes import (
     bounds_in_where,
@@ -40,7 +41,7 @@ from cq.planner.binding.lateral import lateral_join
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, finds, relation_of, renamed
-from cq.planner.binding.selects import WHERE, SelectBinder, numbered_column, unchanged
+from cq.planner.binding.selects import SELECT_LIST, WHERE, SelectBinder, numbered_column, unchanged
 from cq.planner.binding.sets import combined, named_alike
 from cq.planner.binding.sorting import Limited, counted, ordered
 from cq.planner.binding.subqueries import holds_query, match_of, reads_alone
@@ -199,7 +200,15 @@ class QueryBinder:
             nothing = Relation(self.names.one_row(select.span), (), "a SELECT without FROM")
             return SelectBinder(select, nothing, self, order, limit, offset).bind()
         relation, where = self.from_clause(select)
+        if relation.window is None:
+            select, order, relation = with_values_in_from(select, order, relation, self.valued)
         return SelectBinder(replace(select, where=where), relation, self, order, limit, offset).bind()
+
+    def valued(self, relation: Relation, asked: Sequence[ast.Expr]) -> tuple[LogicalNode, Sequence[Expr]]:
+        """The rows of a relation with the values of sub-queries added, and these values."""
+        binder = SelectBinder(ast.Select(()), relation, self)
+        values = [binder.binder(SELECT_LIST).bind(e) for e in asked]
+        return binder.with_values(relation.node, values, unchanged)
 
     def select_from(self, select: ast.Select, relation: Relation) -> LogicalNode:
         """The SELECT over what its FROM is."""
