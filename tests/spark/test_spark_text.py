@@ -13,7 +13,7 @@ from spark_agreement import plan_of
 
 from cq.errors import CompileError
 from cq.lang.types import INT64_MAX
-from cq.planner.plan.node import OPERATORS as PLAN_OPERATORS
+from cq.planner.plan.registration import OPERATORS as PLAN_OPERATORS
 from cq.reference.engine import run
 from cq.spark.ingest import BEFORE_ALL, admit, parts
 from cq.spark.lower import lower
