@@ -62,13 +62,7 @@ def run_query(
         raise
     finally:
         for feed in feeds:
-            summary.bad_rows[feed.name] = feed.source.bad_rows
-            if feed.source.letters is not None:
-                summary.letters[feed.name] = str(feed.source.letters)
-            summary.blank_lines[feed.name] = feed.source.blank_lines
-            summary.notes += feed.source.notes
-            if feed.source.contradiction is not None:
-                summary.contradictions[feed.name] = feed.source.contradiction
+            _note_source(summary, feed)
             feed.source.close()
         ended = time.perf_counter()
         summary.start_seconds = (progress.began or ended) - began
@@ -87,6 +81,18 @@ def run_query(
             summary.unwritten = tuple(name for name, sink in sinks.items() if sink.lasts and not sink.stays)
         summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
     return summary
+
+
+def _note_source(summary: RunSummary, feed: Feed) -> None:
+    """Put into the summary what a source says of its rows."""
+    name, source = feed.name, feed.source
+    summary.bad_rows[name] = source.bad_rows
+    if source.letters is not None:
+        summary.letters[name] = str(source.letters)
+    summary.blank_lines[name] = source.blank_lines
+    summary.notes += source.notes
+    if source.contradiction is not None:
+        summary.contradictions[name] = source.contradiction
 
 
 def run_reading_again(
