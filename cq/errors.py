@@ -244,8 +244,8 @@ def internal_error(error: BaseException) -> Diagnostic:
     is missing."""
     if isinstance(error, MemoryError):
         return Diagnostic("CQ0801", "out of memory", help=("use smaller batches: -s batch_rows=1024",))
-    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("cq"):
-        package = error.name.partition(".")[0]
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if package not in {"", "cq"}:
         way = f"install it for this Python: {sys.executable} -m pip install {package}"
         return Diagnostic("CQ0604", f"cq needs the package {package}, which is not installed", help=(way,))
     place = _innermost(error.__traceback__)

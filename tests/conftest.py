@@ -49,7 +49,7 @@ def _leave_some_out(items: list[pytest.Item]) -> None:
         mark = item.get_closest_marker("one_in")
         if mark is not None and not item.get_closest_marker("long"):
             each = mark.kwargs.get("each")
-            value = None if each is None else item.callspec.params[each]  # type: ignore[attr-defined]
+            value = None if each is None else _parameters(item)[each]
             cases.setdefault((item.nodeid.partition("[")[0], value), []).append(item)
     for own in cases.values():
         mark = own[0].get_closest_marker("one_in")
@@ -69,8 +69,13 @@ def _without_spark(item: pytest.Item) -> bool:
 
 def _case_of(item: pytest.Item) -> Any:
     """Which case of tests/slt a test is of; None of most."""
+    return _parameters(item).get("case_id")
+
+
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    """The parameters of a test, by name."""
     called = getattr(item, "callspec", None)
-    return called.params.get("case_id") if called else None
+    return called.params if called else {}
 
 
 def pytest_collection_finish() -> None:

@@ -134,7 +134,7 @@ class FileAccess:
         help: tuple[str, ...] = ()
         if isinstance(error, FileNotFoundError):
             near = nearest(self.base / path)
-            if os.path.exists(path):  # in the directory where the command runs
+            if self.roots is None and os.path.exists(path):  # in the directory where the command runs
                 other = os.path.relpath(path, self.base)
                 help = (f'paths in a query start from the directory of its file, {self.base}: write "{other}"',)
             elif near:

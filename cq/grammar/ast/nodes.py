@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeVar, dataclass_transform
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast, dataclass_transform
 
 from cq.errors import NOWHERE, Span
-from cq.records import dataclass, field, fields
+from cq.records import dataclass, field, fields, replace
 
 T = TypeVar("T")
 
@@ -81,3 +81,19 @@ def walk(node: Node) -> Iterator[Node]:
         top = pending.pop()
         yield top
         pending.extend(reversed(list(children(top))))
+
+
+def rewritten(value: T, change: Callable[[Node], Node | None]) -> T:
+    """A copy of a node, or of a tuple with nodes, in which each node that `change` gives another for is that other.
+
+    It is not asked about what is inside one that it gives: by giving the node itself it leaves that as it is.
+    """
+    if isinstance(value, tuple):
+        return cast(T, tuple(rewritten(v, change) for v in value))
+    if not isinstance(value, Node):
+        return value
+    other = change(value)
+    if other is not None:
+        return cast(T, other)
+    said: dict[str, Any] = {name: rewritten(getattr(value, name), change) for name in said_fields(type(value))}
+    return replace(value, **said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from cq.errors import NOWHERE, Span
@@ -15,7 +16,7 @@ from cq.grammar.ast.literals import (
     StringLiteral,
     TypedLiteral,
 )
-from cq.grammar.ast.nodes import Node, node
+from cq.grammar.ast.nodes import Node, children, node
 from cq.records import field
 
 # ---------------------------------------------------------------------------------------------------------- types
@@ -548,3 +549,13 @@ class Query(Node):
 
 
 QueryBody: TypeAlias = Select | Values | SetOperation | Query
+
+
+def below(node: Node) -> Iterator[Node]:
+    """The node and everything in it, except inside queries there."""
+    todo = [node]
+    while todo:
+        at = todo.pop()
+        yield at
+        if not isinstance(at, Query):
+            todo.extend(children(at))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from cq.errors import CompileError, Diagnostic, compile_error
 from cq.grammar import ast, inline
-from cq.grammar.ast.nodes import Node, children, said_fields, walk
 from cq.planner.binding.joins.relations import stream_join
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, finds, relation_of, shifted
@@ -41,16 +40,6 @@ class Queries(Protocol):
     def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode: ...
 
     def looked_at(self, relation: Relation, time: str | None) -> Relation: ...
-
-
-def below(node: ast.Node) -> Iterator[ast.Node]:
-    """The node and everything in it, except inside queries there."""
-    todo = [node]
-    while todo:
-        at = todo.pop()
-        yield at
-        if not isinstance(at, ast.Query):
-            todo.extend(children(at))
 
 
 def all_of(conditions: Sequence[ast.Expr]) -> ast.Expr | None:
@@ -140,7 +129,7 @@ def naming(query: ast.Query, outer: Relation) -> Iterator[None]:
     try:
         yield
     except CompileError as error:
-        refs = {n.span: n for n in walk(query) if isinstance(n, ast.ColumnRef) and finds(outer, n)}
+        refs = {n.span: n for n in ast.walk(query) if isinstance(n, ast.ColumnRef) and finds(outer, n)}
         raise CompileError(
             *(
                 _outer_name(refs[d.span], query) if d.code == "CQ0203" and d.span in refs else d
@@ -151,7 +140,7 @@ def naming(query: ast.Query, outer: Relation) -> Iterator[None]:
 
 def _outer_name(ref: ast.ColumnRef, query: ast.Query) -> Diagnostic:
     select = query.body
-    own = () if not isinstance(select, ast.Select) else below(replace(select, relations=()))
+    own = () if not isinstance(select, ast.Select) else ast.below(replace(select, relations=()))
     if isinstance(select, ast.Select) and all(n is not ref for n in own):  # in a sub-query of this one
         return _name_further_out(ref)
     return Diagnostic(
@@ -197,21 +186,27 @@ def _with_nearer_names(query: ast.Query, outer: Relation, error: CompileError) -
     if not isinstance(select, ast.Select):
         return None
     spans = {d.span for d in error.diagnostics if d.code == "CQ0203"}
-    own = {id(n) for n in below(replace(select, relations=()))}
-    refs = [n for n in walk(query) if isinstance(n, ast.ColumnRef) and id(n) not in own and finds(outer, n)]
+    own = {id(n) for n in ast.below(replace(select, relations=()))}
+    refs = [n for n in ast.walk(query) if isinstance(n, ast.ColumnRef) and id(n) not in own and finds(outer, n)]
     unknown = [r for r in refs if r.span in spans]
     if not unknown:
         return None
     inner = {
-        getattr(n, "alias", None) or getattr(n, "name", None) for n in walk(query)
+        getattr(n, "alias", None) or getattr(n, "name", None) for n in ast.walk(query)
     }  # which may hide the outer ones
     alike = [r for r in refs if r in unknown and r.qualifier is not None and r.qualifier not in inner]
     equal = {r.span: e for r in (*unknown, *alike) if (e := _equated(r, select)) is not None}
     if not equal:
         return None
-    found = _changed(query, lambda r: replace(equal[r.span], span=r.span) if r.span in equal else r)
-    assert isinstance(found, ast.Query)
-    return found
+
+    def nearer(node: ast.Node) -> ast.Node | None:
+        return (
+            replace(equal[node.span], span=node.span)
+            if isinstance(node, ast.ColumnRef) and node.span in equal
+            else None
+        )
+
+    return ast.rewritten(query, nearer)
 
 
 def _equated(ref: ast.ColumnRef, select: ast.Select) -> ast.ColumnRef | None:
@@ -225,7 +220,7 @@ def _equated(ref: ast.ColumnRef, select: ast.Select) -> ast.ColumnRef | None:
 
 
 def references(node: ast.Node) -> Iterator[ast.ColumnRef]:
-    return (n for n in below(node) if isinstance(n, ast.ColumnRef))
+    return (n for n in ast.below(node) if isinstance(n, ast.ColumnRef))
 
 
 def is_outer(ref: ast.ColumnRef, inner: Relation, outer: Relation) -> bool:
@@ -287,17 +282,4 @@ def pairs_of(inside: Inside, outer: Relation) -> Pairs:
 
 def with_names(node: ast.Expr, names: Mapping[ast.ColumnRef, ast.ColumnRef]) -> ast.Expr:
     """The condition with its names replaced."""
-    found = _changed(node, lambda ref: names.get(ref, ref))
-    assert isinstance(found, Node)
-    return found  # type: ignore[return-value]
-
-
-def _changed(value: object, change: Callable[[ast.ColumnRef], ast.ColumnRef]) -> object:
-    if isinstance(value, ast.ColumnRef):
-        return change(value)
-    if isinstance(value, tuple):
-        return tuple(_changed(v, change) for v in value)
-    if isinstance(value, Node):
-        said: dict[str, Any] = {f: _changed(getattr(value, f), change) for f in said_fields(type(value))}
-        return replace(value, **said)
-    return value
+    return ast.rewritten(node, lambda n: names.get(n) if isinstance(n, ast.ColumnRef) else None)

@@ -16,7 +16,6 @@ from cq.planner.binding.calls import WINDOW_NAMES
 from cq.planner.binding.correlation import (
     Queries,
     all_of,
-    below,
     equality,
     is_outer,
     parts_of,
@@ -83,7 +82,7 @@ def _moved(
     is_around = partial(is_outer, inner=mine, outer=outer)
     parts = parts_of(body.where)
     about = [p for p in parts if any(map(is_around, references(p)))]
-    if not about or any(isinstance(n, ast.Query) for p in about for n in below(p)):
+    if not about or any(isinstance(n, ast.Query) for p in about for n in ast.below(p)):
         return query
     grouped = body.group_by or body.distinct
     if grouped and not all(_equates_a_column(p, mine, outer) for p in about):

@@ -7,18 +7,16 @@ a key computes with must be there before there are groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from cq.grammar import ast
-from cq.grammar.ast.nodes import Node, children, said_fields
 from cq.lang.expressions import Expr
-from cq.planner.binding.in_one_value import is_aggregate
+from cq.planner.binding.functions.names import is_aggregate
 from cq.planner.binding.scope import Relation, Visible, finds
 from cq.planner.plan.node import LogicalNode
 from cq.records import replace
 
 QUERIES = (ast.ScalarQuery, ast.InQuery, ast.Exists)
-T = TypeVar("T")
 AddValues = Callable[[Relation, Sequence[ast.Expr]], tuple[LogicalNode, Sequence[Expr]]]
 """The rows of a relation with values of these conditions and sub-queries added, and the values over these rows."""
 
@@ -32,23 +30,31 @@ def with_values_in_from(
     plain = (k for k in select.group_by if not isinstance(k, ast.GroupKeys | ast.GroupingSets))
     keys: dict[Any, ast.Expr] = {k: _meant(k, select, relation) for k in plain}
     if select.group_all:
-        keys |= {e: e for e in shown if not any(map(is_aggregate, _below(e)))}
-    calls = (n for text in texts for n in _below(text) if is_aggregate(n))
+        keys |= {e: e for e in shown if not any(map(is_aggregate, ast.below(e)))}
+    calls = (n for text in texts for n in ast.below(text) if is_aggregate(n))
     asked = [*dict.fromkeys(q for node in (*keys.values(), *calls) for q in _queries(node))]
     if not asked:
         return select, order, relation
     node, values = add(relation, asked)
+    names: dict[ast.Node, ast.ColumnRef]
     names = {q: ast.ColumnRef(f"$value{n}", span=q.span) for n, q in enumerate(asked, 1)}
     added = (Visible(name.name, None, value, hidden=True) for name, value in zip(names.values(), values, strict=True))
-    changed: dict[Any, Any] = {k: new for k in keys.values() if (new := _with(k, names.get)) != k}
 
-    def of_group(text: T) -> T:
-        """The text with the keys it repeats, and the arguments of its aggregates, changed."""
-        return _with(text, lambda n: changed.get(n) or (_inside(n, names.get) if is_aggregate(n) else None))
+    def column(node: ast.Node) -> ast.Node | None:
+        return names.get(node) or (node if isinstance(node, ast.Query) else None)
+
+    changed: dict[ast.Node, Any] = {k: ast.rewritten(k, column) for k in keys.values() if any(_queries(k))}
+
+    def of_group(node: ast.Node) -> ast.Node | None:
+        """A key that is repeated, and an aggregate, with columns in place of sub-queries."""
+        if is_aggregate(node):
+            return ast.rewritten(node, column)
+        return changed.get(node) or (node if isinstance(node, ast.Query) else None)
 
     group_by = tuple(changed.get(keys.get(k, k), k) for k in select.group_by)
-    moved = replace(select, items=of_group(select.items), having=of_group(select.having), group_by=group_by)
-    return moved, of_group(tuple(order)), replace(relation, node=node, columns=(*relation.columns, *added))
+    items, having, sorted_by = ast.rewritten((select.items, select.having, tuple(order)), of_group)
+    moved = replace(select, items=items, having=having, group_by=group_by)
+    return moved, sorted_by, replace(relation, node=node, columns=(*relation.columns, *added))
 
 
 def _meant(key: ast.Expr, select: ast.Select, relation: Relation) -> ast.Expr:
@@ -64,32 +70,11 @@ def _meant(key: ast.Expr, select: ast.Select, relation: Relation) -> ast.Expr:
 
 
 def _queries(node: ast.Node) -> Iterator[ast.Expr]:
-    return (n for n in _below(node) if isinstance(n, QUERIES))
-
-
-def _below(node: ast.Node) -> Iterator[ast.Node]:
-    """The node and everything in it, except inside sub-queries."""
+    """The conditions and values of sub-queries in a node that are in no other."""
     todo = [node]
     while todo:
         at = todo.pop()
-        yield at
-        if not isinstance(at, QUERIES):
-            todo.extend(children(at))
-
-
-def _with(value: T, change: Callable[[Any], ast.Node | None]) -> T:
-    """A copy in which what `change` gives something for is that."""
-    made: Any = value
-    if isinstance(value, tuple):
-        made = tuple(_with(v, change) for v in value)
-    elif isinstance(value, Node):
-        made = change(value) or _inside(value, change)
-    return made  # type: ignore[no-any-return]
-
-
-def _inside(node: T, change: Callable[[Any], ast.Node | None]) -> T:
-    """A copy of a node with what is in it changed, except in queries."""
-    if isinstance(node, ast.Query) or not isinstance(node, Node):
-        return node
-    said: dict[str, Any] = {f: _with(getattr(node, f), change) for f in said_fields(type(node))}
-    return replace(node, **said)
+        if isinstance(at, QUERIES):
+            yield at
+        else:
+            todo.extend(ast.children(at))

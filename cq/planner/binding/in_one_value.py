@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cq.grammar import ast
-from cq.grammar.ast.nodes import children
-from cq.lang.aggregates import lookup
+from cq.planner.binding.functions.names import is_aggregate
 
 
 def in_one_value(node: ast.InQuery) -> ast.Expr | None:
@@ -20,28 +17,14 @@ def in_one_value(node: ast.InQuery) -> ast.Expr | None:
     item = select.items[0]
     if select != ast.Select(select.items, select.relations, select.where) or isinstance(item, ast.Star):
         return None
-    if not any(map(is_aggregate, _below(item))) or not _names_others(select):
+    if not any(map(is_aggregate, ast.below(item))) or not _names_others(select):
         return None
     value = ast.ScalarQuery(query, span=query.span)
     return ast.Binary("<>" if node.negated else "=", node.operand, value, span=node.span, op_span=node.span)
 
 
-def is_aggregate(node: ast.Node) -> bool:
-    return isinstance(node, ast.Call) and node.over is None and lookup(node.name) is not None
-
-
 def _names_others(select: ast.Select) -> bool:
     """Whether WHERE names, by their relation, columns that are not in FROM."""
-    own = {getattr(n, "alias", None) or getattr(n, "name", None) for r in select.relations for n in _below(r)}
-    refs = (n for n in _below(select.where) if isinstance(n, ast.ColumnRef)) if select.where is not None else ()
+    own = {getattr(n, "alias", None) or getattr(n, "name", None) for r in select.relations for n in ast.below(r)}
+    refs = (n for n in ast.below(select.where) if isinstance(n, ast.ColumnRef)) if select.where is not None else ()
     return any(ref.qualifier is not None and ref.qualifier not in own for ref in refs)
-
-
-def _below(node: ast.Node) -> Iterator[ast.Node]:
-    """The node and everything in it, except inside queries there."""
-    todo = [node]
-    while todo:
-        at = todo.pop()
-        yield at
-        if not isinstance(at, ast.Query):
-            todo.extend(children(at))

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from cq.errors import NOWHERE, compile_error
 from cq.grammar import ast
 from cq.grammar.ast.nodes import Node, said_fields
-from cq.lang.aggregates import lookup
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
-from cq.planner.binding.correlation import KEYS, Inside, Queries, below, correlated, equality, naming, with_names
+from cq.planner.binding.correlation import KEYS, Inside, Queries, correlated, equality, naming, with_names
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.functions.names import is_aggregate
 from cq.planner.binding.joins.relations import stream_join
 from cq.planner.binding.scope import Relation, Visible, finds, relation_of, renamed
 from cq.planner.binding.selects import implied_name, unchanged
@@ -151,7 +151,7 @@ def _rows(
 def _for_each(inside: Inside, left: Relation) -> Inside:
     """The sub-query with each OVER partitioned by the keys: the rows that match one outer row."""
     select = inside.select
-    if not any(isinstance(n, ast.Call) and n.over is not None for item in select.items for n in below(item)):
+    if not any(isinstance(n, ast.Call) and n.over is not None for item in select.items for n in ast.below(item)):
         return inside
     keys = _keys(inside, left, _OVER)
     items, windows = _partitioned(select.items, keys), _partitioned(select.windows, keys)
@@ -225,11 +225,11 @@ def _beside(left: Relation, node: LogicalNode, columns: Sequence[Visible], right
 
 
 def _aggregates(item: ast.SelectItem | ast.Star) -> bool:
-    return any(isinstance(n, ast.Call) and n.over is None and lookup(n.name) is not None for n in below(item))
+    return any(map(is_aggregate, ast.below(item)))
 
 
 def _refs(node: ast.Node) -> list[ast.ColumnRef]:
-    return [n for n in below(node) if isinstance(n, ast.ColumnRef)]
+    return [n for n in ast.below(node) if isinstance(n, ast.ColumnRef)]
 
 
 def _is_outer(ref: ast.ColumnRef, inside: Inside, left: Relation) -> bool:

@@ -34,7 +34,6 @@ from cq.planner.binding.correlation import (
     Inside,
     Queries,
     around,
-    below,
     correlated,
     equality,
     naming,
@@ -44,7 +43,8 @@ from cq.planner.binding.correlation import (
 )
 from cq.planner.binding.derived_conditions import with_conditions_outside
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.in_one_value import in_one_value, is_aggregate
+from cq.planner.binding.functions.names import is_aggregate
+from cq.planner.binding.in_one_value import in_one_value
 from cq.planner.binding.joins.mistakes import Written, written_in
 from cq.planner.binding.joins.relations import by_time, interval_join
 from cq.planner.binding.joins.sides import demands, keyed
@@ -69,7 +69,7 @@ Above = Callable[[Expr], Expr]
 
 def holds_query(node: ast.Node) -> bool:
     """Whether an expression contains a query."""
-    return any(isinstance(n, ast.Query) for n in below(node))
+    return any(isinstance(n, ast.Query) for n in ast.below(node))
 
 
 def reads_alone(node: ast.Expr, one: Relation, other: Relation) -> bool:
@@ -374,7 +374,7 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> ScalarSub
     select, relation, outer = inside.select, inside.relation, binder.relation
     _refuse_grouped(inside, is_value=True)
     item, last = _only_item(inside, query), [_how_many(query.span)]
-    alone = not any(map(is_aggregate, below(item)))
+    alone = not any(map(is_aggregate, ast.below(item)))
     if alone:
         item = _first(item, ()).expr
     calls = SelectCalls({})
@@ -444,7 +444,7 @@ def _first_of(query: ast.Query) -> ast.Query:
         return query
     (item, *more) = select.items
     changed = select.group_by or select.group_all or select.having or select.qualify or select.distinct or query.offset
-    if more or changed or isinstance(item, ast.Star) or any(isinstance(n, ast.Call) for n in below(item)):
+    if more or changed or isinstance(item, ast.Star) or any(isinstance(n, ast.Call) for n in ast.below(item)):
         return query
     numbered = ast.NumberLiteral("1")
     order = tuple(replace(o, expr=item.expr) if o.expr == numbered else o for o in query.order_by)

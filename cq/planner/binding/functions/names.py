@@ -7,7 +7,7 @@ from cq.grammar import ast
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS, SAME_PLACE
 from cq.hints import face
 from cq.lang.aggregates import ALIASES as AGGREGATE_ALIASES
-from cq.lang.aggregates import all_aggregates
+from cq.lang.aggregates import all_aggregates, lookup
 from cq.lang.functions import all_names, trunc_units
 from cq.planner.binding.functions.shorthands import SHORTHANDS
 
@@ -32,6 +32,11 @@ def known_functions() -> list[str]:
     """All names a call can have, for `did you mean`; functions of the user are not included."""
     names = {n for n in all_names() if n.isidentifier()} | set(all_aggregates()) | set(AGGREGATE_ALIASES)
     return sorted(names | COALESCE_NAMES | TRUNC_NAMES | set(SHORTHANDS) | OVER_ONLY | OF_THE_GRAMMAR)
+
+
+def is_aggregate(node: ast.Node) -> bool:
+    """Whether it is a call of an aggregate, over the rows of a group."""
+    return isinstance(node, ast.Call) and node.over is None and lookup(node.name) is not None
 
 
 def unnamed(node: ast.Call) -> tuple[ast.Expr, ...]:

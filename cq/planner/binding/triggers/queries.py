@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.grammar.printer import print_expr
-from cq.lang.aggregates import lookup
-from cq.planner.binding.correlation import below
+from cq.planner.binding.functions.names import is_aggregate
 from cq.planner.binding.scope import listing
 from cq.records import dataclass, replace
 
@@ -156,7 +155,7 @@ def no_row(select: ast.Select, span: Span) -> CompileError:
 
 def _of_elements(select: ast.Select, arrays: ast.Unnest) -> str:
     """How to write a SELECT over arrays alone in a trigger."""
-    calls = [n for item in select.items for n in below(item) if _is_aggregate(n)]
+    calls = [n for item in select.items for n in ast.below(item) if is_aggregate(n)]
     if not calls:
         return EACH_INTO_A_STREAM
     by_column = dict(zip(arrays.columns or (arrays.alias,), map(print_expr, arrays.arrays), strict=False))
@@ -170,13 +169,9 @@ def _of_elements(select: ast.Select, arrays: ast.Unnest) -> str:
     return f"aggregate whole arrays: {', '.join(functions)} or {last} of new.xs"
 
 
-def _is_aggregate(node: ast.Node) -> bool:
-    return isinstance(node, ast.Call) and node.over is None and lookup(node.name) is not None
-
-
 def refuse_aggregates(select: ast.Select) -> None:
     """CQ0405 for an aggregate of the rows that several keys name."""
-    for call in (n for item in select.items for n in below(item) if _is_aggregate(n)):
+    for call in (n for item in select.items for n in ast.below(item) if is_aggregate(n)):
         cause = "a trigger aggregates rows that an array names"
         raise compile_error("CQ0405", cause, call.span, label="an aggregate", help=f"write {SUM_OF_SEVERAL}")
 
