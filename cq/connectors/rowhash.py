@@ -104,7 +104,20 @@ def _value_words(column: pa.Array) -> Words:
     if t.is_integer(kind) or t.is_temporal(kind):
         signed = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}[kind.bit_width]
         return _fixed(column, signed).astype(np.int64).view(np.uint64)
-    return np.array([_bytes_word(repr(v).encode()) for v in column.to_pylist()], np.uint64)
+    assert t.is_list(kind), kind
+    return _list_words(column)
+
+
+def _list_words(column: pa.ListArray) -> Words:
+    """The sum over a list's elements, each mixed with its place, mixed with their number."""
+    bounds = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    offsets = bounds.astype(np.int64) - bounds[0]
+    sizes = np.diff(offsets)
+    elements = _words(column.values.slice(int(bounds[0]), int(offsets[-1])))
+    places = np.arange(1, len(elements) + 1) - np.repeat(offsets[:-1], sizes)
+    sums = np.zeros(len(elements) + 1, np.uint64)
+    np.cumsum(_mixed(elements ^ places.astype(np.uint64) * _MULTIPLY), out=sums[1:])
+    return _mixed((sums[offsets[1:]] - sums[offsets[:-1]]) ^ sizes.astype(np.uint64) * _MULTIPLY)
 
 
 def _fixed(column: pa.Array, kind: Any) -> npt.NDArray[Any]:

@@ -465,6 +465,7 @@ def test_hash_does_not_see_batches() -> None:
         "n": [rng.choice([1, 2, None]) for _ in range(500)],
         "s": pa.array([rng.choice(words) for _ in range(500)], pa.string()),
         "f": [rng.choice([0.0, float("nan"), None]) for _ in range(500)],
+        "l": pa.array([rng.choice([[], ["a", None], ["x" * 300], None]) for _ in range(500)], pa.list_(pa.string())),
     })  # fmt: skip
     whole = digest(*table.to_batches())
     for size in (1, 7, 100):
@@ -487,6 +488,11 @@ def test_hash_does_not_see_batches() -> None:
         ([True], [False]),
         ([Decimal("1.0")], [Decimal("-1.0")]),
         ([Decimal(5)], [Decimal(2**64 + 5)]),
+        ([[1, 2]], [[2, 1]]),
+        ([[1], [2]], [[1, 2], []]),
+        ([[], [1]], [None, [1]]),
+        ([[None]], [[]]),
+        ([["a", "b"]], [["ab", ""]]),
     ],
 )
 def test_hash_tells_results_apart(a: list[object], b: list[object]) -> None:
@@ -498,6 +504,12 @@ def test_hash_is_the_same_for_every_nan_and_whatever_lies_under_null() -> None:
     assert digest(pa.record_batch({"x": quiet[:1]})) == digest(pa.record_batch({"x": quiet[1:]}))
     under = [pa.Array.from_buffers(pa.int64(), 1, [pa.py_buffer(b"\0"), pa.py_buffer(np.array([n]))]) for n in (5, 6)]
     assert digest(pa.record_batch({"x": under[0]})) == digest(pa.record_batch({"x": under[1]}))
+
+
+def test_dates_that_python_does_not_know_have_a_hash_in_lists_too() -> None:
+    far = [pa.array([days], pa.int32()).cast(pa.date32()) for days in (2**31 - 1, 2**31 - 2)]
+    a, b = (digest(pa.record_batch({"x": pa.ListArray.from_arrays([0, 1], days)})) for days in far)
+    assert a != b
 
 
 def test_hash_of_these_rows_never_changes() -> None:
