@@ -53,5 +53,5 @@ def _call(name: str, *path: str) -> Call:
     return Call(found.returns, True, entry, (Column(VARCHAR, True, 0), *(Literal(VARCHAR, False, p) for p in path)))
 
 
-CALLS = [_call("json_array_length"), _call("json_valid")]
+CALLS = [_call("json_array_length"), _call("json_valid"), _call("json_array_elements")]
 CALLS += [_call(name, path) for path in PATHS for name in ("json_value", "get_json_object")]

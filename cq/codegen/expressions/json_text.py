@@ -48,17 +48,20 @@ def _asked(scope: Scope, call: Strict, question: str) -> ast.expr:
     return made
 
 
-def _at_path(name: str, nested: int) -> None:
+def _if_found(name: str, question: str) -> None:
+    """Register the form of a function whose result is NULL if the length of what is made is below 0."""
+
     @form(name)
     def found(scope: Scope, call: Strict) -> None:
-        made = _asked(scope, call, f"json_at(state, T, L, PATH, {nested})")
+        made = _asked(scope, call, question)
         size = scope.let(expr("ld_i64(state, W)", W=STATE_RESULT), "size")
         with scope.when(expr("S >= 0", S=size)):
             call.give(scope, made, size)
 
 
-_at_path("json_value", 0)
-_at_path("get_json_object", 1)
+_if_found("json_value", "json_at(state, T, L, PATH, 0)")
+_if_found("get_json_object", "json_at(state, T, L, PATH, 1)")
+_if_found("json_array_elements", "json_elements(state, T, L, PATH)")
 
 
 @form("json_array_length")

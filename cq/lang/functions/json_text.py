@@ -15,7 +15,7 @@ from typing import Any
 
 from cq.lang.functions.registry import Constants, Refusal, Signature, SignatureRule, scalar
 from cq.lang.functions.signatures import fixed
-from cq.lang.types import BOOLEAN, INTEGER, VARCHAR, DataType, Kind
+from cq.lang.types import BOOLEAN, INTEGER, VARCHAR, DataType, Kind, array
 from cq.records import dataclass
 
 MOST_DEPTH = 200  # objects and arrays in each other
@@ -167,6 +167,11 @@ def compact(value: Value) -> str:
     return "null" if value is None else str(scalar_text(value))
 
 
+def _as_text(value: Value) -> str | None:
+    """A scalar as by `scalar_text`, an object or array as by `compact`."""
+    return compact(value) if isinstance(value, list | Fields) else scalar_text(value)
+
+
 def _at(x: str, path: str) -> Value:
     steps = path_of(path)
     assert steps is not None, "a path that is none"
@@ -197,14 +202,29 @@ def _spark_whole(text: str) -> str:
     return f"""concat('[{{"r":', {text}, '}}]')"""
 
 
-def _spark_at(args: tuple[str, ...], otherwise: str = "") -> str:
-    """The scalar at a path of a text; `otherwise` for anything without a mark that is not a truth value."""
-    whole = _spark_whole(f"regexp_replace({args[0]}, {_SCALARS}, {_MARKED})")
-    leaf = f"get_json_object({whole}, {args[1]})"
+def _spark_marked(text: str) -> str:
+    """The whole text with marks, as field r of the object in an array."""
+    return _spark_whole(f"regexp_replace({text}, {_SCALARS}, {_MARKED})")
+
+
+def _spark_unmarked(values: str, otherwise: str = "") -> str:
+    """An array of texts with marks as scalars; `otherwise` for anything without a mark that is not a truth value."""
     return (
-        rf"transform(array({leaf}), j -> case when endswith(j, '\u0001') then left(j, length(j) - 1) "
-        rf"when startswith(j, '\u0001') then substring(j, 2) when j in ('true', 'false') then j {otherwise}end)[0]"
+        rf"transform({values}, j -> case when endswith(j, '\u0001') then left(j, length(j) - 1) "
+        rf"when startswith(j, '\u0001') then substring(j, 2) when j in ('true', 'false') then j {otherwise}end)"
     )
+
+
+def _spark_at(args: tuple[str, ...], otherwise: str = "") -> str:
+    """The scalar at a path of a text; `otherwise` as in `_spark_unmarked`."""
+    return _spark_unmarked(f"array(get_json_object({_spark_marked(args[0])}, {args[1]}))", otherwise) + "[0]"
+
+
+def _spark_elements(text: str) -> str:
+    """The elements of an array in a text."""
+    inside = f"get_json_object({_spark_marked(text)}, '$[0].r')"
+    elements = f"from_json({inside}, 'array<string>')"
+    return f"if(json_array_length({inside}) is null, null, {_spark_unmarked(elements, _SPARK_NESTED)})"
 
 
 @scalar(
@@ -255,8 +275,33 @@ def json_value(x: str, path: str) -> str | None:
 )
 def get_json_object(x: str, path: str) -> str | None:
     """Like JSON_VALUE, but an object or array gives its JSON without blanks."""
-    value = _at(x, path)
-    return compact(value) if isinstance(value, list | Fields) else scalar_text(value)
+    return _as_text(_at(x, path))
+
+
+@scalar(
+    "json_array_elements",
+    "json_array_elements(text [, path])",
+    fixed(VARCHAR, returns=array(VARCHAR)),
+    spark=lambda _, args: _spark_elements(args[0]),
+    native="json_array_elements",
+    may_be_null=True,
+    aliases=("json_array_elements_text", "json_query_array", "json_extract_string_array"),
+    examples=[
+        """json_array_elements('[{"sku": "x", "n": 1}, {"sku": "y"}]')[2] ->> 'sku' = 'y'""",
+        """json_array_elements('["a", 1.50, null, [2, 3]]') = ARRAY['a', '1.50', NULL, '[2,3]']""",
+        """json_array_elements('{"a": ["x", true]}', '$.a') = ARRAY['x', 'true']""",
+        "cardinality(json_array_elements(' [ ] ')) = 0",
+        """json_array_elements('{"a": 1}') = null""",
+        "json_array_elements('[1, 2') = null",
+        "json_array_elements(null) = null",
+    ],
+)
+def json_array_elements(x: str) -> tuple[str | None, ...] | None:
+    """The elements of the JSON array as by GET_JSON_OBJECT; NULL if the text is not one. UNNEST makes rows of them."""
+    for value in document(x):
+        if isinstance(value, list):
+            return tuple(map(_as_text, value))
+    return None
 
 
 @scalar(

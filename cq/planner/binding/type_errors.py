@@ -208,9 +208,8 @@ def _combining_help(op: str, a: Expr, b: Expr, written: Sequence[ast.Node]) -> s
 
 
 def json_array_help(name: str) -> str:
-    """How a column of JSON lines with arrays of objects becomes rows."""
-    read = f"UNNEST({name}) AS u(i), i ->> 'field'"
-    return f"for an array in JSON lines, declare {name} VARCHAR ARRAY, and read its elements: {read}"
+    """How arrays of objects in JSON text become rows."""
+    return f"if it is JSON, take the elements of the array: UNNEST(JSON_ARRAY_ELEMENTS({name})) AS u(i), i ->> 'field'"
 
 
 def cast_help(source: Expr, target: DataType) -> str | tuple[str, ...]:

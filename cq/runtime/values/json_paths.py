@@ -10,8 +10,9 @@ Sharing: none. The state belongs to the kernel that calls.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, mem_eq, pick, shr_u, st_i64, st_u8
+from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, max_i64, mem_eq, pick, shr_u, st_i64, st_u8
 from cq.runtime.layout.abi import STATE_RESULT
+from cq.runtime.values.arrays import PIECE_LENGTH, PIECE_TEXT, PIECE_WORDS, array_of_texts
 from cq.runtime.values.characters import code_point, put_code_point
 from cq.runtime.values.numerals import digits_end, letters, word_of
 from cq.runtime.values.text import character_bytes, step_bytes
@@ -374,6 +375,19 @@ def _put_value(out: int, text: int, start: int, end: int) -> int:
     return out
 
 
+@native("i64(i64, i64, i64, i64)")
+def _put_text(out: int, text: int, start: int, end: int) -> int:
+    """Write a value as text: a string's letters, an object or array without blanks, all else as written. Return the
+    address after it, 0 for half of a surrogate pair. It takes up to GROWTH bytes for each of the value's."""
+    byte = ld_u8(text, start)
+    if byte == QUOTE:
+        return _put_string(out, text, end, start, 0)
+    if byte == OPEN_OBJECT or byte == OPEN_ARRAY:
+        return _put_value(out, text, start, end)
+    copy(out, text + start, end - start)
+    return out + end - start
+
+
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def json_at(state: int, text: int, length: int, path: int, nested: int) -> int:
     """The value at a path as text, an object or array only if `nested`; a length below 0 for none."""
@@ -385,19 +399,12 @@ def json_at(state: int, text: int, length: int, path: int, nested: int) -> int:
     if start < 0 or end == 0:
         return room
     byte = ld_u8(text, start)
-    is_nested = byte == OPEN_OBJECT or byte == OPEN_ARRAY
-    if is_nested and nested == 0:
+    if (byte == OPEN_OBJECT or byte == OPEN_ARRAY) and nested == 0:
         return room
     made = step_bytes(state, (end - start) * GROWTH)
     if made == 0:
         return 0
-    after = made + end - start
-    if byte == QUOTE:
-        after = _put_string(made, text, end, start, 0)
-    elif is_nested:
-        after = _put_value(made, text, start, end)
-    else:
-        copy(made, text + start, end - start)
+    after = _put_text(made, text, start, end)
     if after != 0:
         st_i64(state, STATE_RESULT, after - made)
     return made
@@ -413,6 +420,49 @@ def json_is_valid(state: int, text: int, length: int, path: int) -> int:
     return 1 + (end == 0)
 
 
+# -- elements of an array ----------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64, i64)")
+def _value_end(text: int, length: int, at: int) -> int:
+    """The offset after the value that begins at an offset of valid JSON."""
+    if ld_u8(text, at) != OPEN_OBJECT and ld_u8(text, at) != OPEN_ARRAY:
+        return _scalar_end(text, length, at)
+    depth = 0
+    while True:
+        byte = ld_u8(text, at)
+        if byte == QUOTE:
+            at = _string_end(text, length, at)
+            continue
+        at += 1
+        if byte == OPEN_OBJECT or byte == OPEN_ARRAY:
+            depth += 1
+        elif byte == CLOSE_OBJECT or byte == CLOSE_ARRAY:
+            depth -= 1
+            if depth == 0:
+                return at
+
+
+@native("i64(i64, i64, i64)")
+def _next_element(text: int, length: int, at: int) -> int:
+    """The offset of the element after the value that ends at an offset of valid JSON, or of the closing bracket."""
+    at = _past_blanks(text, length, at)
+    if ld_u8(text, at) == COMMA:
+        at = _past_blanks(text, length, at + 1)
+    return at
+
+
+@native("i64(i64, i64, i64)")
+def _elements(text: int, start: int, end: int) -> int:
+    """How many elements the array between two offsets has."""
+    count = 0
+    at = _past_blanks(text, end, start + 1)
+    while ld_u8(text, at) != CLOSE_ARRAY:
+        count += 1
+        at = _next_element(text, end, _value_end(text, end, at))
+    return count
+
+
 @native("i64(i64, i64, i64, i64)", export=True)
 def json_count(state: int, text: int, length: int, path: int) -> int:
     """The number of elements of the text as an array, below 0 if it is not one; the address of memory, 0 without. The
@@ -422,23 +472,37 @@ def json_count(state: int, text: int, length: int, path: int) -> int:
         return 0
     st_i64(state, STATE_RESULT, NOWHERE)
     start, end = _walk(text, length, path, room)
+    if start >= 0 and end != 0 and ld_u8(text, start) == OPEN_ARRAY:
+        st_i64(state, STATE_RESULT, _elements(text, start, end))
+    return room
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def json_elements(state: int, text: int, length: int, path: int) -> int:
+    """The elements of the text as an array of texts; a length below 0 if it is not an array. The path is the empty
+    one."""
+    room = _room(state, length)
+    if room == 0:
+        return 0
+    st_i64(state, STATE_RESULT, NOWHERE)
+    start, end = _walk(text, length, path, room)
     if start < 0 or end == 0 or ld_u8(text, start) != OPEN_ARRAY:
         return room
-    at = _past_blanks(text, length, start + 1)
-    count = 0
-    depth = 1
-    if ld_u8(text, at) != CLOSE_ARRAY:
-        count = 1
-    while at < end:
-        byte = ld_u8(text, at)
-        if byte == QUOTE:
-            at = _string_end(text, end, at) - 1
-        elif byte == OPEN_OBJECT or byte == OPEN_ARRAY:
-            depth += 1
-        elif byte == CLOSE_OBJECT or byte == CLOSE_ARRAY:
-            depth -= 1
-        elif byte == COMMA and depth == 1:
-            count += 1
-        at += 1
-    st_i64(state, STATE_RESULT, count)
-    return room
+    count = _elements(text, start, end)
+    items = step_bytes(state, count * PIECE_WORDS * 8)
+    out = step_bytes(state, (end - start) * GROWTH)
+    if items == 0 or out == 0:
+        return 0
+    at = _past_blanks(text, end, start + 1)
+    for item in range(count):
+        after = _value_end(text, end, at)
+        size = NOWHERE
+        if ld_u8(text, at) != LETTER_N:
+            written = _put_text(out, text, at, after)
+            if written != 0:
+                size = written - out
+        st_i64(items, item * PIECE_WORDS + PIECE_TEXT, out)
+        st_i64(items, item * PIECE_WORDS + PIECE_LENGTH, size)
+        out += max_i64(size, 0)
+        at = _next_element(text, end, after)
+    return array_of_texts(state, items, count)

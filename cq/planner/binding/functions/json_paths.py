@@ -38,10 +38,21 @@ def _step(node: ast.Expr) -> str:
     return f"[{node.text}]"
 
 
-@shorthand("json_array_length")
-def _json_array_length(binder: ShorthandBinder, node: ast.Call) -> Expr:
-    """JSON_ARRAY_LENGTH(x, path): JSON_ARRAY_LENGTH(GET_JSON_OBJECT(x, path))."""
+def _of_path(binder: ShorthandBinder, node: ast.Call, name: str) -> Expr:
+    """A call of a function of the value at a path, if one is given."""
     args = binder.positional(node, 1)
     if len(args) == 2:
         args = [binder.call("get_json_object", args, node.span, node.args, node.name_span)]
-    return binder.call("json_array_length", args, node.span, node.args, node.name_span)
+    return binder.call(name, args, node.span, node.args, node.name_span)
+
+
+@shorthand("json_array_length")
+def _json_array_length(binder: ShorthandBinder, node: ast.Call) -> Expr:
+    """JSON_ARRAY_LENGTH(x, path): JSON_ARRAY_LENGTH(GET_JSON_OBJECT(x, path))."""
+    return _of_path(binder, node, "json_array_length")
+
+
+@shorthand("json_array_elements", "json_array_elements_text", "json_query_array", "json_extract_string_array")
+def _json_array_elements(binder: ShorthandBinder, node: ast.Call) -> Expr:
+    """JSON_ARRAY_ELEMENTS(x, path): JSON_ARRAY_ELEMENTS(GET_JSON_OBJECT(x, path))."""
+    return _of_path(binder, node, "json_array_elements")
