@@ -4,33 +4,15 @@ numbers, words or texts is an array. Everything else is its JSON text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from enum import Enum, auto
+from collections.abc import Iterator
 
-from cq.connectors.cells import UnreadableText, names_a_zone, scanner
 from cq.connectors.csv.source import MAX_FILE_COLUMNS
-from cq.connectors.json.rows import ONE_LINE, JsonValue, NoObject, elements, members
+from cq.connectors.json.looks import MOST_LEVELS, Fields, Look, Seen, line_fields, text_look
+from cq.connectors.json.rows import ONE_LINE
 from cq.connectors.protocol import damaged
 from cq.errors import DataError, Diagnostic
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, UTC_INSTANT, VARCHAR, DataType, array
-
-
-class Look(Enum):
-    """What a value looks like."""
-
-    WORD = auto()  # true or false
-    WHOLE = auto()
-    LONG_WHOLE = auto()  # beyond BIGINT
-    FRACTION = auto()
-    DAY = auto()
-    TIME = auto()
-    INSTANT = auto()  # a time with a zone
-    TEXT = auto()
-    LIST = auto()
-    OBJECT = auto()
-    NESTED = auto()  # an object or another array in an array
-
 
 _TYPES = {
     frozenset({Look.WORD}): BOOLEAN,
@@ -48,7 +30,6 @@ _NUMBERS = {Look.WHOLE, Look.LONG_WHOLE, Look.FRACTION}
 
 
 MOST_KEYS = 200  # per object: more are keys of a map, and a column for each of them would help nobody
-MOST_LEVELS = 32  # nesting of objects whose fields are columns
 
 
 class GuessedColumn:
@@ -62,20 +43,29 @@ class GuessedColumn:
         self.columns: dict[str, GuessedColumn] = {}
         self.odd = False  # whether some object has a field that no path reaches
 
-    def see(self, value: JsonValue, levels: int) -> None:
+    def see(self, value: Seen, levels: int) -> None:
         """Note one value that is not null. levels: how deep to look into objects inside it."""
-        shape = _shape(value)
-        self.values.add(shape)
-        if shape is Look.LIST:
-            inside = (_shape(e) for e in elements(value.json) if e is not None)
-            self.elements.update(Look.NESTED if e in {Look.LIST, Look.OBJECT} else e for e in inside)
-        elif shape is Look.OBJECT:
-            self.odd = self.odd or levels == 0
-            for name, field in members(value.json) if not self.odd else ():
-                self.odd = self.odd or not name or "." in name or len(self.columns) > MOST_KEYS
-                column = self.columns.setdefault(name, GuessedColumn())
-                if field is not None:
-                    column.see(field, levels - 1)
+        if isinstance(value, str):
+            if Look.TEXT not in self.values:  # what else texts look like changes nothing then
+                self.values.add(text_look(value))
+        elif isinstance(value, list):
+            self.values.add(Look.LIST)
+            self.elements.update(_element(e) for e in value if e is not None)
+        elif isinstance(value, tuple):
+            self.values.add(Look.OBJECT)
+            if not self.odd:
+                self.odd = levels == 0
+                self._see_fields(value, levels)
+        else:
+            self.values.add(Look.WORD if isinstance(value, bool) or value is None else value)
+
+    def _see_fields(self, fields: Fields, levels: int) -> None:
+        for name, value in fields:
+            if not name or "." in name or len(self.columns) > MOST_KEYS:
+                self.odd = True
+            column = column_of(self.columns, name)
+            if value is not None:
+                column.see(value, levels - 1)
 
     def fields(self, path: str) -> Iterator[Field]:
         """The columns for this field: one, or those of its fields."""
@@ -86,6 +76,23 @@ class GuessedColumn:
             yield Field(path, _column_type(self))
 
 
+def column_of(columns: dict[str, GuessedColumn], name: str) -> GuessedColumn:
+    """The column of this name, a new one if there is none. Halves of surrogate pairs are escaped in its label."""
+    column = columns.get(name)
+    if column is None:
+        label = name.encode("utf-8", "surrogatepass").decode("utf-8", "backslashreplace")
+        column = columns.setdefault(label, GuessedColumn())
+    return column
+
+
+def _element(value: Seen) -> Look:
+    if isinstance(value, str):
+        return text_look(value)
+    if isinstance(value, list | tuple):
+        return Look.NESTED
+    return value if isinstance(value, Look) else Look.WORD
+
+
 # A line of text is no JSON; numbers and names begin a CSV file.
 _NO_JSON = "if it is not JSON, leave format = 'json' out, or say which it is: cq run -w format=csv"
 
@@ -93,9 +100,9 @@ _NO_JSON = "if it is not JSON, leave format = 'json' out, or say which it is: cq
 def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
     """The columns of lines, in the order in which their fields appear. Lines that are not objects are ignored."""
     seen: dict[str, GuessedColumn] = {}
-    for line in _rows(text):
-        for label, value in line:
-            column = seen.setdefault(label, GuessedColumn())
+    for line in text.split(b"\n"):
+        for label, value in line_fields(line) or ():
+            column = column_of(seen, label)
             if value is not None:
                 column.see(value, MOST_LEVELS)
         if len(seen) > MAX_FILE_COLUMNS:
@@ -120,39 +127,6 @@ def _too_wide(name: str) -> DataError:
     cause = f"its rows have more than {MAX_FILE_COLUMNS:,} fields of different names"
     help = ("declare the columns that the query needs",)
     return DataError(Diagnostic("CQ0802", cause, severity="data error", place=name, help=help))
-
-
-def _rows(text: bytes) -> Iterable[list[tuple[str, JsonValue | None]]]:
-    for line in text.split(b"\n"):
-        try:
-            line.decode()
-            yield members(line)
-        except (NoObject, UnicodeDecodeError):
-            continue
-
-
-def _shape(value: JsonValue) -> Look:
-    if value.is_nested:
-        return Look.LIST if value.json[:1] == b"[" else Look.OBJECT
-    if value.is_text:
-        found = next((shape for shape, type_ in _TIMES if _is(value, type_)), Look.TEXT)
-        return Look.INSTANT if found is Look.TIME and names_a_zone(value.text) else found
-    if value.json in {b"true", b"false"}:
-        return Look.WORD
-    if value.json.lstrip(b"-").isdigit():
-        return Look.WHOLE if _is(value, BIGINT) else Look.LONG_WHOLE
-    return Look.FRACTION
-
-
-_TIMES = ((Look.DAY, DATE), (Look.TIME, TIMESTAMP))
-
-
-def _is(value: JsonValue, type_: DataType) -> bool:
-    try:
-        scanner(type_)(value.text)
-    except UnreadableText:
-        return False
-    return True
 
 
 def _column_type(seen: GuessedColumn) -> DataType:
