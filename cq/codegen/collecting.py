@@ -13,7 +13,7 @@ from typing import assert_never
 
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import Flow
+from cq.codegen.flow import Event, Flow
 from cq.codegen.lane_keys import needs_no_state
 from cq.codegen.ports import Position
 from cq.codegen.scan import source_row
@@ -162,9 +162,11 @@ def stage_function(stage: StageDraft, name: str, arguments: Sequence[str], witho
         stage.writer.code("failed(state, CODE, SITE, -1, -1, 0)\nreturn R", CODE=code, SITE=site, R=without_memory)
 
     zero = ast.Constant(0)
+    position = Position(zero, ast.Constant(abi.NEVER), 0, zero, zero)
+    event = Event(zero, position, ast.Constant(without_memory), expr("-1"), -1)
     with stage.writer.function(name, arguments):
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
-        yield Flow(stage, scope, {}, zero, Position(zero, ast.Constant(abi.NEVER), 0, zero, zero), None, False)
+        yield Flow(stage, scope, {}, event, position, None)
 
 
 def event_row(flow: Flow, leaf: LogicalNode) -> Row:

@@ -40,6 +40,8 @@ FATAL = Word(2, "FATAL")  # "late" of a late row whose source says late = 'fail'
 CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial")
 FINISHER_ARGUMENTS = ("state", "out", "constants", "serial")
 PASSED_ARGUMENTS = (*FINISHER_ARGUMENTS, "turn", "arrival")  # then the words of the row's columns
+PASS, PASS_ROW = "pass", "pass_row"  # how the names of functions begin that take rows on
+PASSED_ROW_ARGUMENTS = (*PASSED_ARGUMENTS, "batch", "port", "row", "late")  # the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,9 @@ class Flow:
     stage: StageDraft
     scope: Scope
     ports: dict[int, Port]
-    serial: ast.expr
+    event: Event
     position: Position
     late: ast.expr | None  # as in Event; None once late rows have been dropped
-    roomy: bool
     branch: int | None = None  # the branch of the stage whose lanes hold the row of a leaf
     turn: int = 0  # how often this row has reached operators of branches, over all branches
     group: GroupAtHand | None = None  # whose values are computed
@@ -126,6 +127,14 @@ class Flow:
     @property
     def writer(self) -> Writer:
         return self.stage.writer
+
+    @property
+    def serial(self) -> ast.expr:
+        return self.event.serial
+
+    @property
+    def roomy(self) -> bool:
+        return self.event.roomy
 
     def flush(self) -> None:
         """Write back everything kept in locals."""
@@ -212,9 +221,11 @@ class Flow:
 
     def _passes_on(self, node: LogicalNode) -> bool:
         """Whether a function of its own takes the rows of `node` on."""
-        if not self.at_end or node is self.passing or self.group is not None or self.keep is not None:
+        if node is self.passing or self.group is not None or self.keep is not None:
             return False
-        return id(node) in self.stage.passing
+        if self.at_end:
+            return id(node) in self.stage.passing_at_end
+        return self.has_batch and id(node) in self.stage.passing_rows
 
     def after_call(self) -> None:
         """A function was called that may have written to ports and changed tables: locals are read again here, at the
@@ -235,17 +246,20 @@ class Flow:
 
     def _pass_on(self, node: LogicalNode, row: Row) -> None:
         """Call the function that takes the rows of `node` on."""
-        name = f"pass_{self.stage.order[id(node)]}"
+        name = f"{PASS if self.at_end else PASS_ROW}_{self.stage.order[id(node)]}"
         self.stage.passed[name] = node
         words = [w for i, f in enumerate(node.schema.fields) for w in words_of(f, row.column(i))]
         first = [as_expr(a) for a in FINISHER_ARGUMENTS]
-        given = [*first, as_expr(self.position.node), self.position.arrival, *words]
+        given = [*first, as_expr(self.position.node), self.position.arrival]
+        if not self.at_end:
+            late = ast.Constant(0) if self.late is None else self.late
+            given += [as_expr("batch"), as_expr(self.event.port), self.event.row, late]
         self.flush()
-        status = self.writer.let(ast.Call(ast.Name(name, ast.Load()), given, []), "status")
+        status = self.writer.let(ast.Call(ast.Name(name, ast.Load()), [*given, *words], []), "status")
         with self.writer.if_(expr("S == DONE", S=status, DONE=abi.DONE)):
             self.after_call()
         with self.writer.otherwise():
-            self.writer.code("return S", S=status)
+            self.writer.code("return X", X=as_expr(status) if self.at_end else self.event.failed)
 
     def deliver(self, node: LogicalNode, row: Row) -> None:
         """Hand a row of `node` to its readers, in plan order."""
@@ -397,7 +411,7 @@ def function(
         numbers = sorted(set().union(*(reachable_ports(stage, n) for n in (node, *others))))
         carried = (stage.lanes, stage.passes_watermarks, not stage.planned.final)
         ports = {n: Port(n, stage.ports[n], scope, *carried) for n in numbers}
-        flow = Flow(stage, scope, ports, event.serial, event.position, event.late, event.roomy)
+        flow = Flow(stage, scope, ports, event, event.position, event.late)
         flow.at_end = isinstance(event.instant, ast.Constant)
         for port in ports.values():
             port.open()

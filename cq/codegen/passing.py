@@ -1,18 +1,19 @@
-"""What follows an operator at the end of all inputs, written once: a function that takes its rows on.
+"""What follows an operator, written once: a function that takes its rows on.
 
-Every function that emits at the end has the code of all that its rows reach. In a chain of joins each of them reaches
-all later joins, so the code would grow with the square of their number: two `x IN (SELECT …)` in a CASE took 10 s of
+A function that takes or makes rows has the code of all that they reach. In a chain of joins each of them reaches all
+later joins, so the code would grow with the square of their number: two `x IN (SELECT …)` in a CASE took 10 s of
 CPU to compile, and take 2.5. So where several of these functions reach the rows of an operator with state, and more
-state follows, they call one function with the row. Functions that take the rows of sources do not: a call costs more
-there than a match.
+state follows, they call one function with the row. A call costs more than a match in a join of two sources: functions
+that take rows of sources make one only behind a third source.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterable
 
-from cq.codegen.flow import PASSED_ARGUMENTS, Event, function, reached, row_of
+from cq.codegen.flow import PASS_ROW, PASSED_ARGUMENTS, PASSED_ROW_ARGUMENTS, Event, function, reached, row_of
 from cq.codegen.ports import Position
 from cq.codegen.row_words import value_of, word_names
 from cq.codegen.stage_draft import StageDraft
@@ -21,14 +22,27 @@ from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout import abi
 
 SEVERAL = 2  # functions that emit at the end and reach an operator, from which its rows are passed on
+MANY = 3  # sources whose rows do
 
 
-def passing_nodes(stage: StageDraft) -> frozenset[int]:
-    """The ids of the operators whose rows are passed on."""
+def passing_at_end(stage: StageDraft) -> frozenset[int]:
+    """The ids of the operators whose rows are passed on at the end."""
     emitting = [n for n in stage.plan.nodes() if n.emits_at_end and id(n) not in stage.gathered]
-    times = Counter(id(found) for node in emitting for found in reached(stage, node))
+    return _reached_by(stage, emitting, SEVERAL)
+
+
+def passing_rows(stage: StageDraft) -> frozenset[int]:
+    """The ids of the operators whose rows are passed on when the row of a source makes them."""
+    if stage.lanes or stage.gathered or stage.passes_watermarks or not stage.planned.final:
+        return frozenset()
+    return _reached_by(stage, stage.leaves, MANY)
+
+
+def _reached_by(stage: StageDraft, origins: Iterable[LogicalNode], least: int) -> frozenset[int]:
+    """The operators with state, and state behind them, that rows of so many origins reach."""
+    times = Counter(id(found) for node in origins for found in reached(stage, node))
     return frozenset(
-        id(n) for n in stage.plan.nodes() if n.keeps_state and times[id(n)] >= SEVERAL and _state_follows(stage, n)
+        id(n) for n in stage.plan.nodes() if n.keeps_state and times[id(n)] >= least and _state_follows(stage, n)
     )
 
 
@@ -50,13 +64,23 @@ def write_passing(stage: StageDraft) -> None:
 def _write(stage: StageDraft, name: str, node: LogicalNode) -> None:
     fields = node.schema.fields
     columns = [word_names(f, f"c{i}") for i, f in enumerate(fields)]
-    serial, turn, arrival = (ast.Name(n, ast.Load()) for n in ("serial", "turn", "arrival"))
-    never = ast.Constant(abi.NEVER)
-    event = Event(serial, Position(serial, never, turn, ast.Constant(0), arrival), ast.Constant(abi.ERROR), expr("-1"),
-                  instant=never)  # fmt: skip
-    arguments = (*PASSED_ARGUMENTS, *(name for column in columns for name in column))
-    with function(stage, name, arguments, node, event) as flow:
+    of_row = name.startswith(PASS_ROW)
+    first = PASSED_ROW_ARGUMENTS if of_row else PASSED_ARGUMENTS
+    arguments = (*first, *(word for column in columns for word in column))
+    with function(stage, name, arguments, node, _event(of_row)) as flow:
         values = [value_of(flow.scope, f, names) for f, names in zip(fields, columns, strict=True)]
-        flow.passing = node
+        flow.passing, flow.has_batch = node, of_row
         flow.deliver(node, row_of(flow.scope, values))
         flow.leave(ast.Constant(abi.DONE))
+
+
+def _event(of_row: bool) -> Event:
+    """The event of a row that was passed: of a source's row, or of the end."""
+    serial, turn, arrival, row, port, late = (
+        ast.Name(n, ast.Load()) for n in ("serial", "turn", "arrival", "row", "port", "late")
+    )
+    never = ast.Constant(abi.NEVER)
+    position = Position(serial, never, turn, ast.Constant(0), arrival)
+    if of_row:
+        return Event(serial, position, ast.Constant(abi.ERROR), row, port, late)
+    return Event(serial, position, ast.Constant(abi.ERROR), expr("-1"), instant=never)

@@ -18,7 +18,7 @@ from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH
 from cq.codegen.lane_keys import write_lanes
 from cq.codegen.move_functions import write_moving
 from cq.codegen.operators.chains import write_chains
-from cq.codegen.passing import passing_nodes, write_passing
+from cq.codegen.passing import passing_at_end, passing_rows, write_passing
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import (
     computed_times,
@@ -85,6 +85,7 @@ def write_stage(
     computed = computed_times(stage, inputs)
     if counting:
         stage.count_rows(stateless_prefix(plan))
+    stage.passing_at_end, stage.passing_rows = passing_at_end(stage), passing_rows(stage)
     loops = {} if planned.collects else _write_row_loops(stage, inputs, planned.branches)
     if not fills:
         _write_closers(stage)
@@ -202,7 +203,6 @@ def _write_failed(stage: StageDraft) -> None:
 def _write_finishers(stage: StageDraft) -> list[str]:
     """The functions that emit what only the end decides; their calls, and those of the functions they gather for."""
     calls = []
-    stage.passing = passing_nodes(stage)
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
             name = input_order.gather_name(stage, node)

@@ -79,7 +79,9 @@ class StageDraft:
     watermark: int | None = None  # the word of the watermark last served: not requested yet
     rejections: dict[int, Rejections] = field(default_factory=dict)  # of triggers, by their word
     counters: dict[int, Counter] = field(default_factory=dict)  # of operators, by id; none where rows are not counted
-    passing: frozenset[int] = frozenset()  # ids of operators whose rows a function takes on at the end (passing.py)
+    # ids of operators whose rows a function takes on (passing.py): at the end, and while rows are taken
+    passing_at_end: frozenset[int] = frozenset()
+    passing_rows: frozenset[int] = frozenset()
     passed: dict[str, LogicalNode] = field(default_factory=dict)  # those of which it is called, by its name
     prefix: set[int] = field(default_factory=set)  # operators that run in several branches
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are not slots

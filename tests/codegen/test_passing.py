@@ -55,3 +55,37 @@ def test_an_error_in_a_row_that_is_passed_on_is_the_same(threads: int, batch_row
         found.append(str(raised.value))
     assert found[0] == found[1]
     assert "CQ0706" in found[0]
+
+
+def chain_of(sources: int, last: str = "") -> str:
+    """A join of so many sources, with a value that fails where `v` of the first one is 0."""
+    joins = "".join(f" JOIN s{n} ON s{n}.k = s0.k" for n in range(1, sources))
+    declared = "".join(
+        f"CREATE STREAM s{n} (k BIGINT, v BIGINT) WITH (connector = 'memory');" for n in range(sources + 1)
+    )
+    inner = f"SELECT s0.k, 10 / s0.v AS q FROM s0{joins}"
+    return f"{declared} SELECT j.k, q, s{sources}.v FROM ({inner}) AS j JOIN s{sources} ON j.k = s{sources}.k{last}"
+
+
+def test_code_of_rows_grows_with_the_number_of_sources_and_not_with_its_square() -> None:
+    lines = {n: sum(sizes_of(chain_of(n)).values()) for n in (2, 4, 8)}
+    assert lines[4] < 2.5 * lines[2]
+    assert lines[8] < 2.5 * lines[4]
+
+
+def test_rows_of_two_sources_are_not_passed_on() -> None:
+    sizes = sizes_of(f"{STREAMS} SELECT o.k, SUM(p.v) AS n FROM o JOIN p ON o.k = p.k GROUP BY o.k")
+    assert not any(name.startswith("pass") for name in sizes)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 3, 4096])
+@pytest.mark.parametrize("threads", [0, 1, 2, 4])
+def test_an_error_in_a_passed_row_names_the_row_of_the_source_that_caused_it(threads: int, batch_rows: int) -> None:
+    rows = {f"s{n}": [{"k": k, "v": k - 2 * (n == 0)} for k in (3, 1, 4, 2)] for n in range(5)}
+    found = []
+    for options in ({"engine": "reference"}, {"threads": threads, "batch_rows": batch_rows}):
+        with pytest.raises(cq.DataError) as raised:
+            cq.sql(chain_of(4), **rows).run(**options)
+        found.append(str(raised.value))
+    assert found[0] == found[1]
+    assert "<s3>:4: division by zero" in found[0]
