@@ -86,6 +86,12 @@ class Call(Expr):
         return Signature(tuple(a.type for a in self.args), self.type)
 
     @property
+    def fails_itself(self) -> bool:
+        """Whether it may end in a data error although its arguments have values."""
+        constants = tuple(a.value if isinstance(a, Literal) else None for a in self.args)
+        return self.function.can_fail(self.signature, constants)
+
+    @property
     def children(self) -> tuple[Expr, ...]:
         return self.args
 
@@ -231,7 +237,7 @@ def conjunction(conditions: Sequence[Expr]) -> Expr:
 def can_fail(expr: Expr) -> bool:
     """Whether evaluating `expr` may end in a data error (overflow, division by zero, a bad cast)."""
     return any(
-        (isinstance(e, Call) and e.function.can_fail(e.signature))
+        (isinstance(e, Call) and e.fails_itself)
         or (isinstance(e, Cast) and not e.try_ and cast_can_fail(e.arg.type, e.type))
         for e in walk(expr)
     )

@@ -94,7 +94,7 @@ def _call(expr: Call) -> Evaluator:
     entry, signature = expr.function, expr.signature
     body = partial(entry.body, signature) if entry.typed else entry.body
     compute = _applied(body, [evaluator(a) for a in expr.args], entry.handles_null)
-    if not entry.can_fail(signature):
+    if not expr.fails_itself:
         return compute
     span = expr.span
 

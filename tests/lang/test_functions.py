@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import struct
@@ -347,6 +348,22 @@ def some_values(type_: DataType) -> list[Any]:
             return [0, -1, INT64_MIN, INT64_MAX, 1_709_168_523_456_789]
         case _:
             return [0, -1, 14]
+
+
+@pytest.mark.parametrize("name", [e.name for e in functions.all_scalars().values() if e.settled])
+def test_a_call_does_not_fail_beside_literals_that_settle_it(name: str) -> None:
+    entry, settled, open_ = functions.all_scalars()[name], 0, 0
+    for types in (t for count in (2, 3) for t in itertools.product(TYPES, repeat=count)):
+        signature = entry.signature(types)
+        if signature is None or signature.params != types:
+            continue
+        for values in itertools.product(*map(some_values, types)):
+            if entry.can_fail(signature, (None, *values[1:])):
+                open_ += 1
+                continue
+            settled += 1
+            entry.body(*([signature] if entry.typed else []), *values)
+    assert settled and open_
 
 
 @pytest.mark.parametrize(("source", "target"), [(s, t) for s in TYPES for t in TYPES if castable(s, t)], ids=str)

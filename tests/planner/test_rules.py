@@ -31,7 +31,8 @@ TAKEN = {
     "filter_over_filter": "SELECT v FROM (SELECT * FROM s WHERE k IS NOT NULL) AS a WHERE v < 5;",
     "filter_below_project": "SELECT a FROM (SELECT k AS a, x * 2 AS b FROM s) AS q WHERE b > 4 AND a < 3;",
     "filter_below_union": "SELECT v FROM (SELECT k, v FROM s UNION ALL SELECT k, v FROM t) AS u WHERE k = 1;",
-    "filter_below_join": "SELECT s.v, t.v AS w FROM s JOIN t ON s.k = t.k WHERE s.v > 1 AND t.v < 5 AND s.v < t.v;",
+    "filter_below_join": "SELECT s.v, t.v AS w FROM s JOIN t ON s.k = t.k WHERE s.v > 1 AND s.v % 2 = 1 "
+    "AND s.w LIKE 'a%' AND t.v < 5 AND s.v < t.v;",
     "residual_below_join": "SELECT s.v, t.v AS w FROM s JOIN t ON s.k = t.k AND s.v > 1 AND t.v < 5 AND s.v < t.v;",
     "filter_below_over": "SELECT k, COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM s QUALIFY k > 1;",
     "filter_below_window": PER_MIN + "SELECT window_end, k, MAX(n) AS n FROM m GROUP BY window_end, k HAVING k = 2;",
@@ -63,6 +64,9 @@ REFUSED = {
         "SELECT s.v FROM s FULL JOIN t ON s.k = t.k WHERE s.v IS DISTINCT FROM 2;",
         # a condition, a key or a residual that can fail meets the rows it met before
         "SELECT s.v FROM s JOIN t ON s.k = t.k WHERE 1 / s.v > 0;",
+        "SELECT s.v FROM s JOIN t ON s.k = t.k WHERE s.v / -1 > 0;",
+        "SELECT s.v FROM s JOIN t ON s.k = t.k WHERE s.w LIKE s.w;",
+        "SELECT s.v FROM s JOIN t ON s.k = t.k WHERE s.w LIKE 'a!' ESCAPE '!';",
         "SELECT s.v FROM s JOIN t ON 6 / s.v = t.k WHERE t.v > 1;",
         "SELECT s.v FROM s JOIN t ON s.k = t.k AND s.v / t.v > 0 WHERE t.v > 1;",
     ],

@@ -120,6 +120,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "function probe: an example fails with CQ0705, and `fails` does not name it": scalar(fails=()),
     "function probe: is never_null and may_be_null": scalar(never_null=True, may_be_null=True, handles_null=True),
     "function probe: says for which types it is exact, and never fails": scalar(SQRT, exact=bool),
+    "function probe: says which literals settle that it does not fail, and never fails": scalar(SQRT, settled=bool),
     "function probe: is typed, fails and names no kernel form: its body cannot be compiled as it is": scalar(native=""),
     "function probe: is never_null and does not handle NULL: then it is NULL for one": scalar(never_null=True),
     "function probe: is walked and fails": scalar(walked=True),

@@ -68,7 +68,7 @@ def signatures() -> dict[Kind, tuple[tuple[Scalar, tuple[DataType, ...], bool], 
                 signature = entry.signature(types)
                 if signature is not None and _near(types, signature):
                     place = found.setdefault(signature.returns.kind, [])
-                    place.append((entry, types, entry.can_fail(signature)))
+                    place.append((entry, types, entry.can_fail(signature, (None,) * count)))
     return {kind: tuple(entries) for kind, entries in found.items()}
 
 

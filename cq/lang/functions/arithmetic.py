@@ -84,6 +84,11 @@ def never_overflows(signature: Signature) -> bool:
     return returns.is_float or (returns.kind is Kind.DECIMAL and returns.precision < MAX_DECIMAL_DIGITS)
 
 
+def _divides(signature: Signature, constants: Constants) -> bool:
+    """Whether the divisor is a number by which each can be divided: not 0, nor -1, which turns the least integer."""
+    return signature.returns.kind is not Kind.DECIMAL and constants[1] not in {None, 0, -1}
+
+
 def _settle(signature: Signature, value: Any, shown: str, *operands: Any) -> Any:
     """The result `value`, if its type holds it. shown: the operation, with a placeholder for each operand."""
     returns = signature.returns
@@ -328,6 +333,7 @@ def _division(types: tuple[DataType, ...], constants: Constants) -> Signature | 
     native="divide",
     typed=True,
     fails=("CQ0706", "CQ0705"),
+    settled=_divides,
     examples=[
         "7 / 2 = 3",
         "-7 / 2 = -3",
@@ -397,6 +403,7 @@ def _remainder(types: tuple[DataType, ...], constants: Constants) -> Signature |
     typed=True,
     aliases=("mod",),
     fails=("CQ0706",),
+    settled=lambda _, constants: constants[1] not in {None, 0},
     examples=[
         "7 % 3 = 1",
         "-5 % 3 = -2",
@@ -427,6 +434,7 @@ def modulo(signature: Signature, x: Any, y: Any) -> Any:
     native="divide",
     typed=True,
     fails=("CQ0706", "CQ0705"),
+    settled=_divides,
     examples=[
         "div(7, 2) = 3",
         "div(-7, 2) = -3",

@@ -109,6 +109,7 @@ class Scalar:
     spark: text with {0}, {1}, … for the arguments, or a function of the signature and their texts.
     spark_literals: literal arguments, by index, and the functions that convert their values for Spark.
     exact: types for which no value fails although `fails` is not empty (DOUBLE + DOUBLE).
+    settled: whether no value fails beside these literal arguments, although `fails` is not empty (x LIKE 'a%', x % 2).
     compares: how it compares its arguments, if that is all it does.
     examples: `expression = value` in SQL text, e.g. "abs(-3) = 3"; `error CQ0705` if there is no value.
     """
@@ -126,6 +127,7 @@ class Scalar:
     never_null: bool = False
     fails: tuple[str, ...] = ()
     exact: Callable[[Signature], bool] | None = None
+    settled: Callable[[Signature, Constants], bool] | None = None
     examples: tuple[str, ...] = ()
     spark_literals: Mapping[int, Callable[[str], str]] = field(default_factory=dict)
     lists: bool = False
@@ -143,9 +145,11 @@ class Scalar:
         found = self.rule(tuple(types), tuple(constants) or (None,) * len(types))
         return found if isinstance(found, Signature) else None
 
-    def can_fail(self, signature: Signature) -> bool:
-        """Whether some values of these types end in a data error."""
-        return bool(self.fails) and not (self.exact is not None and self.exact(signature))
+    def can_fail(self, signature: Signature, constants: Constants) -> bool:
+        """Whether some values of these types end in a data error, beside the arguments that are literals."""
+        if not self.fails or (self.exact is not None and self.exact(signature)):
+            return False
+        return self.settled is None or not self.settled(signature, constants)
 
     def nullable(self, arguments: Sequence[bool]) -> bool:
         """Whether the result may be NULL, given which arguments may be."""
@@ -207,6 +211,8 @@ def contradictory(entry: Any) -> Iterator[str]:
 def _problems(entry: Scalar) -> Iterator[str]:
     yield from undocumented(entry.doc, entry.shape, entry.examples, entry.fails)
     yield from contradictory(entry)
+    if entry.settled and not entry.fails:
+        yield "says which literals settle that it does not fail, and never fails"
     beyond = [n for n in _BEYOND_BODIES if getattr(entry, n)]
     if beyond and not entry.native:
         yield f"is {', '.join(beyond)} and names no kernel form: its body cannot be compiled as it is"
@@ -237,6 +243,7 @@ def scalar(
     never_null: bool = False,
     fails: Sequence[str] = (),
     exact: Callable[[Signature], bool] | None = None,
+    settled: Callable[[Signature, Constants], bool] | None = None,
     aliases: Sequence[str] = (),
     spark_literals: Mapping[int, Callable[[str], str]] | None = None,
     lists: bool = False,
@@ -261,6 +268,7 @@ def scalar(
             never_null=never_null,
             fails=tuple(fails),
             exact=exact,
+            settled=settled,
             examples=tuple(examples),
             spark_literals=spark_literals or {},
             lists=lists,

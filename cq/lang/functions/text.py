@@ -403,6 +403,14 @@ def like_pattern(pattern: str, escape: str) -> Pattern:
     return tuple(stretches)
 
 
+def _is_pattern(pattern: str | None, escape: str | None = "\\") -> bool:
+    """Whether both are known, and make a pattern."""
+    try:
+        return pattern is not None and escape is not None and like_pattern(pattern, escape) is not None
+    except Failure:
+        return False
+
+
 def _stands_at(x: str, at: int, stretch: tuple[str | int, ...]) -> bool:
     return all(e == ANY_ONE or x[at + i] == e for i, e in enumerate(stretch))
 
@@ -444,6 +452,7 @@ def _spark_like(_: Signature, args: tuple[str, ...]) -> str:
     spark=_spark_like,
     native="like",
     fails=("CQ0708",),
+    settled=lambda _, constants: _is_pattern(*constants[1:]),
     examples=[
         "('hello' LIKE 'h%o') = true",
         "('hello' LIKE 'h_llo') = true",

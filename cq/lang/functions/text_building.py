@@ -26,6 +26,7 @@ def _demand_room(letters: int) -> None:
     spark=lambda _, args: f"split_part({args[0]}, {args[1]}, {clamped_int(args[2])})",
     native="split_part",
     fails=("CQ0708",),
+    settled=lambda _, constants: constants[2] not in {None, 0},
     examples=[
         "split_part('a,b,c', ',', 2) = 'b'",
         "split_part('a,b,c', ',', -1) = 'c'",
