@@ -38,7 +38,7 @@ class ExpressionBuilder:
         """Refuse what was parsed but turned out to have no meaning."""
         for item in self._by_all.values():
             way = "name the columns: ORDER BY a, b"
-            raise compile_error("CQ0100", "ORDER BY ALL belongs to a SELECT without a star", item.span, help=way)
+            raise compile_error("CQ0100", "ORDER BY ALL belongs at the end of a query", item.span, help=way)
         for row in self._rows.values():
             raise comparing.misplaced_row(row.span)
         for node in self._bare_in.values():
@@ -387,7 +387,7 @@ class ExpressionBuilder:
         return items
 
     def order_by_all(self, at: Span, direction: str | None, nulls: str | None) -> tuple[Any, ...]:
-        item = self.order_item(at, ast.NullLiteral(span=at), direction, nulls)
+        item = self.order_item(at, ast.EveryColumn(span=at), direction, nulls)
         self._by_all[id(item)] = item
         return (item,)
 

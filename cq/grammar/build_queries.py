@@ -37,12 +37,13 @@ class QueryBuilder(ExpressionBuilder):
     def _by_every_column(
         self, body: Any, order_by: tuple[ast.OrderItem, ...] | None
     ) -> tuple[ast.OrderItem, ...] | None:
-        """ORDER BY ALL as the numbers of the selected columns."""
-        stars = not isinstance(body, ast.Select) or any(isinstance(i, ast.Star) for i in body.items)
-        if not order_by or id(order_by[0]) not in self._by_all or stars:
+        """ORDER BY ALL as the numbers of the selected columns, unless only the binder knows how many they are."""
+        if not order_by or id(order_by[0]) not in self._by_all:
             return order_by
         (every,) = order_by
         del self._by_all[id(every)]
+        if not isinstance(body, ast.Select) or any(isinstance(i, ast.Star) for i in body.items):
+            return order_by
         numbers = range(1, len(body.items) + 1)
         return tuple(replace(every, expr=ast.NumberLiteral(str(n), span=every.span)) for n in numbers)
 

@@ -175,6 +175,8 @@ def _primary(node: ast.Expr) -> str:
             return "TRUE" if value else "FALSE"
         case ast.NullLiteral():
             return "NULL"
+        case ast.EveryColumn():
+            return "ALL"
         case ast.DefaultValue():
             return "DEFAULT"
         case ast.TypedLiteral(kind, text):

@@ -294,6 +294,9 @@ class Trees:
         offset = self.maybe(self.expr, min(depth, 1), probability=0.1)
         emit = self.maybe(self.emit, probability=0.2)
         body = self.body(depth)
+        starred = not isinstance(body, ast.Select) or any(isinstance(i, ast.Star) for i in body.items)
+        if starred and self.chance(0.1):
+            order_by = (ast.OrderItem(ast.EveryColumn(), self.chance(), self.pick([None, True, False])),)
         if isinstance(body, ast.Query) and not (ctes or order_by or limit or offset or emit):
             return body  # parentheses alone do not make a separate query
         return ast.Query(body, ctes, order_by, limit, offset, emit)

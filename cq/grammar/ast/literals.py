@@ -41,6 +41,11 @@ class NullLiteral(Node):
 
 
 @node
+class EveryColumn(Node):
+    """`ALL` in ORDER BY."""
+
+
+@node
 class DefaultValue(Node):
     """DEFAULT as a whole value in VALUES or SET: the column's value when an INSERT leaves it out."""
 

@@ -10,6 +10,7 @@ from cq.grammar.ast.literals import (
     BinaryLiteral,
     BooleanLiteral,
     DefaultValue,
+    EveryColumn,
     IntervalLiteral,
     NullLiteral,
     NumberLiteral,
@@ -281,6 +282,7 @@ Literals: TypeAlias = (
 Expr: TypeAlias = (
     Literals | Parameter | ColumnRef | Unary | Binary | Not | Logical | IsTest | Between | InList | InQuery | Like
     | Exists | ScalarQuery | Cast | AtTimeZone | Case | Extract | Call | Subscript | DefaultValue
+    | EveryColumn
 )  # fmt: skip
 
 # -------------------------------------------------------------------------------------------------------- windows

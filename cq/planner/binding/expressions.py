@@ -566,6 +566,9 @@ def bind_constant(node: ast.Expr) -> Literal:
             return bind_interval(node)
         case ast.DefaultValue():
             raise misplaced_default(node.span)
+        case ast.EveryColumn():
+            help = "name the columns: ORDER BY a, b"
+            raise compile_error("CQ0501", "ORDER BY ALL of a correlated query is not supported", node.span, help=help)
         case _:
             raise refused(node)
 

@@ -149,18 +149,22 @@ class QueryBinder:
         inside = self.with_ctes(query)
         limit = self.number(query.limit, "LIMIT")
         offset = self.number(query.offset, "OFFSET") or 0
-        if isinstance(query.body, ast.Select):
+        by_all = any(isinstance(item.expr, ast.EveryColumn) for item in query.order_by)
+        if isinstance(query.body, ast.Select) and not by_all:
             return inside.select(query.body, query.order_by, limit, offset)
         rows = Limited(inside.body(query.body), limit, offset)
         return ordered(rows, self.keys_of(rows.node, query.order_by), query.order_by) if query.order_by else rows
 
     def keys_of(self, node: LogicalNode, items: Sequence[ast.OrderItem]) -> list[OrderKey]:
-        """The ORDER BY keys of a set operation: columns by name or number, or expressions over them."""
+        """The ORDER BY keys of a set operation: columns by name or number, expressions over them, or ALL."""
         columns = relation_of(node, None, "the result")
         binder = ExprBinder(columns, self.parameters, Clause("ORDER BY of a set operation"), SelectCalls({}))
         found = []
         for item in items:
             key = item.expr
+            if isinstance(key, ast.EveryColumn):
+                found += [order_key(item, replace(c.expr, span=key.span)) for c in columns.columns]
+                continue
             if isinstance(key, ast.NumberLiteral) and key.text.isdigit():
                 expr = columns.columns[numbered_column(key, len(columns.columns))].expr
             else:
