@@ -91,6 +91,27 @@ def _lambda(fault: SyntaxFault) -> Diagnostic | None:
     return Diagnostic("CQ0501", "functions as arguments are not supported", here, help=(GATHERED,))
 
 
+def _comprehension(fault: SyntaxFault) -> Diagnostic | None:
+    """`[x * 2 FOR x IN xs]`."""
+    opened = fault.open_at()
+    if opened is None or (opened.text, fault.word(fault.position)) != ("[", "FOR"):
+        return None
+    return Diagnostic("CQ0501", "a list with FOR in it is not supported", fault.here, help=(GATHERED,))
+
+
+def _array_of_a_query(fault: SyntaxFault) -> Diagnostic | None:
+    """`ARRAY(SELECT x FROM t)`."""
+    opened = fault.open_at()
+    if opened is None or fault.word(fault.position) not in ("SELECT", "WITH"):
+        return None
+    at = fault.lexed.tokens.index(opened) - 1
+    if fault.word(at) != "ARRAY":
+        return None
+    here = fault.span(fault.lexed.tokens[at])
+    help = "write (SELECT ARRAY_AGG(x) FROM t)"
+    return Diagnostic("CQ0501", "ARRAY does not take a query", here, help=(help,))
+
+
 def _kept_rows(fault: SyntaxFault) -> Diagnostic | None:
     """`MAX(x) KEEP (DENSE_RANK LAST ORDER BY y)` of Oracle: KEEP is read as an alias."""
     if [fault.word(fault.position + n) for n in (-2, -1, 0)] != [")", "KEEP", "("] or fault.before is None:
@@ -118,6 +139,8 @@ FOREIGN_CALLS: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
     _limit_in_a_call,
     _having_in_a_call,
     _lambda,
+    _comprehension,
+    _array_of_a_query,
     _kept_rows,
     _prefix,
 )

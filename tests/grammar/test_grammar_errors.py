@@ -140,6 +140,8 @@ CASES: dict[str, list[str]] = {
         "SELECT STRUCT_PACK(a := b) FROM t",
         "SELECT STRUCT(a AS b) FROM t",
         "SELECT COUNT(a LIMIT 3",
+        "SELECT [x * 2 FOR x IN tags] AS a FROM t",
+        "SELECT ARRAY(SELECT b FROM u ORDER BY b) AS a FROM t",
     ],
     "expected": [
         "SELECT FROM t",
