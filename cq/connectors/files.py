@@ -121,7 +121,7 @@ class Files:
             return  # when there are several files, one may have no rows, and then neither header nor compression magic
         try:
             text = unpacked(file, path, codec)
-            for piece in reading.read(text, path, self._options, rules, self._natives, len(self.paths) > 1):
+            for piece in reading.read(text, path, self._options, rules, self._natives):
                 if size:  # special files have none
                     report(file.tell() / size)
                 yield piece

@@ -205,7 +205,10 @@ BODIES: tuple[tuple[tuple[str, ...], Phrase], ...] = (
     (("UPDATE", "DELETE"), Phrase(("ORDER", "BY"), "UPDATE and DELETE have no ORDER BY", _NAMED)),
 )
 
-FUNCTION_WAYS = "cq functions lists all functions, cq docs NAME explains one; @cq.udf adds one in Python"
+FUNCTION_WAYS = (
+    "cq functions lists all functions, cq docs NAME explains one; one of your own is written in Python: @cq.udf, then "
+    "cq.sql(text, functions=[f])"
+)
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
