@@ -33,6 +33,7 @@ OF_SUB_QUERIES = {
                 ", LATERAL (SELECT wait + price AS w FROM sale WHERE sale.auction = bid.auction) AS l",
                 ", LATERAL (SELECT wait FROM sale WHERE sale.ts <= bid.ts ORDER BY sale.ts DESC LIMIT 1) AS l",
                 ", LATERAL (SELECT SUM(wait) OVER () AS w FROM sale WHERE sale.ts <= bid.ts) AS l",
+                "LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM sale WHERE sale.auction = bid.auction) AS l ON n > 1",
             ]
         )
     ),

@@ -70,6 +70,10 @@ def _computed(select: ast.Select, right: ast.DerivedTable, left: Relation, queri
     return _beside(left, left.node, columns, right)
 
 
+_CONDITION_OF_ROWS = "write the condition in WHERE inside the parentheses, and ON TRUE"
+_CONDITION_OF_VALUES = "write ON TRUE, and the condition where the values are used: CASE WHEN x.n > 1 THEN x.n END"
+
+
 def _refuse(node: ast.Join, query: ast.Query, inside: Inside, left: Relation) -> None:
     """CQ0501 or CQ0502 for joins that do not allow LATERAL, and for queries that cannot become a join."""
     select = inside.select
@@ -80,7 +84,7 @@ def _refuse(node: ast.Join, query: ast.Query, inside: Inside, left: Relation) ->
             "CQ0501",
             "a query in LATERAL works with CROSS JOIN, JOIN … ON, and LEFT JOIN … ON TRUE",
             node.kind_span if node.kind_span != NOWHERE else node.span,
-            help="write the condition in WHERE inside the parentheses, and ON TRUE",
+            help=_CONDITION_OF_VALUES if any(map(_aggregates, select.items)) else _CONDITION_OF_ROWS,
         )
     found: Sequence[ast.Node | None] = (
         *(select.having, select.qualify, query.offset, *select.group_by[:1]),
@@ -199,7 +203,8 @@ def _keys(inside: Inside, left: Relation, of: tuple[str, str]) -> tuple[ast.Expr
     pairs = [(a, equality(a, inside.relation, left)) for a in inside.about]
     other = next((a for a, pair in pairs if pair is None), None)
     if other is not None:
-        by_time = isinstance(other, ast.Binary) and other.op in ("<", "<=", ">", ">=")
+        timed = left.node.schema.times and inside.relation.node.schema.times
+        by_time = timed and isinstance(other, ast.Binary) and other.op in ("<", "<=", ">", ">=")
         message, way_out = _LIMIT_BY_OTHERS if of is _LIMIT and not by_time else of
         raise compile_error("CQ0502", message, other.span, help=way_out)
     return tuple(pair[0] for _, pair in pairs if pair is not None)
