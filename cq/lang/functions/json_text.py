@@ -221,10 +221,12 @@ def _spark_at(args: tuple[str, ...], otherwise: str = "") -> str:
 
 
 def _spark_elements(text: str) -> str:
-    """The elements of an array in a text."""
-    inside = f"get_json_object({_spark_marked(text)}, '$[0].r')"
-    elements = f"from_json({inside}, 'array<string>')"
-    return f"if(json_array_length({inside}) is null, null, {_spark_unmarked(elements, _SPARK_NESTED)})"
+    """The elements of an array in a text, one by one: from_json has a ? for half of a surrogate pair."""
+    whole = _spark_marked(text)
+    count = f"json_array_length(get_json_object({whole}, '$[0].r'))"
+    leaf = f"get_json_object({whole}, concat('$[0].r[', i, ']'))"
+    leaves = f"transform(sequence(0, greatest({count}, 1) - 1), i -> {leaf})"
+    return f"if({count} is null, null, slice({_spark_unmarked(leaves, _SPARK_NESTED)}, 1, {count}))"
 
 
 @scalar(
