@@ -51,8 +51,14 @@ def test_reader_of_another_system_with_options_is_a_declaration(capfd: pytest.Ca
     path, declared = (line.removeprefix("  = help: ") for line in err.splitlines() if "help" in line)
     assert path == "write FROM 'semi.csv'"
     declaration = declared.removeprefix("options stand in a declaration: ").removesuffix(", then FROM s")
-    said = declaration.replace("header = true", "delimiter = ';'")
-    assert ref(capfd, "-q", f"{said}; SELECT v FROM s") == (0, "v\nx\ny\n", "")
+    assert declaration == "CREATE STREAM s WITH (path = 'semi.csv', delimiter = ';')"
+    assert ref(capfd, "-q", f"{declaration}; SELECT v FROM s") == (0, "v\nx\ny\n", "")
+    _, _, err = ref(capfd, "SELECT * FROM read_csv('semi.csv', sep => ';', HEADER = false, skip = 1, nullstr = 'x')")
+    declaration = "CREATE STREAM s WITH (path = 'semi.csv', delimiter = ';', header = FALSE, 'null' = 'x')"
+    assert declaration in err
+    assert ref(capfd, "-q", f"{declaration}; SELECT c1 FROM s") == (0, "c1\nid\n1\n2\n", "")
+    _, _, err = ref(capfd, "SELECT v FROM read_csv('semi.csv', skip = 1)")
+    assert "WITH (path = 'semi.csv', header = true)" in err
     _, _, err = ref(capfd, "SELECT id FROM read_csv(['day/1.csv', 'day/2.csv'])")
     assert "all that a pattern matches, FROM 'day/*.csv'" in err
 

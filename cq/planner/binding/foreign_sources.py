@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from cq.connectors.registry import SINKS, SOURCES
 from cq.errors import did_you_mean
@@ -11,6 +11,11 @@ from cq.records import replace
 
 TOPIC = "kafka_topic"
 _SINKS = {"print": "stdout", "blackhole": "discard"}
+_READER_OPTIONS = {  # of DuckDB: what it is called here
+    **dict.fromkeys(["delim", "delimiter", "sep"], "delimiter"),
+    "nullstr": "null",
+    **{name: name for name in ("header", "quote", "union_by_name")},
+}
 GRACE_HOURS = "24"  # the default lateness of rows in ksqlDB
 
 
@@ -62,10 +67,21 @@ def no_reader(node: ast.TableFunction) -> tuple[str, ...]:
             "options stand in a declaration: CREATE STREAM s WITH (path = 'day/*.csv', header = true), then FROM s",
         )
     text = inline.string(path.value)
+    said = ", ".join(_reader_options(node)) or "header = true"
     return (
         f"write FROM {text}",
-        f"options stand in a declaration: CREATE STREAM s WITH (path = {text}, header = true), then FROM s",
+        f"options stand in a declaration: CREATE STREAM s WITH (path = {text}, {said}), then FROM s",
     )
+
+
+def _reader_options(node: ast.TableFunction) -> Iterator[str]:
+    """The options of `read_csv('a.csv', delim = ';')` that exist here, as WITH takes them."""
+    for a in node.args:
+        match a:
+            case ast.Binary(op="=", left=ast.ColumnRef(name=name), right=value) | ast.NamedArgument(name, value):
+                option = _READER_OPTIONS.get(name.lower())
+                if option is not None and isinstance(value, ast.StringLiteral | ast.BooleanLiteral):
+                    yield f"{inline.option_key(option)} = {inline.expr(value)}"
 
 
 def nearest_connector(name: str, known: Collection[str]) -> str:
