@@ -119,9 +119,10 @@ class Files:
         size = status.st_size
         if not size and stat.S_ISREG(status.st_mode) and len(self.paths) > 1:
             return  # when there are several files, one may have no rows, and then neither header nor compression magic
+        may_be_blank = len(self.paths) > 1 or stat.S_ISREG(status.st_mode)  # not a pipe, whose writer may have failed
         try:
             text = unpacked(file, path, codec)
-            for piece in reading.read(text, path, self._options, rules, self._natives):
+            for piece in reading.read(text, path, self._options, rules, self._natives, may_be_blank):
                 if size:  # special files have none
                     report(file.tell() / size)
                 yield piece

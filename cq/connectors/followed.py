@@ -120,7 +120,7 @@ class Followed:
             growing = _Growing(file, self._access.base / self._path, self._wait)
             assert isinstance(self._reading, TextReading), "a format that grows and is no text"
             try:
-                yield from self._reading.read(growing, name, self._options, self._rules, self._natives)
+                yield from self._reading.read(growing, name, self._options, self._rules, self._natives, True)
             except OSError as e:
                 raise damaged(name, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
             finally:

@@ -33,7 +33,7 @@ def read_pipe(
         kind, text = told(file, name, options)
         reading = reading_of(kind)
         if isinstance(reading, TextReading):
-            yield from reading.read(text, name, with_ending(options, name), rules, natives)
+            yield from reading.read(text, name, with_ending(options, name), rules, natives, False)
             return
         with typed_source(file, name, kind, reading) as source:
             yield from reading.read(source, name, rules, to_nobody)

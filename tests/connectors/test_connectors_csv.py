@@ -283,6 +283,7 @@ def test_empty_file_among_those_of_a_pattern_has_no_rows(
 
 @pytest.mark.parametrize("text", ["", "\n", "a\n"])
 def test_declared_file_without_bytes_or_rows_has_none(tmp_path: Path, text: str) -> None:
+    """A pipe without a header is an error: tests/cli/test_endless_inputs.py."""
     seen = read(stream("a bigint", path=write(tmp_path, text)))
     assert seen.error is None and seen.rows == []
 

@@ -10,7 +10,7 @@ the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import islice
@@ -102,16 +102,20 @@ class CsvOptions:
 
 
 def read_csv(
-    file: Readable, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None = None
-) -> Iterator[Piece]:
+    file: Readable, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None = None,
+    may_be_blank: bool = False,
+) -> Iterator[Piece]:  # fmt: skip
     """The rows of one file as pieces; declared columns by the names in its header, or by position without one.
 
-    make_scan: makes the engine's own reader, if it has one.
+    make_scan: makes the engine's own reader, if it has one.  may_be_blank: whether a file that lacks the header line it
+    should have counts as a file without rows.
     """
     threads = min(cores(), MAX_THREADS)
     window = UnreadRows(file, name, options.dialect, threads)
     with closing(Parallel(threads - 1)) as parallel:
-        yield from _pieces(window, name, options, rules, make_scan, parallel)
+        begun = yield from _pieces(window, name, options, rules, make_scan, parallel)
+    if not begun and options.header and not may_be_blank:
+        raise damaged(name, "the input is empty, not even a header line", "write header = false if it has none")
 
 
 def _pieces(
@@ -121,7 +125,8 @@ def _pieces(
     rules: Rules,
     make_scan: MakePlainScan | None,
     parallel: Parallel,
-) -> Iterator[Piece]:
+) -> Generator[Piece, None, bool]:
+    """Yield the rows; return whether there was a first one, or a header."""
     column_map: ColumnMap | None = None
     may_guess = True
     while window.fill():
@@ -148,6 +153,7 @@ def _pieces(
         window.take(len(block.text))
         if block.text:
             yield from column_map.read(block)
+    return column_map is not None
 
 
 def first_row(text: bytes, name: str, options: CsvOptions) -> CsvRow | None:

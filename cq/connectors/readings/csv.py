@@ -21,8 +21,10 @@ def _check(options: Options) -> None:
     CsvOptions.of(options)
 
 
-def _read(text: Readable, name: str, options: Options, rules: Rules, natives: Natives) -> Iterator[Piece]:
-    return read_csv(text, name, CsvOptions.of(options), rules, natives.csv_scan)
+def _read(
+    text: Readable, name: str, options: Options, rules: Rules, natives: Natives, may_be_blank: bool
+) -> Iterator[Piece]:
+    return read_csv(text, name, CsvOptions.of(options), rules, natives.csv_scan, may_be_blank)
 
 
 def _guess(head: Looked, name: str, options: Options) -> pa.Schema:

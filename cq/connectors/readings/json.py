@@ -20,7 +20,9 @@ def _check(options: Options) -> None:
     """Nothing to check: it has no options."""
 
 
-def _read(text: Readable, name: str, options: Options, rules: Rules, natives: Natives) -> Iterator[Piece]:
+def _read(
+    text: Readable, name: str, options: Options, rules: Rules, natives: Natives, may_be_blank: bool
+) -> Iterator[Piece]:
     return read_json(text, name, rules, natives.json_scan, natives.csv_scan)
 
 

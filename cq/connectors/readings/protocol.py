@@ -25,7 +25,8 @@ class TextReading:
     """A text format: read as it arrives, with columns guessed from its first rows.
 
     check(options): CQ0208 where they contradict each other, raised before anything is read.
-    read(text, name, options, rules, natives): the rows as pieces; an input without bytes has none, and needs no header.
+    read(text, name, options, rules, natives, may_be_blank): the rows as pieces. may_be_blank: whether a file that lacks
+    the header it should have counts as one without rows.
     guess(head, name, options): the columns, as fields or as a schema.
     header(text, name, options): the column names in the first bytes, `whole` if those are the whole input; None if
     there are none.
@@ -35,7 +36,7 @@ class TextReading:
     """
 
     check: Callable[[Options], None]
-    read: Callable[[Readable, str, Options, Rules, Natives], Iterator[Piece]]
+    read: Callable[[Readable, str, Options, Rules, Natives, bool], Iterator[Piece]]
     guess: Callable[[Looked, str, Options], pa.Schema | tuple[Field, ...]]
     header: Callable[[bytes, str, Options, bool], list[str] | None]
     ends: Callable[[bytes, Options], Iterator[int]]
