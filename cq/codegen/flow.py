@@ -41,7 +41,15 @@ CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial")
 FINISHER_ARGUMENTS = ("state", "out", "constants", "serial")
 PASSED_ARGUMENTS = (*FINISHER_ARGUMENTS, "turn", "arrival")  # then the words of the row's columns
 PASS, PASS_ROW = "pass", "pass_row"  # how the names of functions begin that take rows on
-PASSED_ROW_ARGUMENTS = (*PASSED_ARGUMENTS, "batch", "port", "row", "late")  # the same
+
+
+def passed_row_arguments(stage: StageDraft) -> tuple[str, ...]:
+    """The arguments of a function that takes rows on while a batch is taken; the words of the row's columns follow.
+
+    Rows that a later stage takes carry their cause and, if it asks for it, their watermark.
+    """
+    carried = ("watermark",) * stage.passes_watermarks + ("cause",) * (not stage.planned.final)
+    return (*PASSED_ARGUMENTS, "batch", "port", "row", "late", *carried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +257,13 @@ class Flow:
         name = f"{PASS if self.at_end else PASS_ROW}_{self.stage.order[id(node)]}"
         self.stage.passed[name] = node
         words = [w for i, f in enumerate(node.schema.fields) for w in words_of(f, row.column(i))]
-        first = [as_expr(a) for a in FINISHER_ARGUMENTS]
-        given = [*first, as_expr(self.position.node), self.position.arrival]
-        if not self.at_end:
-            late = ast.Constant(0) if self.late is None else self.late
-            given += [as_expr("batch"), as_expr(self.event.port), self.event.row, late]
+        arguments = PASSED_ARGUMENTS if self.at_end else passed_row_arguments(self.stage)
+        late = ast.Constant(0) if self.late is None else self.late
+        mine = {
+            "turn": as_expr(self.position.node), "arrival": self.position.arrival, "port": as_expr(self.event.port),
+            "row": self.event.row, "late": late,
+        }  # fmt: skip
+        given = [mine.get(a, as_expr(a)) for a in arguments]
         self.flush()
         status = self.writer.let(ast.Call(ast.Name(name, ast.Load()), [*given, *words], []), "status")
         with self.writer.if_(expr("S == DONE", S=status, DONE=abi.DONE)):

@@ -2,9 +2,8 @@
 
 A function that takes or makes rows has the code of all that they reach. In a chain of joins each of them reaches all
 later joins, so the code would grow with the square of their number: two `x IN (SELECT …)` in a CASE took 10 s of
-CPU to compile, and take 2.5. So where several of these functions reach the rows of an operator with state, and more
-state follows, they call one function with the row. A call costs more than a match in a join of two sources: functions
-that take rows of sources make one only behind a third source.
+CPU to compile, and take 2.5 since. So where several of these functions reach the rows of an operator with state, and
+more state follows, they call one function with the row.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable
 
-from cq.codegen.flow import PASS_ROW, PASSED_ARGUMENTS, PASSED_ROW_ARGUMENTS, Event, function, reached, row_of
+from cq.codegen.flow import PASS_ROW, PASSED_ARGUMENTS, Event, function, passed_row_arguments, reached, row_of
 from cq.codegen.ports import Position
 from cq.codegen.row_words import value_of, word_names
 from cq.codegen.stage_draft import StageDraft
@@ -21,21 +20,24 @@ from cq.codegen.writer import expr
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout import abi
 
-SEVERAL = 2  # functions that emit at the end and reach an operator, from which its rows are passed on
-MANY = 3  # sources whose rows do
+# From how many functions an operator's rows are reached before they are passed on. A call takes longer than a match in
+# a join of two sources, and is made for each row: functions of sources call one only from the third on. At the end it
+# is made for each group or unmatched row, once: the shorter code is worth it from the second on.
+LEAST_FUNCTIONS_AT_END = 2
+LEAST_SOURCES = 3
 
 
 def passing_at_end(stage: StageDraft) -> frozenset[int]:
     """The ids of the operators whose rows are passed on at the end."""
     emitting = [n for n in stage.plan.nodes() if n.emits_at_end and id(n) not in stage.gathered]
-    return _reached_by(stage, emitting, SEVERAL)
+    return _reached_by(stage, emitting, LEAST_FUNCTIONS_AT_END)
 
 
 def passing_rows(stage: StageDraft) -> frozenset[int]:
     """The ids of the operators whose rows are passed on when the row of a source makes them."""
-    if stage.lanes or stage.gathered or stage.passes_watermarks or not stage.planned.final:
+    if stage.lanes or stage.gathered:  # of which code that knows the branch or the instant takes the rows
         return frozenset()
-    return _reached_by(stage, stage.leaves, MANY)
+    return _reached_by(stage, stage.leaves, LEAST_SOURCES)
 
 
 def _reached_by(stage: StageDraft, origins: Iterable[LogicalNode], least: int) -> frozenset[int]:
@@ -65,7 +67,7 @@ def _write(stage: StageDraft, name: str, node: LogicalNode) -> None:
     fields = node.schema.fields
     columns = [word_names(f, f"c{i}") for i, f in enumerate(fields)]
     of_row = name.startswith(PASS_ROW)
-    first = PASSED_ROW_ARGUMENTS if of_row else PASSED_ARGUMENTS
+    first = passed_row_arguments(stage) if of_row else PASSED_ARGUMENTS
     arguments = (*first, *(word for column in columns for word in column))
     with function(stage, name, arguments, node, _event(of_row)) as flow:
         values = [value_of(flow.scope, f, names) for f, names in zip(fields, columns, strict=True)]
