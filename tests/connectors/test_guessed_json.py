@@ -170,3 +170,18 @@ def test_depth_is_limited_as_in_rows(around: str) -> None:
     assert parsed(line(MAX_DEPTH - 1), 2) is not None
     assert parsed(line(MAX_DEPTH), 2) is None
     assert parsed(b'{"x": [' + b"[]," * MAX_DEPTH + b"[]]}", 2) is not None  # many, one beside the other
+
+
+def test_brackets_beside_one_another_and_in_strings_are_no_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line is read by the definition, which takes eight times as long, for its depth only."""
+    wide = b'{"s": "' + b"[" * MAX_DEPTH + rb'\"{", "x": [' + b'{"y": [1]},' * MAX_DEPTH + b"[]]}"
+    deep = b'{"s": "' + b"]" * MAX_DEPTH + rb'\\", "x": ' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}"
+    expected = parsed_by_definition(wide, 2)
+    defined: list[bytes] = []
+    monkeypatch.setattr("cq.connectors.json.parsed.parsed_by_definition", lambda line, levels: defined.append(line))
+    found = parsed(wide, 2)
+    assert found is not None and expected is not None
+    assert dict(found)["s"] == dict(expected)["s"]
+    assert defined == []
+    parsed(deep, 2)
+    assert defined == [deep]

@@ -8,6 +8,8 @@ in Python's json.
 from __future__ import annotations
 
 import json
+import re
+from itertools import accumulate
 from typing import Any
 
 from cq.connectors.json.rows import MAX_DEPTH, JsonValue, NoObject, elements, members
@@ -22,7 +24,7 @@ def parsed(line: bytes, levels: int) -> Object | None:
         text = line.decode()
     except UnicodeDecodeError:
         return None
-    if line.count(b"{") + line.count(b"[") <= MAX_DEPTH:
+    if line.count(b"{") + line.count(b"[") <= MAX_DEPTH or _depth(line) <= MAX_DEPTH:
         try:
             found = (_ESCAPED if "\\u" in text else _PLAIN).decode(text)
         except (ValueError, RecursionError):  # Python's limit of nesting may be below ours
@@ -38,6 +40,12 @@ def parsed_by_definition(line: bytes, levels: int) -> Object | None:
     except NoObject:
         return None
     return tuple((name, _converted(value, levels)) for name, value in fields)
+
+
+def _depth(line: bytes) -> int:
+    """How many objects and arrays are inside one another, at most, in a line of JSON; of another line, some number."""
+    brackets = _NO_BRACKETS.sub(b"", line)
+    return max(accumulate(1 if b in b"{[" else -1 for b in brackets), default=0)
 
 
 def _converted(value: JsonValue | None, levels: int) -> Any:
@@ -62,6 +70,7 @@ def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
 
 
+_NO_BRACKETS = re.compile(rb'[^][{}"]+|"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)  # strings, and what is between strings
 # Whole numbers of any length are taken, and reading them as numbers would cost more than it tells.
 _PLAIN = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str.encode, parse_constant=_no_number)
 _ESCAPED = json.JSONDecoder(object_pairs_hook=_fields, parse_int=str.encode, parse_constant=_no_number)
