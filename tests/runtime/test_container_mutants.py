@@ -52,8 +52,19 @@ def in_sliding(old: str, new: str) -> Mutant:
     return Mutant(f"cq.{SLIDING}", old, new, ("test_sliding.py",), "grid or delay")
 
 
+def in_copying(old: str, new: str) -> Mutant:
+    """A mutant of the copy of a table that its tests should see."""
+    return Mutant("cq.runtime.containers.table_copying", old, new, ("test_tables.py",), "copy")
+
+
 MUTANTS = {
-    "the front of a long window is left out": in_sliding("            if front != 0:", "            if front == 1:"),
+    "the front of a long window is left out": in_sliding(
+        "            if front != 0 and", "            if front == 1 and"
+    ),
+    "a copy has the epoch of its source": in_copying(
+        "epoch | (ld_i64(entry, ENTRY_TAG) & HASH_MASK)", "ld_i64(entry, ENTRY_TAG) | (epoch & HASH_MASK)"
+    ),
+    "a copy is added to what is there": in_copying("ld_i64(table, TABLE_COUNT) > 0 or ", ""),
     "the sum of a stretch is that from the one behind it": in_sliding(
         "        return _add(slides, made, ld_i64(slides, SLIDES_NEXT))", "        return _add(slides, made, made)"
     ),

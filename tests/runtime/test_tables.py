@@ -18,6 +18,7 @@ from cq.runtime.containers import table_words as w
 from cq.runtime.containers import tables as t
 from cq.runtime.containers.known_codes import table_recall
 from cq.runtime.containers.strings import hash_word
+from cq.runtime.containers.table_copying import table_copied
 from cq.runtime.containers.table_words import (
     NUMBER_MASK,
     TABLE_BIRTHS,
@@ -109,7 +110,7 @@ def pass_through(table: int, first: int, last: int, width: int) -> int:
 FUNCTIONS = (
     t.table_new, t.table_drop, t.table_insert, t.table_clear, t.table_delete, t.table_settle, t.table_make_dense,
     ts.table_save, ts.table_load, ts.table_saved_words, ts.table_take, t.table_held_bytes, x.string_store,
-    o.table_sort_births, known_codes.table_learn,
+    o.table_sort_births, known_codes.table_learn, table_copied,
     find_key, known_entry, nth_entry, put_word, pass_through,
 )  # fmt: skip
 
@@ -233,6 +234,65 @@ def test_a_table_that_grows_becomes_dense_and_stays_in_order(run, monkeypatch):
     index = run.words(table, w.TABLE_WORDS)
     assert run.read(index[w.TABLE_INDEX], 8 * (index[w.TABLE_MASK] + 1)).strip(b"\0") == b""
     run.table_drop(table)
+
+
+def numbered(run, numbers, strings=0):
+    """A table of these keys, with the keys as serials and values."""
+    table = run.table_new(WORDS, strings, 0)
+    fill_in(run, table, numbers)
+    return table
+
+
+def fill_in(run, table, numbers):
+    for n in numbers:
+        entry = run.table_insert(table, x.hash_word(n), n)
+        run.put_word(entry, KEY, n)
+        run.put_word(entry, VALUE, n)
+
+
+def numbers_of(run, table):
+    """The keys by birth; each is found, with its value."""
+    count = run.words(table, w.TABLE_WORDS)[w.TABLE_COUNT]
+    keys = [run.words(run.nth_entry(table, n), WORDS)[KEY] for n in range(count)]
+    for n, key in enumerate(keys):
+        assert run.find_key(table, x.hash_word(key), key) == run.nth_entry(table, n)
+        assert run.words(run.nth_entry(table, n), WORDS)[1:] == [key, key, 0, 0, key]
+    return keys
+
+
+@pytest.mark.parametrize("used", [0, 20, 300], ids=lambda n: f"{n} before")
+@pytest.mark.parametrize("count", [0, 1, 31, 200])
+def test_a_copy_has_the_entries_of_its_source_and_takes_more(run, count, used):
+    source = numbered(run, range(1000, 1000 - count, -1))
+    table = numbered(run, range(used))
+    run.table_clear(table)
+    before = run.read(source, 8 * w.TABLE_WORDS)
+    assert run.table_copied(table, source) == 1
+    assert run.read(source, 8 * w.TABLE_WORDS) == before
+    fill_in(run, table, range(100))
+    assert numbers_of(run, table) == [*range(1000, 1000 - count, -1), *range(100)]
+    assert run.find_key(table, x.hash_word(1001), 1001) == 0
+    run.table_clear(table)
+    assert run.find_key(table, x.hash_word(1000), 1000) == 0
+    run.table_drop(table)
+    run.table_drop(source)
+
+
+def test_what_a_copy_cannot_take_leaves_the_table_as_it_was(run):
+    source, own = numbered(run, range(50)), numbered(run, [7])
+    assert run.table_copied(own, source) == 0
+    assert numbers_of(run, own) == [7]
+    run.table_make_dense(source)
+    empty = numbered(run, [])
+    assert run.table_copied(empty, source) == 0
+    texts = Model(run, [1])
+    texts.insert(1, 1, b"a string that takes its own bytes", 1)
+    other = run.table_new(WORDS, 1 << TEXT, 0)
+    assert run.table_copied(other, texts.table) == 0
+    for table in (empty, other):
+        assert numbers_of(run, table) == []
+    for table in (source, own, empty, other, texts.table):
+        run.table_drop(table)
 
 
 def test_pieces_of_a_saved_table_are_one_again(run):

@@ -25,7 +25,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import disjoint_panes, slides, sliding
 from cq.runtime.containers import pane_words as panes
-from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT
+from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT, TABLE_INDEX, TABLE_MASK
 from cq.runtime.layout import abi
 from cq.runtime.layout.pipeline import Grid, Slot
 from cq.runtime.layout.words import Word, beside
@@ -307,21 +307,32 @@ def _merge_pane(flow: Flow, layout: GroupLayout, target: TableLocals, record: st
 
 
 def _merge_table(flow: Flow, layout: GroupLayout, target: TableLocals, groups: ast.expr) -> None:
-    """Add every group of a table to the target, in order of birth."""
+    """Add every group of a table to the target, in order of birth.
+
+    Its slot is looked into first: groups that came in the same order, or were copied, are in the same slots.
+    """
     writer, scope = flow.writer, flow.scope
     source = writer.let(groups, "source")
     births = Births.of(writer, source)
+    in_slots = writer.let(expr("ld_i64(S, W)", S=source, W=TABLE_MASK), "in_slots")
+    with scope.when(expr("ld_i64(S, W) != 0", S=source, W=TABLE_INDEX)):
+        writer.set(in_slots, expr("-1"))
     group = writer.fresh("group")
 
     def entry_of(number: Fill) -> Entry:
         return Entry(scope.let(births.entry(number), "from_"), ast.Name(source, ast.Load()))
 
+    early = writer.fresh("group")
+    with writer.for_(early, 0, expr("min(2 * N, LAST)", N=GROUPS_AHEAD, LAST=births.count)), scope.block():
+        writer.code("prefetch(E)", E=entry_of(early).address)
     with writer.for_(group, 0, births.count), scope.block():
         _fetch_ahead(flow, layout, target, entry_of, group, births.count)
         from_entry = entry_of(group)
         values = _load_keys(flow, layout.keys, from_entry)
         first = scope.let(expr("ld_i64(E, W)", E=from_entry.address, W=ENTRY_FIRST), "first")
-        found = layout.keys.probe(target, values, first, lambda e: _start(flow, layout, target, e))
+        slot = expr("T + F - S", T=target.entries, F=from_entry.address, S=births.entries)
+        likely = expr("pick(M == N and I == 0, SLOT, 0)", M=target.mask, N=in_slots, I=target.index, SLOT=slot)
+        found = layout.keys.probe(target, values, first, lambda e: _start(flow, layout, target, e), likely)
         merge_group(scope, layout, Entry(found, target.address), from_entry)
 
 

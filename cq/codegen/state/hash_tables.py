@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 from cq.codegen.values import Coded, Scope, Val, any_null, value_words
 from cq.codegen.writer import Fill, Writer, expr
@@ -281,6 +282,10 @@ class Births:
     words: tuple[str, str, str]
     count: str
 
+    @property
+    def entries(self) -> str:
+        return self.words[0]
+
     @staticmethod
     def of(writer: Writer, table: str) -> Births:
         def word(hint: str, which: int) -> str:
@@ -330,13 +335,15 @@ class Keys:
         return _search(self, t, values, None, None)
 
     def probe(
-        self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None]
-    ) -> ast.expr:
+        self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None],
+        likely: ast.expr | None = None,
+    ) -> ast.expr:  # fmt: skip
         """Write the search for the entry with these key values, made if missing; return its address.
 
         serial: of the row that causes it.  fresh(entry): writes code for a new entry, whose keys are set.
+        likely: the address of a slot of a spread table to look into first, or 0.
         """
-        return _search(self, t, values, serial, fresh)
+        return _search(self, t, values, serial, fresh, likely)
 
     def recall(
         self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None]
@@ -423,25 +430,26 @@ class Sought:
 
 def _search(
     keys: Keys, t: TableLocals, values: Sequence[Val], serial: ast.expr | None,
-    fresh: Callable[[ast.expr], None] | None,
+    fresh: Callable[[ast.expr], None] | None, likely: ast.expr | None = None,
 ) -> ast.expr:  # fmt: skip
     scope, writer = t.scope, t.scope.writer
     sought = Sought.of(keys, t, values)
     hash32 = sought.hash32
     slot = writer.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
-    entry = writer.let(ast.Constant(0), "entry")
+    entry = writer.let(ast.Constant(0) if likely is None else likely, "entry")
     absent = writer.let(ast.Constant(0), "absent")
     place: ast.expr = ast.Name(entry, ast.Load())
-    with scope.when(expr("I == 0", I=t.index)):
-        want = scope.let(expr("EPOCH | H", EPOCH=t.epoch, H=hash32), "want")
-        with writer.while_(True), scope.block():
-            writer.set(entry, t.in_slot(slot))
-            tag = writer.let(expr("ld_i64(E, W)", E=entry, W=ENTRY_TAG), "tag")
-            writer.code("if SAME:\n    break", SAME=sought.same(expr("T == W", T=tag, W=want), entry))
-            writer.code("if T < EPOCH:\n    A = 1\n    break", T=tag, EPOCH=t.epoch, A=absent)
-            writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
-    with scope.otherwise():
-        sought.walk_index(slot, entry, lambda: writer.code("A = 1\nbreak", A=absent), lambda: writer.code("break"))
+    with nullcontext() if likely is None else scope.when(_is_other(sought, entry)):
+        with scope.when(expr("I == 0", I=t.index)):
+            want = scope.let(expr("EPOCH | H", EPOCH=t.epoch, H=hash32), "want")
+            with writer.while_(True), scope.block():
+                writer.set(entry, t.in_slot(slot))
+                tag = writer.let(expr("ld_i64(E, W)", E=entry, W=ENTRY_TAG), "tag")
+                writer.code("if SAME:\n    break", SAME=sought.same(expr("T == W", T=tag, W=want), entry))
+                writer.code("if T < EPOCH:\n    A = 1\n    break", T=tag, EPOCH=t.epoch, A=absent)
+                writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
+        with scope.otherwise():
+            sought.walk_index(slot, entry, lambda: writer.code("A = 1\nbreak", A=absent), lambda: writer.code("break"))
     with scope.when(expr("A == 1", A=absent)):
         if serial is None or fresh is None:
             writer.set(entry, 0)
@@ -451,6 +459,12 @@ def _search(
             sought.make(entry, made)
             fresh(place)
     return place
+
+
+def _is_other(sought: Sought, entry: str) -> ast.expr:
+    """Whether a slot of a spread table, or 0, is not the place of the entry."""
+    tagged = expr("ld_i64(E, W) == (EPOCH | H)", E=entry, W=ENTRY_TAG, EPOCH=sought.t.epoch, H=sought.hash32)
+    return expr("E == 0 or not SAME", E=entry, SAME=sought.same(tagged, entry))
 
 
 @dataclass(slots=True)

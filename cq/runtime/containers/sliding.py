@@ -13,7 +13,8 @@ If each pane has few of the groups, all these sums would hold far more than the 
 as its panes together: then panes are added one after the other.
 
 Additions come step by step (`panes_step`), as only generated code can add groups: each time SLIDES_SOURCE to
-SLIDES_INTO. Sums are combined from left to right in another grouping, so the aggregates must merge exactly.
+SLIDES_INTO. The first one to an empty table is a copy, and is made here. Sums are combined from left to right in
+another grouping, so the aggregates must merge exactly.
 
 Source: as for cq/runtime/containers/frames.py; the sums at distances are ours.
 """
@@ -60,6 +61,7 @@ from cq.runtime.containers.slides import (
     slides_table,
     slides_top,
 )
+from cq.runtime.containers.table_copying import table_copied
 from cq.runtime.containers.table_words import TABLE_COUNT
 from cq.runtime.containers.tables import table_clear
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER
@@ -103,7 +105,7 @@ def panes_step(panes: int, start: int, instant: int, exact: int) -> int:
             if _begin(panes, slides, start, instant, exact) == 0:
                 return NO_MEMORY
         elif phase == DIRECT or phase == ENTER:
-            if _next_pane(panes, slides, instant, phase) == 1:
+            if _next_pane(panes, slides, instant, exact, phase) == ADD:
                 return ADD
         elif phase == FORWARD or phase == BACKWARD:
             done = _forward(panes, slides) if phase == FORWARD else _backward(panes, slides)
@@ -112,17 +114,26 @@ def panes_step(panes: int, start: int, instant: int, exact: int) -> int:
         elif phase == FRONT:
             st_i64(slides, SLIDES_PHASE, BACK)
             front = slides_top(slides + SLIDES_CHUNK * 8, SUM_TABLE, 0)
-            if front != 0:
-                return _add(slides, ld_i64(panes, PANES_SCRATCH), front)
+            if front != 0 and _add(slides, ld_i64(panes, PANES_SCRATCH), front) == ADD:
+                return ADD
         elif phase == BACK:
             st_i64(slides, SLIDES_PHASE, END)
-            return _add(slides, ld_i64(panes, PANES_SCRATCH), ld_i64(slides, SLIDES_BACK))
+            if _add(slides, ld_i64(panes, PANES_SCRATCH), ld_i64(slides, SLIDES_BACK)) == ADD:
+                return ADD
         else:
             return READY
 
 
 @native("i64(i64, i64, i64)", inline=True)
 def _add(slides: int, into: int, source: int) -> int:
+    """READY if that was done, as nothing had been added before; ADD: these are the tables of the next addition."""
+    if table_copied(into, source) == 1:
+        return READY
+    return _set(slides, into, source)
+
+
+@native("i64(i64, i64, i64)", inline=True)
+def _set(slides: int, into: int, source: int) -> int:
     """Set the tables of the next addition."""
     st_i64(slides, SLIDES_INTO, into)
     st_i64(slides, SLIDES_SOURCE, source)
@@ -231,20 +242,21 @@ def _next_chunk(panes: int, slides: int, low: int) -> int:
 # -- panes one after the other ---------------------------------------------------------------------------------------
 
 
-@native("i64(i64, i64, i64, i64)")
-def _next_pane(panes: int, slides: int, instant: int, phase: int) -> int:
-    """1 if a pane is to be added, to the window or to the back; 0 after the last one."""
+@native("i64(i64, i64, i64, i64, i64)")
+def _next_pane(panes: int, slides: int, instant: int, exact: int, phase: int) -> int:
+    """ADD: a pane is to be added, to the window or to the back; READY if it was, or after the last one."""
     place = ld_i64(slides, SLIDES_PLACE)
     if place < ld_i64(panes, PANES_COUNT) and _first(panes, place) < instant:
         st_i64(slides, SLIDES_PLACE, place + 1)
         into = ld_i64(panes, PANES_SCRATCH) if phase == DIRECT else ld_i64(slides, SLIDES_BACK)
-        return _add(slides, into, _table(panes, place))
+        table = _table(panes, place)
+        return _add(slides, into, table) if exact == 1 else _set(slides, into, table)
     if phase == DIRECT:
         st_i64(slides, SLIDES_PHASE, END)
     else:
         st_i64(slides, SLIDES_TO, instant)
         st_i64(slides, SLIDES_PHASE, FRONT)
-    return 0
+    return READY
 
 
 # -- sums from a pane to the end of the front ------------------------------------------------------------------------
