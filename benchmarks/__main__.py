@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> None:
     if unknown or (options.write_docs and (options.names or options.quick)):
         parser.error(f"no benchmark {', '.join(unknown)}" if unknown else "--write-docs measures everything, in full")
     if options.docs_only:
-        write_document(json.loads(FIGURES.read_text(encoding="utf-8")))
+        DOCUMENT.write_text(document(json.loads(FIGURES.read_text(encoding="utf-8"))), encoding="utf-8")
         return
     found = measure(options.names or (*CASES, *SUITES), options.rounds, options.quick, options.check)
     for table in report.tables(found):
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     if options.write_docs:
         FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        write_document(found)
+        DOCUMENT.write_text(document(found), encoding="utf-8")
 
 
 def measure(names: Sequence[str], rounds: int = 9, quick: bool = False, checked: bool = False) -> dict[str, Any]:
@@ -138,11 +138,10 @@ def _lines(path: str) -> list[str]:
     return Path(path).read_text(encoding="utf-8").splitlines() if Path(path).exists() else []
 
 
-def write_document(found: dict[str, Any]) -> None:
-    """Update docs/benchmarks.md from the figures, with the reason where a bar is missed."""
-    parts = [report.heading(found), *(table.markdown() for table in report.tables(found))]
-    parts.append(CAUSES.read_text(encoding="utf-8"))
-    DOCUMENT.write_text("\n".join(parts), encoding="utf-8")
+def document(found: dict[str, Any]) -> str:
+    """The text of docs/benchmarks.md: the figures, and the reason where a bar is missed."""
+    tables = (table.markdown() for table in report.tables(found))
+    return "\n".join([report.heading(found), *tables, CAUSES.read_text(encoding="utf-8")])
 
 
 if __name__ == "__main__":

@@ -15,11 +15,17 @@ sys.path.insert(0, str(ROOT))
 
 report = pytest.importorskip("benchmarks.report", reason="the extra [test] is not installed")
 
+from benchmarks import __main__ as command  # noqa: E402
 from benchmarks import costs  # noqa: E402
 from benchmarks.cases import CASES  # noqa: E402
 from benchmarks.end_to_end import IN_PYTHON, WHOLE  # noqa: E402
 from benchmarks.measure import Race, Turn, run_race  # noqa: E402
 from cq.planner.plan.costs import LOOK_UP_NS, SESSION_NS  # noqa: E402
+
+
+def test_the_page_is_that_of_the_figures() -> None:
+    found = json.loads(command.FIGURES.read_text(encoding="utf-8"))
+    assert command.DOCUMENT.read_text(encoding="utf-8") == command.document(found), "python -m benchmarks --docs-only"
 
 
 def test_a_ratio_is_the_median_of_the_ratios_within_rounds() -> None:
