@@ -69,7 +69,8 @@ def _too_large(stage: Stage) -> CompileError:
 
 
 def _pipeline(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Pipeline:
-    timed = len(physical.sources) > 1 or any(n.depends_on_time for n in physical.plan.nodes())
+    nodes = physical.plan.nodes()
+    timed = len(physical.sources) > 1 or any(n.depends_on_time for n in nodes)
     sources = tuple(source_spec(s, port, stages[0], timed) for port, s in enumerate(physical.sources))
     grids = tuple(dict.fromkeys(g for s in stages for g in s.grids))
     watermarks = any(s.watermarks for s in stages)
@@ -80,6 +81,7 @@ def _pipeline(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Pipelin
         watermarks=watermarks,
         mixed=stages[0].mixed,
         workers=physical.workers,
+        pairs_all=any(n.fan_out is None and n.input_keys is not None and () in n.input_keys for n in nodes),
     )
 
 

@@ -27,13 +27,16 @@ from cq.connectors.rules import Rules
 from cq.connectors.several import Lacking, lacking
 from cq.records import replace
 
+TEXT_BYTES = 4  # of a value with its delimiter, at least
+PACKED = 10  # times as long is a compressed text, at most
+
 
 def open_files(asked: SourceRequest) -> Opened:
     """The rows of the files of a path or pattern; for a followed file, the future rows too."""
     assert asked.path is not None, "files without a path"
     read = Followed if is_followed(asked.options) else Files
     files = read(asked.path, asked.options, asked.rules, asked.access, asked.natives)
-    return Opened(files.pieces(), files, asked.rules.nothing())
+    return Opened(files.pieces(), files, asked.rules.nothing(), files.about_rows())
 
 
 class Files:
@@ -132,6 +135,17 @@ class Files:
                 raise damaged(path, "it became shorter while it was read", "run again when nobody changes it")
         except OSError as e:
             raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
+
+    def about_rows(self) -> int | None:
+        """Roughly how many rows there are, rather too many than too few, by the bytes of the files; None for pipes."""
+        if not all(kind for kind, _ in self._kinds):
+            return None
+        row_bytes = TEXT_BYTES * max(1, len(self._rules.fields))
+        found = 0
+        for (kind, codec), size in zip(self._kinds, self._sizes, strict=True):
+            is_text = isinstance(reading_of(kind), TextReading)
+            found += size * (PACKED if codec else 1) // (row_bytes if is_text else 1)
+        return found
 
     def share_done(self) -> float | None:
         """Bytes read over bytes there are."""

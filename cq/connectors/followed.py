@@ -150,6 +150,9 @@ class Followed:
             wait = _longer(wait)
         return None
 
+    def about_rows(self) -> None:
+        """Unknown, as nobody knows how much will come."""
+
     def share_done(self) -> float | None:
         """Unknown: nobody knows how much will come."""
         return None

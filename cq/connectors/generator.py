@@ -71,8 +71,9 @@ def open_generator(asked: SourceRequest) -> Opened:
     pieces = arrow_pieces(schema, batches, name, asked.rules)
     if "rows" not in asked.options:
         return Opened(pieces, None, asked.rules.nothing())
-    counted = CountedPieces(pieces, int(asked.options["rows"]))
-    return Opened(counted, counted, asked.rules.nothing())
+    rows = int(asked.options["rows"])
+    counted = CountedPieces(pieces, rows)
+    return Opened(counted, counted, asked.rules.nothing(), rows)
 
 
 class CountedPieces:

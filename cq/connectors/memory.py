@@ -55,6 +55,17 @@ def is_kept(given: Any) -> bool:
     return of_frames or isinstance(given, pa.Table | pa.RecordBatch | Sequence | Mapping)
 
 
+def rows_of(given: Any) -> int | None:
+    """How many rows an object in memory has; None if it does not say."""
+    if isinstance(given, pa.Table | pa.RecordBatch):
+        return int(given.num_rows)
+    if isinstance(given, Mapping):
+        return max((len(c) for c in given.values() if hasattr(c, "__len__")), default=None)
+    if isinstance(given, Sequence) and any(isinstance(r, pa.RecordBatch) for r in given):
+        return sum(int(b.num_rows) for b in given if isinstance(b, pa.RecordBatch))
+    return len(given) if is_kept(given) and hasattr(given, "__len__") else None
+
+
 def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
     match given:
         case pa.RecordBatchReader():
@@ -249,7 +260,7 @@ def open_memory(asked: SourceRequest) -> Opened:
         raise UsageError(
             Diagnostic("CQ0602", f"stream {asked.stream} has no source", help=tuple(way for way in ways if way))
         )
-    return Opened(read_memory(asked.given, asked.stream, asked.rules), None, None)
+    return Opened(read_memory(asked.given, asked.stream, asked.rules), None, None, rows_of(asked.given))
 
 
 def read_memory(given: Any, name: str, rules: Rules, first: int = 1) -> Iterator[Piece]:

@@ -197,6 +197,11 @@ class Source(Protocol):
         ...
 
     @property
+    def about_rows(self) -> int | None:
+        """Roughly how many rows there are, rather too many than too few; None if nobody knows."""
+        ...
+
+    @property
     def contradiction(self) -> Contradiction | None:
         """The row that contradicted a guessed column, if that ended `batches`."""
         ...

@@ -49,8 +49,10 @@ class Opened:
 
     progress: None if it is unknown and nothing has to be closed.
     nothing: set if a thread should read them ahead of the query: the batch that means that there are none right now.
+    about_rows: roughly how many rows there are, rather too many than too few; None if nobody knows.
     """
 
     pieces: Iterator[Piece]
     progress: ReadShare | None
     nothing: pa.RecordBatch | None
+    about_rows: int | None = None

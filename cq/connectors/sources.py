@@ -51,7 +51,8 @@ def open_source(
     rules = Rules.of(stream, wanted, natives.codes)
     bad = BadRows(option(options, "on_error"), _dead_letter_path(stream, inputs, reserved))
     if stream.rows is not None:
-        return PiecedSource(stream.name, Opened(read_constants(stream.rows, stream.name, rules), None, None), bad)
+        rows = read_constants(stream.rows, stream.name, rules)
+        return PiecedSource(stream.name, Opened(rows, None, None, len(stream.rows)), bad)
     connector, request = _asked(stream, inputs, rules, natives)
     return PiecedSource(stream.name, loaded(SOURCES[connector].open)(request), bad)
 
@@ -96,6 +97,7 @@ class PiecedSource:
         self._widen: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
         self._ahead = Ahead(opened.pieces, name) if opened.nothing is not None else None
         self._pieces = opened.pieces
+        self.about_rows = opened.about_rows
         self.blank_lines = 0
         self.notes: list[str] = []
         self.contradiction: Contradiction | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cases import Prepared, Way
+from forgetful import Forgetful
 
 import cq
 from cq.codegen import printing
@@ -103,7 +104,7 @@ def test_code_optimised_little_is_not_that_of_a_usual_run(monkeypatch: pytest.Mo
     made = Prepared(STREAM + "SELECT v, COUNT(*) AS n, SUM(k * 7907) AS k FROM s GROUP BY v;")
     made.give({"s": [(1, 2, 3)]})
     efforts = noted_efforts(monkeypatch)
-    for wish in ("little", "", "little", ""):
+    for wish in ("little", "fully", "little", "fully"):
         monkeypatch.setenv("CQ_OPTIMISE", wish)
         made.native(Way(0, 7))
     assert efforts == [0, 3]
@@ -122,16 +123,3 @@ def noted_efforts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(link.llvm, "create_pipeline_tuning_options", noted)
     monkeypatch.setattr(kernel, "object_cache", Forgetful)
     return efforts
-
-
-class Forgetful:
-    """A cache that keeps nothing."""
-
-    def get(self, key: str) -> None:
-        return None
-
-    def put(self, made: object, source: str = "") -> None:
-        pass
-
-    def source_path(self, key: str) -> str:
-        return f"<{key}>"

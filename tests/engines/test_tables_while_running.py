@@ -15,6 +15,7 @@ from random_chains import random_chains
 
 import cq
 from cq.codegen.state import saved_rows
+from cq.engines.kept_tables import tables_of
 from cq.ways import SCHEMES
 
 WAYS = [("reference", 0, "auto"), ("native", 0, "auto")]
@@ -71,7 +72,8 @@ def test_tables_of_random_triggers_are_those_of_a_run_over_the_events_before(see
     made = random_chains(seed, 60, texts=texts)
     text, events = made.compiled.request.source.text, made.given()["s"].combine_chunks()
     names = [t for t in ("t0", "t1") if f"SELECT * FROM {t};" in text]
-    outputs = [o.name for o in made.compiled.outputs][-len(names) :]
+    outputs = dict(zip(names, [o.name for o in made.compiled.outputs][-len(names) :], strict=True))
+    changed = {table.name for *_, table in tables_of(made.compiled.plan.nodes())}  # others have their first rows
     jobs = [cq.sql(text).start(engine=engine, threads=threads, batch_rows=7) for engine, threads in ENGINES]
     r, at = random.Random(seed), 0
     while at < len(events):
@@ -80,7 +82,9 @@ def test_tables_of_random_triggers_are_those_of_a_run_over_the_events_before(see
             job.push("s", events.slice(at, size))
         at += size
         whole = cq.sql(text).run({"s": events.slice(0, at)}, engine="reference")
-        for job, (name, output) in itertools.product(jobs, zip(names, outputs, strict=True)):
+        for job, (name, output) in itertools.product(jobs, outputs.items()):
+            if name not in changed:
+                continue
             assert repr(job.table(name).to_pylist()) == repr(whole[output].to_pylist()), (seed, at, name)
     for job in jobs:
         job.close()

@@ -236,7 +236,7 @@ def plain_stage(**said: Any) -> StageSpec:
 
 def plain_pipeline(sources: Iterable[SourceSpec], stages: Iterable[StageSpec], **said: Any) -> Pipeline:
     """A pipeline that announces no times and may keep every worker busy, except for the given fields."""
-    times: dict[str, Any] = {"grids": (), "watermarks": False, "mixed": False, "workers": None}
+    times: dict[str, Any] = {"grids": (), "watermarks": False, "mixed": False, "workers": None, "pairs_all": False}
     return Pipeline(sources=tuple(sources), stages=tuple(stages), **(times | said))
 
 

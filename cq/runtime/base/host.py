@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from typing import Any, Protocol
@@ -88,8 +88,10 @@ class CompiledHost:
 
     interpreted = False
 
-    def __init__(self) -> None:
+    def __init__(self, brief: bool = False) -> None:
+        """brief: so few rows come that queries are better compiled quickly than well."""
         self._library = kernel.library()
+        self._brief = brief
         self._kept: list[Any] = []
         self.interrupts: list[BaseException] = []
         self.said: dict[int, str] = {}
@@ -126,11 +128,14 @@ class CompiledHost:
         return self._library.address(name)
 
     def entries(self, stage: StageSpec) -> dict[str, int]:
-        return kernel.compile_stage(stage.module, dict(stage.functions), stage_entries(stage)).addresses
+        return self._compiled(stage.module, dict(stage.functions), stage_entries(stage))
 
     def moving_entries(self, moving: Moving) -> dict[str, int]:
         entries = (function for *_, function in moving.entries)
-        return kernel.compile_stage(moving.module, dict(moving.functions), entries).addresses
+        return self._compiled(moving.module, dict(moving.functions), entries)
+
+    def _compiled(self, module: str, functions: Mapping[str, str], entries: Iterable[str]) -> dict[str, int]:
+        return kernel.compile_stage(module, functions, entries, self._brief).addresses
 
 
 @lru_cache(maxsize=1)

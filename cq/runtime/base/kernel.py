@@ -327,26 +327,40 @@ class LoadedStage:
     source_path: str
 
 
-def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[str]) -> LoadedStage:
+def compile_stage(
+    source: str, signatures: Mapping[str, str], entries: Iterable[str], brief: bool = False
+) -> LoadedStage:
     """The functions of a generated source as loaded native code.
 
-    signatures: of every function in the source.  entries: those that are called by address. Sources that differ only in
-    comments, which name the origin of a block, are one stage.
+    signatures: of every function in the source.  entries: those that are called by address.  brief: as in
+    `optimises_little`; code that has been optimised fully before is taken all the same.
+    Sources that differ only in comments, which name the origin of a block, are one stage.
     """
     runtime = library()
     callable_names = sorted(entries)
     code = _without_comments(source)
-    little = optimises_little()
-    key = key_of("stage", translator_name(), little, runtime.key, code, sorted(signatures.items()), callable_names)
+
+    def key(little: bool) -> str:
+        what = runtime.key, code, sorted(signatures.items()), callable_names
+        return key_of("stage", translator_name(), little, *what)
+
+    little = optimises_little(brief)
     with _LOADING:
-        if key not in _stages:
-            path = object_cache().source_path(key)
-            made = object_cache().get(key)
-            if made is None:
-                made = _compile_source(source, path, signatures, callable_names, key, little)
-                object_cache().put(made, source)
-            _stages[key] = LoadedStage(key, runtime.code.load(made), path)
-        return _stages[key]
+        for known in dict.fromkeys((key(optimises_little(False)), key(little))):
+            if known in _stages:
+                return _stages[known]
+            if (made := object_cache().get(known)) is not None:
+                return _loaded(made)
+        made = _compile_source(source, signatures, callable_names, key(little), little)
+        object_cache().put(made, source)
+        return _loaded(made)
+
+
+def _loaded(made: ObjectCode) -> LoadedStage:
+    """The stage of this object, which was not loaded before."""
+    found = LoadedStage(made.key, library().code.load(made), object_cache().source_path(made.key))
+    _stages[made.key] = found
+    return found
 
 
 _stages: dict[str, LoadedStage] = {}
@@ -359,8 +373,9 @@ def _without_comments(source: str) -> str:
 
 
 def _compile_source(
-    source: str, path: str, signatures: Mapping[str, str], entries: list[str], key: str, little: bool
+    source: str, signatures: Mapping[str, str], entries: list[str], key: str, little: bool
 ) -> ObjectCode:
+    path = object_cache().source_path(key)
     scope = {**stage_scope(signatures), **stage_constants(source)}
     trees = _functions(source)
     assert trees.keys() == signatures.keys(), "every function of a generated source has a signature"

@@ -93,7 +93,7 @@ def identity(target: Processor | None = None) -> list[str]:
 def link(texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, little: bool = False) -> bytes:
     """One object file of these modules; only `exports` can be called from outside it.
 
-    little: optimise as little as for large code, which takes a third of the time.
+    little: optimise as little as for large code, which takes a seventh of the time.
     """
     texts = list(texts)
     little = little or _is_large(texts)

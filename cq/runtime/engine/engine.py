@@ -122,16 +122,17 @@ class Engine:
         interpreted: bool = False,
         snapshot: Snapshot | None = None,
         sharing: SettledSharing = DEFAULT_SHARING,
+        brief: bool = False,
     ) -> None:
         """A run that has not begun, or continues from a snapshot.
 
         memory_limit: bytes that the states of all stages may hold; beyond them the run fails with LIMIT.
         schemas: of each sink's batches, with the layouts of its columns.
-        sharing: as in `build`.
+        sharing: as in `build`.  brief: as in `CompiledHost`.
         """
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
         self.pipeline = pipeline
-        self._host = InterpretedHost() if interpreted else CompiledHost()
+        self._host = InterpretedHost() if interpreted else CompiledHost(brief)
         given = schemas if schemas is not None else [plain_schema(p.columns) for p in pipeline.sinks]
         self._shown = [ShownRows.of(schema) for schema in given]
         self._may_have_texts = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in pipeline.sources]

@@ -351,6 +351,7 @@ class Pipeline:
     watermark of every row, for stages whose closing times depend on data.
     mixed: segments may have rows of its two sources (abi.MIXED), whose times are plain.
     workers: the most of its planned workers that can be busy; None: all.
+    pairs_all: some operator compares each row with all rows of another input.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -359,6 +360,7 @@ class Pipeline:
     watermarks: bool
     mixed: bool
     workers: int | None
+    pairs_all: bool
 
     @property
     def sinks(self) -> tuple[PortSpec, ...]:
