@@ -90,7 +90,7 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test compiles its queries quickly, unless it is of what the optimiser makes of them."""
     optimised = item.get_closest_marker("optimised") or item.get_closest_marker("long")
-    os.environ["CQ_OPTIMISE"] = "fully" if optimised else "little"
+    os.environ["CQ_OPTIMISE"] = "full" if optimised else "little"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from cq.codegen.state.saved_rows import saved_rows
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import EventTimer, Place, SourceBatch, Times, UnreadableTime
 from cq.engines.data_errors import ways_out, written_at
-from cq.engines.effort import is_brief
+from cq.engines.effort import effort_for
 from cq.engines.protocol import Counts, Enough, Interrupted, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.lang import error_places
@@ -130,7 +130,7 @@ class PipelineRun:
             heuristic=compiled.settings.heuristic,
             memory_limit=options.memory_limit,
             schemas=schemas,
-            brief=is_brief(pipeline, (reading.feed.source.about_rows for reading in self.readings)),
+            effort=effort_for(pipeline, (reading.feed.source.about_rows for reading in self.readings)),
         )
         for reading in self.readings:
             timer = self.timer(reading.spec.name)

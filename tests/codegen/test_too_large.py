@@ -17,6 +17,7 @@ from cq.compiler.passes import compile
 from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.runtime.base import kernel, link
+from cq.runtime.base.effort import Effort
 from cq.runtime.layout.pipeline import Pipeline
 
 pytestmark = pytest.mark.optimised
@@ -87,39 +88,39 @@ def test_more_than_there_is_time_for_is_refused(text: str, code: str) -> None:
     assert refused.value.code == code
 
 
-@pytest.mark.parametrize("why", ["large", "wished"])
-def test_code_that_is_optimised_little_gives_the_same(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("why", ["large", "little", "some"])
+def test_code_that_is_optimised_less_gives_the_same(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Prepared(STREAM + "SELECT v, COUNT(*) AS n, SUM(k * 7919) AS k, MEDIAN(k) AS m FROM s GROUP BY v;")
     made.give({"s": [(n, n % 3, n) for n in range(50)]})
     efforts = noted_efforts(monkeypatch)
     if why == "large":
         monkeypatch.setattr(link, "LARGE_LINES", 10)
     else:
-        monkeypatch.setenv("CQ_OPTIMISE", "little")
+        monkeypatch.setenv("CQ_OPTIMISE", why)
     assert made.native(Way(0, 7)) == made.reference()
-    assert efforts == [0]
+    assert efforts == [Effort.SOME if why == "some" else Effort.LITTLE]
 
 
 def test_code_optimised_little_is_not_that_of_a_usual_run(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Prepared(STREAM + "SELECT v, COUNT(*) AS n, SUM(k * 7907) AS k FROM s GROUP BY v;")
     made.give({"s": [(1, 2, 3)]})
     efforts = noted_efforts(monkeypatch)
-    for wish in ("little", "fully", "little", "fully"):
+    for wish in 2 * ("little", "some", "full"):
         monkeypatch.setenv("CQ_OPTIMISE", wish)
         made.native(Way(0, 7))
-    assert efforts == [0, 3]
+    assert efforts == list(Effort)
 
 
-def noted_efforts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How hard LLVM tries, of each module that is compiled from now on; nothing is found in the object cache."""
+def noted_efforts(monkeypatch: pytest.MonkeyPatch) -> list[Effort]:
+    """The effort spent on each module that is compiled from now on; nothing is found in the object cache."""
     kernel.library()  # compiled before, if it is at all
     efforts = []
-    tuned = link.llvm.create_pipeline_tuning_options
+    optimised = link.optimised
 
-    def noted(speed_level: int) -> object:
-        efforts.append(speed_level)
-        return tuned(speed_level=speed_level)
+    def noted(texts: list[str], exports: frozenset[str], target: link.Processor | None, effort: Effort) -> object:
+        efforts.append(effort)
+        return optimised(texts, exports, target, effort)
 
-    monkeypatch.setattr(link.llvm, "create_pipeline_tuning_options", noted)
+    monkeypatch.setattr(link, "optimised", noted)
     monkeypatch.setattr(kernel, "object_cache", Forgetful)
     return efforts

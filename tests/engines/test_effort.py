@@ -1,4 +1,4 @@
-"""Code of a query is optimised little for few rows, and as always where many come or nobody knows how many."""
+"""The code of a query is optimised as much as its rows are worth, and fully where nobody knows how many come."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from cq.compiler.passes import compile
 from cq.connectors.access import FileAccess
 from cq.connectors.inputs import Inputs
 from cq.connectors.sources import open_source
-from cq.engines.effort import ROWS_A_LINE, is_brief
+from cq.engines.effort import ROWS_A_LINE, effort_for
 from cq.runtime.base import kernel
+from cq.runtime.base.effort import Effort
 from cq.runtime.layout.pipeline import Pipeline
 
 TWO = "".join(f"CREATE STREAM {n} (k BIGINT, v BIGINT) WITH (connector = 'memory');" for n in "st")
@@ -35,18 +36,21 @@ def lines_of(made: Pipeline) -> int:
     return sum(stage.module.count("\n") for stage in made.stages)
 
 
-def test_rows_are_few_compared_with_the_code() -> None:
+@pytest.mark.parametrize(("effort", "above"), [(Effort.LITTLE, Effort.SOME), (Effort.SOME, Effort.FULL)])
+def test_rows_are_few_compared_with_the_code(effort: Effort, above: Effort) -> None:
     made = pipeline("SELECT s.k, t.v FROM s JOIN t ON s.k = t.k")
-    few = lines_of(made) * ROWS_A_LINE
-    assert is_brief(made, [few - 1, 1]) and not is_brief(made, [few, 1])
-    assert not is_brief(made, [1, None])
+    few = lines_of(made) * ROWS_A_LINE[effort]
+    assert effort_for(made, [few - 1, 1]) is effort
+    assert effort_for(made, [few, 1]) is above
+    assert effort_for(made, [1, None]) is Effort.FULL
 
 
 @pytest.mark.parametrize("condition", ["s.v < t.v", "s.v = t.v + 1 OR s.k = 1"])
 def test_without_an_equal_key_pairs_are_counted(condition: str) -> None:
     made = pipeline(f"SELECT s.k, t.v FROM s JOIN t ON {condition}")
-    few = lines_of(made) * ROWS_A_LINE
-    assert is_brief(made, [few // 1000, 1000]) and not is_brief(made, [few // 1000 + 1, 1000])
+    few = lines_of(made) * ROWS_A_LINE[Effort.LITTLE]
+    assert effort_for(made, [few // 1000, 1000]) is Effort.LITTLE
+    assert effort_for(made, [few // 1000 + 1, 1000]) is Effort.SOME
 
 
 # -- how many rows there are -------------------------------------------------------------------------------------------
@@ -118,25 +122,24 @@ def test_rows_of_a_query_and_of_a_generator_are_known() -> None:
 # -- what is compiled --------------------------------------------------------------------------------------------------
 
 
-def test_a_brief_run_takes_code_that_was_optimised_fully_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_that_was_optimised_more_before_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CQ_OPTIMISE")
     monkeypatch.setattr(kernel, "object_cache", Forgetful)
     stage = pipeline("SELECT k + 7127 AS k FROM s").stages[0]
     what = stage.module, dict(stage.functions), (stage.entry,)
-    brief = kernel.compile_stage(*what, brief=True)
-    full = kernel.compile_stage(*what)
-    assert brief.key != full.key
-    assert kernel.compile_stage(*what, brief=True) is full
+    made = [kernel.compile_stage(*what, effort) for effort in Effort]
+    assert len({m.key for m in made}) == len(Effort)
+    assert all(kernel.compile_stage(*what, effort) is made[-1] for effort in Effort)
 
 
-@pytest.mark.parametrize(("rows", "little"), [(3, True), (2_000_000, False)])
-def test_few_rows_compile_quickly(rows: int, little: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("rows", "effort"), [(3, Effort.LITTLE), (2_000_000, Effort.SOME)])
+def test_few_rows_compile_quickly(rows: int, effort: Effort, monkeypatch: pytest.MonkeyPatch) -> None:
     efforts = []
     compiled = kernel._compile_source
 
-    def noted(source: str, signatures: Any, entries: list[str], key: str, little: bool) -> Any:
-        efforts.append(little)
-        return compiled(source, signatures, entries, key, little)
+    def noted(source: str, signatures: Any, entries: list[str], key: str, effort: Effort) -> Any:
+        efforts.append(effort)
+        return compiled(source, signatures, entries, key, effort)
 
     monkeypatch.delenv("CQ_OPTIMISE")
     monkeypatch.setattr(kernel, "_compile_source", noted)
@@ -145,4 +148,4 @@ def test_few_rows_compile_quickly(rows: int, little: bool, monkeypatch: pytest.M
     given = pa.table({"k": numbers % 3, "v": numbers})
     found = cq.sql(f"SELECT k, SUM(v * 7121) AS s FROM t WHERE v < {rows} GROUP BY k", t=given).run().to_pylist()
     assert [row["s"] for row in found][-1] > 0
-    assert set(efforts) == {little}
+    assert set(efforts) == {effort}

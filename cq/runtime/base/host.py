@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from cq.runtime.base import kernel
+from cq.runtime.base.effort import Effort
 from cq.runtime.base.interpret import LIBRARY, interpret_stage, load_modules
 from cq.runtime.base.native import natives_of
 from cq.runtime.base.simulation import Memory, function_address
@@ -88,10 +89,10 @@ class CompiledHost:
 
     interpreted = False
 
-    def __init__(self, brief: bool = False) -> None:
-        """brief: so few rows come that queries are better compiled quickly than well."""
+    def __init__(self, effort: Effort = Effort.FULL) -> None:
+        """effort: the least that suits the query, as in `compile_stage`."""
         self._library = kernel.library()
-        self._brief = brief
+        self._effort = effort
         self._kept: list[Any] = []
         self.interrupts: list[BaseException] = []
         self.said: dict[int, str] = {}
@@ -135,7 +136,7 @@ class CompiledHost:
         return self._compiled(moving.module, dict(moving.functions), entries)
 
     def _compiled(self, module: str, functions: Mapping[str, str], entries: Iterable[str]) -> dict[str, int]:
-        return kernel.compile_stage(module, functions, entries, self._brief).addresses
+        return kernel.compile_stage(module, functions, entries, self._effort).addresses
 
 
 @lru_cache(maxsize=1)

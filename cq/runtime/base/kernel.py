@@ -23,6 +23,7 @@ from cq.cache import cache_directory
 from cq.garbage_collection import collector_paused
 from cq.records import dataclass
 from cq.runtime.base import intrinsics, ops
+from cq.runtime.base.effort import Effort, effort_asked
 from cq.runtime.base.interpret import LIBRARY, load_modules, stage_constants, stage_scope
 from cq.runtime.base.link import LoadedCode, Processor, link, portable, undefined_symbols
 from cq.runtime.base.modules import (
@@ -32,7 +33,6 @@ from cq.runtime.base.modules import (
     borrowed,
     inline_texts,
     key_of,
-    optimises_little,
     shipped,
     source_of,
     translator_name,
@@ -129,11 +129,11 @@ def _object(
     entries: dict[str, str],
     inline: Mapping[str, str],
     target: Processor | None = None,
-    little: bool = False,
+    effort: Effort = Effort.FULL,
 ) -> ObjectCode:
     """The object of these translated functions with the ops they use inlined."""
     used = {name for text in texts for name in re.findall(rf'@"?{intrinsics.symbol("")}(\w+)"?', text)}
-    code = link([*texts, intrinsics.prelude(used)], frozenset(entries.values()), target, little)
+    code = link([*texts, intrinsics.prelude(used)], frozenset(entries.values()), target, effort)
     return ObjectCode(key, entries, undefined_symbols(code), code, json.dumps(inline, sort_keys=True))
 
 
@@ -328,30 +328,30 @@ class LoadedStage:
 
 
 def compile_stage(
-    source: str, signatures: Mapping[str, str], entries: Iterable[str], brief: bool = False
+    source: str, signatures: Mapping[str, str], entries: Iterable[str], effort: Effort = Effort.FULL
 ) -> LoadedStage:
     """The functions of a generated source as loaded native code.
 
-    signatures: of every function in the source.  entries: those that are called by address.  brief: as in
-    `optimises_little`; code that has been optimised fully before is taken all the same.
+    signatures: of every function in the source.  entries: those that are called by address.  effort: the least that
+    suits; code that was optimised more before is taken all the same.
     Sources that differ only in comments, which name the origin of a block, are one stage.
     """
     runtime = library()
     callable_names = sorted(entries)
     code = _without_comments(source)
 
-    def key(little: bool) -> str:
+    def key(effort: Effort) -> str:
         what = runtime.key, code, sorted(signatures.items()), callable_names
-        return key_of("stage", translator_name(), little, *what)
+        return key_of("stage", translator_name(), effort, *what)
 
-    little = optimises_little(brief)
+    least, most = effort_asked(effort), effort_asked(Effort.FULL)
     with _LOADING:
-        for known in dict.fromkeys((key(optimises_little(False)), key(little))):
+        for known in (key(e) for e in reversed(Effort) if least <= e <= most):
             if known in _stages:
                 return _stages[known]
             if (made := object_cache().get(known)) is not None:
                 return _loaded(made)
-        made = _compile_source(source, signatures, callable_names, key(little), little)
+        made = _compile_source(source, signatures, callable_names, key(least), least)
         object_cache().put(made, source)
         return _loaded(made)
 
@@ -373,7 +373,7 @@ def _without_comments(source: str) -> str:
 
 
 def _compile_source(
-    source: str, signatures: Mapping[str, str], entries: list[str], key: str, little: bool
+    source: str, signatures: Mapping[str, str], entries: list[str], key: str, effort: Effort
 ) -> ObjectCode:
     path = object_cache().source_path(key)
     scope = {**stage_scope(signatures), **stage_constants(source)}
@@ -388,7 +388,7 @@ def _compile_source(
         tell(QUERY, len(texts), len(own))
         texts.append(_text(function, own))
     texts += _copied(texts, library().inline_texts)
-    return _object(key, texts, {name: own[name].symbol for name in entries}, {}, little=little)
+    return _object(key, texts, {name: own[name].symbol for name in entries}, {}, effort=effort)
 
 
 def _copied(texts: list[str], inline: Mapping[str, str]) -> list[str]:

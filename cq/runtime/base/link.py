@@ -19,10 +19,12 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from cq.records import dataclass
+from cq.runtime.base.effort import Effort
 from cq.runtime.base.intrinsics import LIBC, RAISES
 from cq.runtime.base.objects import ObjectCode
 
 _OPTIMISE = 3
+_LEVELS = {Effort.LITTLE: 0, Effort.SOME: 2, Effort.FULL: _OPTIMISE}  # of choosing instructions
 # Above this many lines of LLVM assembly little is optimised, because the time of the whole pipeline grows faster than
 # the code: 4 s for 33,000 lines, 13 s for 88,000, 30 s for 133,000; on 165,000 its recursion overflows the stack.
 # Inlining and registers alone take 1 to 2 s. Stages of that size have hundreds of outputs, aggregates or branches.
@@ -90,22 +92,22 @@ def identity(target: Processor | None = None) -> list[str]:
     return [llvm.get_default_triple(), made.cpu, made.features]
 
 
-def link(texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, little: bool = False) -> bytes:
-    """One object file of these modules; only `exports` can be called from outside it.
-
-    little: optimise as little as for large code, which takes a seventh of the time.
-    """
+def link(
+    texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, effort: Effort = Effort.FULL
+) -> bytes:
+    """One object file of these modules; only `exports` can be called from outside it. Large code is LITTLE."""
     texts = list(texts)
-    little = little or _is_large(texts)
-    machine = target_machine(target, 0 if little else _OPTIMISE)
-    code = bytes(machine.emit_object(optimised(texts, exports, target, little)))
+    if _is_large(texts):
+        effort = Effort.LITTLE
+    machine = target_machine(target, _LEVELS[effort])
+    code = bytes(machine.emit_object(optimised(texts, exports, target, effort)))
     if raising := [name.removeprefix(RAISES) for name in undefined_symbols(code) if name.startswith(RAISES)]:
         raise LinkError(f"native code cannot raise, but {', '.join(raising)} can")
     return code
 
 
 def optimised(
-    texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, little: bool = False
+    texts: Iterable[str], exports: frozenset[str], target: Processor | None = None, effort: Effort = Effort.FULL
 ) -> Any:
     """One optimised module of these modules."""
     machine = target_machine(target)
@@ -123,7 +125,7 @@ def optimised(
             function.linkage = "internal"
             if function.name.endswith(".body"):
                 function.add_function_attribute("alwaysinline")
-    if little:
+    if effort is not Effort.FULL:
         _optimise_a_little(module, machine)
         return module
     options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISE)

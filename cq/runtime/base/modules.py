@@ -27,7 +27,17 @@ from cq.runtime.base.objects import SUFFIX, BadContainer, ObjectCode
 from cq.version import VERSION
 
 NUMBA, DIRECT = "numba", "direct"  # translators of native functions
-_MAKERS = ("ops", "intrinsics", "signatures", "native", "restricted", "link", "modules", "kernel")  # and a translator:
+_MAKERS = (
+    "effort",
+    "ops",
+    "intrinsics",
+    "signatures",
+    "native",
+    "restricted",
+    "link",
+    "modules",
+    "kernel",
+)  # and a translator:
 _TRANSLATORS = {DIRECT: "translator", NUMBA: "by_numba"}  # these sources decide the object code
 
 SHIPPED = Path(__file__).parent.parent / "objects"  # where a wheel build puts objects
@@ -37,12 +47,6 @@ SHIPPED = Path(__file__).parent.parent / "objects"  # where a wheel build puts o
 def translator_name() -> str:
     """The translator of this process: `direct`, unless the environment variable CQ_TRANSLATOR says `numba`."""
     return NUMBA if os.environ.get("CQ_TRANSLATOR") == NUMBA else DIRECT
-
-
-def optimises_little(brief: bool) -> bool:
-    """Whether a query is compiled in a seventh of the time to code of half the speed: for a brief run, unless
-    CQ_OPTIMISE says `little` or `fully`."""
-    return {"little": True, "fully": False}.get(os.environ.get("CQ_OPTIMISE", ""), brief)
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------

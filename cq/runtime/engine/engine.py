@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from cq.process_limits import usable_cpus
+from cq.runtime.base.effort import Effort
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.containers.state import held_by_operator, save_slot
 from cq.runtime.engine import stage as s
@@ -122,17 +123,17 @@ class Engine:
         interpreted: bool = False,
         snapshot: Snapshot | None = None,
         sharing: SettledSharing = DEFAULT_SHARING,
-        brief: bool = False,
+        effort: Effort = Effort.FULL,
     ) -> None:
         """A run that has not begun, or continues from a snapshot.
 
         memory_limit: bytes that the states of all stages may hold; beyond them the run fails with LIMIT.
         schemas: of each sink's batches, with the layouts of its columns.
-        sharing: as in `build`.  brief: as in `CompiledHost`.
+        sharing: as in `build`.  effort: as in `CompiledHost`.
         """
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
         self.pipeline = pipeline
-        self._host = InterpretedHost() if interpreted else CompiledHost(brief)
+        self._host = InterpretedHost() if interpreted else CompiledHost(effort)
         given = schemas if schemas is not None else [plain_schema(p.columns) for p in pipeline.sinks]
         self._shown = [ShownRows.of(schema) for schema in given]
         self._may_have_texts = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in pipeline.sources]
