@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import PurePath
 
 from cq.errors import Diagnostic, Label
-from cq.grammar.fault import COMPARING, SyntaxFault
+from cq.grammar.fault import COMPARING, SyntaxFault, text_between
 
 
 def _turned_comparison(fault: SyntaxFault) -> Diagnostic | None:
@@ -176,6 +178,32 @@ def _list_of_others(fault: SyntaxFault) -> Diagnostic | None:
     return None
 
 
+def _field_of_an_element(fault: SyntaxFault) -> Diagnostic | None:
+    """`items[1].sku` of an array of objects: such a column of JSON is text."""
+    at = fault.position
+    if (fault.word(at - 1), fault.word(at)) != ("]", "."):
+        return None
+    first = at - 4
+    while fault.word(first - 1) == ".":
+        first -= 2
+    name, field = text_between(fault, first, at - 3), text_between(fault, at + 1, at + 2)
+    index = fault.word(at - 2)
+    if fault.word(at - 3) != "[" or not index.isdigit() or int(index) < 1 or not field.isidentifier():
+        name, index, field = "items", "1", "sku"
+    help = f"take it from the text of a JSON array: JSON_VALUE({name}, '$[{int(index) - 1}].{field}')"
+    return Diagnostic("CQ0501", "an element of an array has no fields", fault.here, help=(help,))
+
+
+def _column_of_a_path(fault: SyntaxFault) -> Diagnostic | None:
+    """`'trips.csv'.fare`."""
+    path, column = fault.before, fault.after
+    if fault.word(fault.position) != "." or path is None or column is None or path.kinds[0] != "STRING":
+        return None
+    name = re.sub(r"\W+", "_", PurePath(path.value).name.partition(".")[0]).lower() or "t"
+    help = f"name the rows, FROM {path.text} AS {name}, then write {name}.{column.text}"
+    return Diagnostic("CQ0501", "a path does not name columns", fault.span(path).to(fault.here), help=(help,))
+
+
 def _comment_in_a_comment(fault: SyntaxFault) -> Diagnostic | None:
     """`/* a /* b */ c */`: the text after the first end is read as the query."""
     here = (fault.here.line, fault.here.column)
@@ -201,6 +229,8 @@ FOREIGN_SYNTAX: tuple[Callable[[SyntaxFault], Diagnostic | None], ...] = (
     _percent_of_the_rows,
     _word_of_others,
     _list_of_others,
+    _field_of_an_element,
+    _column_of_a_path,
     _comment_in_a_comment,
 )
 """In the order in which they are tried."""

@@ -15,7 +15,7 @@ from cq.errors import Diagnostic, Span
 from cq.grammar.ast import Comment
 from cq.grammar.foreign_words import foreign_kinds
 from cq.grammar.intervals import interval_unit
-from cq.grammar.signs import LOOKALIKE_SIGNS, SIGN_HELP, SMART_QUOTES, number_help, unescaped
+from cq.grammar.signs import LOOKALIKE_SIGNS, SIGN_HELP, SMART_QUOTES, braces_help, number_help, unescaped
 from cq.grammar.unsupported import GATHERED
 from cq.records import dataclass, field
 
@@ -403,8 +403,7 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
         name = unicodedata.name(c, f"character {ord(c):#x}")
         out.fault("CQ0105", problem or f"{name} is only allowed in strings", at, at + 1, help=_character_help(c))
     elif (braces := _BRACES.match(text, at)) is not None:
-        template = braces.group().startswith(("$", "{{"))
-        help = "parameters are written :name" if template else "structs are not supported: use a column for each field"
+        help = braces_help(braces.group(), text[:at])
         out.tokens.append(Token(("STRING",), "{", "", at, braces.end()))
         out.fault("CQ0101", "braces are not valid here", at, braces.end(), help=help)
         return braces.end()

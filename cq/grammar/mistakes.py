@@ -85,6 +85,7 @@ def explain(fault: SyntaxFault) -> Diagnostic:
         _operator_behind_default,
         _never_closed,
         _nothing_opened,
+        _all_beside_keys,
         _reserved,
         _string_as_name,
         _signal_of_a_reason,
@@ -316,6 +317,18 @@ def _nothing_opened(fault: SyntaxFault) -> Diagnostic | None:
     if token is None or token.text not in (")", "]") or fault.open_at() is not None:
         return None
     return Diagnostic("CQ0100", f"there is no opening bracket for this {token.text}", fault.here, help=("delete it",))
+
+
+def _all_beside_keys(fault: SyntaxFault) -> Diagnostic | None:
+    """`GROUP BY a, ALL`."""
+    if (fault.word(fault.position - 1), fault.word(fault.position)) != (",", "ALL"):
+        return None
+    by = next((p for p in range(fault.position, fault.first, -1) if fault.word(p) == "BY"), 0)
+    clause = f"{fault.word(by - 1)} BY"
+    if clause not in ("GROUP BY", "ORDER BY"):
+        return None
+    help = (f"write {clause} ALL", "or name the others")
+    return Diagnostic("CQ0100", f"ALL stands alone in {clause}", fault.here, help=help)
 
 
 def _reserved(fault: SyntaxFault) -> Diagnostic | None:

@@ -55,3 +55,18 @@ def number_help(digits: str, letters: str) -> str:
     if type_ is not None and type_ != "DECIMAL":
         return f"write CAST({digits} AS {type_})"
     return "names begin with a letter, and numbers contain none"
+
+
+_READER = re.compile(r"\bread_\w+\s*\(\s*('(?:[^']|'')*')[^()]*$", re.IGNORECASE)
+_COLUMN = re.compile(r"""['"]?(\w+)['"]?\s*:\s*'([\w (),]+)'""")
+
+
+def braces_help(braces: str, before: str) -> str:
+    """What to write in place of braces behind this text: for the columns of a reader of DuckDB, a declaration."""
+    if braces.startswith(("$", "{{")):
+        return "parameters are written :name"
+    reader, columns = _READER.search(before[-1000:]), _COLUMN.findall(braces)
+    if reader is None or not columns:
+        return "structs are not supported: use a column for each field"
+    declared = ", ".join(f"{name} {type_}" for name, type_ in columns)
+    return f"declare the columns: CREATE STREAM s ({declared}) WITH (path = {reader[1]}); then read FROM s"

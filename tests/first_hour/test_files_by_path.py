@@ -57,8 +57,14 @@ def test_reader_of_another_system_with_options_is_a_declaration(capfd: pytest.Ca
     declaration = "CREATE STREAM s WITH (path = 'semi.csv', delimiter = ';', header = FALSE, 'null' = 'x')"
     assert declaration in err
     assert ref(capfd, "-q", f"{declaration}; SELECT c1 FROM s") == (0, "c1\nid\n1\n2\n", "")
+    assert "nothing here is like skip" in err
+    _, _, err = ref(capfd, "SELECT * FROM read_csv('semi.csv', header = 1, dateformat = '%d', nullstr = ['', 'NA'])")
+    assert "CREATE STREAM s WITH (path = 'semi.csv', header = true, 'null' = ',NA')" in err
+    assert "nothing here is like dateformat" in err
     _, _, err = ref(capfd, "SELECT v FROM read_csv('semi.csv', skip = 1)")
     assert "WITH (path = 'semi.csv', header = true)" in err
+    _, _, err = ref(capfd, "SELECT v FROM read_json('semi.jsonl', format = 'newline_delimited')")
+    assert "write FROM 'semi.jsonl'" in err and "header" not in err and "nothing here is like format" in err
     _, _, err = ref(capfd, "SELECT id FROM read_csv(['day/1.csv', 'day/2.csv'])")
     assert "all that a pattern matches, FROM 'day/*.csv'" in err
 

@@ -126,6 +126,12 @@ CASES: dict[str, list[str]] = {
         "SELECT a FROM t ORDER BY b LIMIT 10%",
         "WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a WHERE n < 3) SELECT n FROM a",
         "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts - INTERVAL '5' SECOND)",
+        "SELECT o.items[2].sku FROM o",
+        "SELECT f(a)[b].c FROM o",
+        "SELECT 'day 1.csv'.fare FROM 'day 1.csv'",
+        "SELECT * FROM read_csv('a.csv', columns = {'id': 'BIGINT', 'price': 'DECIMAL(9, 2)'})",
+        "SELECT a, COUNT(*) AS n FROM t GROUP BY a, ALL",
+        "SELECT a FROM t ORDER BY a, ALL DESC",
     ],
     "calls_of_other_systems": [
         "SELECT LIST_TRANSFORM(tags, x -> UPPER(x)) AS a FROM t",

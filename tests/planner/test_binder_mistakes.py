@@ -100,6 +100,7 @@ TYPES = {
     "half_an_or": BID + "SELECT auction FROM bid WHERE item LIKE 'a%' OR 'b%';",
     "minus_text": BID + "SELECT -item FROM bid;",
     "time_with_a_zone": BID + "SELECT auction FROM bid WHERE ts > TIMESTAMP '2024-01-31 10:20:30+02:00';",
+    "elements_by_a_table_function": BID + "SELECT e ->> 'sku' AS sku FROM bid AS b, jsonb_array_elements(b.item) AS e;",
     "table_functions": BID
     + "SELECT COUNT(*) FROM TUMBEL(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
     "part_of_interval": BID + "SELECT EXTRACT(SECOND FROM ts - ts) FROM bid;",

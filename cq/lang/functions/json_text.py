@@ -287,7 +287,7 @@ def get_json_object(x: str, path: str) -> str | None:
     spark=lambda _, args: _spark_elements(args[0]),
     native="json_array_elements",
     may_be_null=True,
-    aliases=("json_array_elements_text", "json_query_array", "json_extract_string_array"),
+    aliases=("json_array_elements_text", "json_extract_string_array"),
     examples=[
         """json_array_elements('[{"sku": "x", "n": 1}, {"sku": "y"}]')[2] ->> 'sku' = 'y'""",
         """json_array_elements('["a", 1.50, null, [2, 3]]') = ARRAY['a', '1.50', NULL, '[2,3]']""",

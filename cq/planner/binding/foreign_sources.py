@@ -16,6 +16,10 @@ _READER_OPTIONS = {  # of DuckDB: what it is called here
     "nullstr": "null",
     **{name: name for name in ("header", "quote", "union_by_name")},
 }
+_ELEMENTS = {  # that make a row of each element of a JSON array
+    *("json_array_elements", "jsonb_array_elements", "json_array_elements_text", "jsonb_array_elements_text"),
+    *("json_each", "flatten"),
+}
 GRACE_HOURS = "24"  # the default lateness of rows in ksqlDB
 
 
@@ -58,7 +62,17 @@ def topic_watermarks(node: ast.CreateRelation) -> tuple[ast.Watermark, ...]:
     return ()
 
 
-def no_reader(node: ast.TableFunction) -> tuple[str, ...]:
+def no_table_function(node: ast.TableFunction) -> tuple[str, ...]:
+    """Ways out for table functions of other systems; none for an unknown one."""
+    if node.name.startswith(("read_", "scan_", "parquet_")):
+        return _no_reader(node)
+    if node.name in _ELEMENTS and len(node.args) == 1:
+        array, name = inline.argument(node.args[0]), inline.name(node.alias or "u")
+        return (f"write UNNEST(JSON_ARRAY_ELEMENTS({array})) AS {name} (e), and take fields from e: e ->> 'field'",)
+    return ()
+
+
+def _no_reader(node: ast.TableFunction) -> tuple[str, ...]:
     """Ways out for `read_csv(…)` of DuckDB with more than a path, and for readers of other formats."""
     path = next((a for a in node.args if isinstance(a, ast.StringLiteral)), None)
     if path is None:
@@ -66,22 +80,36 @@ def no_reader(node: ast.TableFunction) -> tuple[str, ...]:
             "read one file by its path, FROM 'day.csv', or all that a pattern matches, FROM 'day/*.csv'",
             "options stand in a declaration: CREATE STREAM s WITH (path = 'day/*.csv', header = true), then FROM s",
         )
-    text = inline.string(path.value)
-    said = ", ".join(_reader_options(node)) or "header = true"
+    text, given = inline.string(path.value), dict(_reader_options(node))
+    known = [f"{inline.option_key(_READER_OPTIONS[n])} = {value}" for n, value in given.items() if value]
+    unknown = [name for name, value in given.items() if not value]
+    sample = known or (["header = true"] if "csv" in node.name else [])
+    declared = f"CREATE STREAM s WITH ({', '.join([f'path = {text}', *sample])})"
     return (
         f"write FROM {text}",
-        f"options stand in a declaration: CREATE STREAM s WITH (path = {text}, {said}), then FROM s",
+        f"options stand in a declaration: {declared}, then FROM s" if sample else "",
+        f"nothing here is like {' and '.join(unknown)}" if unknown else "",
     )
 
 
-def _reader_options(node: ast.TableFunction) -> Iterator[str]:
-    """The options of `read_csv('a.csv', delim = ';')` that exist here, as WITH takes them."""
+def _reader_options(node: ast.TableFunction) -> Iterator[tuple[str, str]]:
+    """The options of `read_csv('a.csv', delim = ';')` and their values as WITH takes them; empty if it has no such."""
     for a in node.args:
         match a:
             case ast.Binary(op="=", left=ast.ColumnRef(name=name), right=value) | ast.NamedArgument(name, value):
-                option = _READER_OPTIONS.get(name.lower())
-                if option is not None and isinstance(value, ast.StringLiteral | ast.BooleanLiteral):
-                    yield f"{inline.option_key(option)} = {inline.expr(value)}"
+                yield name.lower(), _option_value(value) if name.lower() in _READER_OPTIONS else ""
+
+
+def _option_value(value: ast.Argument) -> str:
+    """A value of an option of DuckDB's readers as WITH takes it, or nothing."""
+    match value:
+        case ast.StringLiteral() | ast.BooleanLiteral():
+            return inline.expr(value)
+        case ast.NumberLiteral("0" | "1" as digit):
+            return "true" if digit == "1" else "false"
+        case ast.ArrayLiteral(items) if items and all(isinstance(e, ast.StringLiteral) for e in items):
+            return inline.string(",".join(e.value for e in items if isinstance(e, ast.StringLiteral)))
+    return ""
 
 
 def nearest_connector(name: str, known: Collection[str]) -> str:

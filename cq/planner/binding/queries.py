@@ -24,7 +24,7 @@ from cq.planner.binding.foreign import (
     within,
     without_latest,
 )
-from cq.planner.binding.foreign_sources import no_reader
+from cq.planner.binding.foreign_sources import no_table_function
 from cq.planner.binding.grouped_queries import with_values_in_from
 from cq.planner.binding.joins.asof import asof_join
 from cq.planner.binding.joins.mistakes import (
@@ -472,9 +472,8 @@ class QueryBinder:
                 "CQ0205",
                 f'there is no table function "{node.name}"',
                 node.name_span,
-                help=no_reader(node)
-                if node.name.startswith(("read_", "scan_", "parquet_"))
-                else (
+                help=no_table_function(node)
+                or (
                     did_you_mean(node.name, TABLE_PARAMETERS),
                     "supported: TUMBLE, HOP, CUMULATE, SESSION, RANGE, GENERATE_SERIES",
                 ),

@@ -52,7 +52,7 @@ def _json_array_length(binder: ShorthandBinder, node: ast.Call) -> Expr:
     return _of_path(binder, node, "json_array_length")
 
 
-@shorthand("json_array_elements", "json_array_elements_text", "json_query_array", "json_extract_string_array")
+@shorthand("json_array_elements", "json_array_elements_text", "json_extract_string_array")
 def _json_array_elements(binder: ShorthandBinder, node: ast.Call) -> Expr:
     """JSON_ARRAY_ELEMENTS(x, path): JSON_ARRAY_ELEMENTS(GET_JSON_OBJECT(x, path))."""
     return _of_path(binder, node, "json_array_elements")
