@@ -12,7 +12,7 @@ from cq.connectors.cells import UnreadableText, names_a_zone, scanner
 from cq.connectors.json import guess
 from cq.connectors.json.guess import GuessedColumn, Look, guessed_fields
 from cq.connectors.json.parsed import parsed, parsed_by_definition
-from cq.connectors.json.rows import MAX_DEPTH, JsonValue, NoObject, elements, members
+from cq.connectors.json.rows import MAX_DEPTH, ONE_LINE, JsonValue, NoObject, elements, members
 from cq.errors import DataError
 from cq.lang.types import BIGINT, DATE, TIMESTAMP, DataType
 
@@ -185,3 +185,20 @@ def test_brackets_beside_one_another_and_in_strings_are_no_depth(monkeypatch: py
     assert defined == []
     parsed(deep, 2)
     assert defined == [deep]
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "way"),
+    [
+        ('{"a": NaN}', "has no line with an object that has fields (a value should be here: character 7)", "mend"),
+        ('{"a": 1', "has no line with an object that has fields (the line ends before the object does)", ONE_LINE),
+        ("{}", "has no line with an object that has fields, so", ONE_LINE),
+        ("1,2", "has no line with an object that has fields, so", "leave format = 'json' out"),
+        (" ", "is empty, so", "declare the columns"),
+    ],
+)
+def test_a_file_without_columns_says_what_is_wrong_with_its_first_line(line: str, said: str, way: str) -> None:
+    with pytest.raises(DataError) as raised:
+        guessed_fields(line.encode() + b"\n", "x.json")
+    assert said in str(raised.value)
+    assert way in str(raised.value)

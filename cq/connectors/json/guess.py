@@ -14,7 +14,7 @@ from typing import Any
 from cq.connectors.cells import UnreadableText, names_a_zone, scanner
 from cq.connectors.csv.source import MAX_FILE_COLUMNS
 from cq.connectors.json.parsed import parsed
-from cq.connectors.json.rows import ONE_LINE
+from cq.connectors.json.rows import ONE_LINE, NoObject, members
 from cq.connectors.protocol import damaged
 from cq.errors import DataError, Diagnostic
 from cq.lang.schema import Field
@@ -126,10 +126,7 @@ def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
         if len(seen) > MAX_FILE_COLUMNS:
             raise _too_wide(name)
     if not seen:
-        begins = text.lstrip()[:1]
-        what = "has no line with an object that has fields" if begins else "is empty"
-        way = "declare the columns" if not begins else ONE_LINE if begins == b"{" else _NO_JSON
-        raise damaged(name, f"the file {what}, so its columns cannot be known", way)
+        raise _no_columns(text, name)
     found: dict[str, Field] = {}
     for label, column in seen.items():
         column.odd = column.odd or not label or "." in label
@@ -139,6 +136,21 @@ def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
     if len(found) > MAX_FILE_COLUMNS:
         raise _too_wide(name)
     return tuple(found.values())
+
+
+def _no_columns(text: bytes, name: str) -> DataError:
+    """Why lines without a field tell no columns; of one that begins an object, what is wrong with it."""
+    first = next((line for line in text.split(b"\n") if line.strip()), b"")
+    what, way = "has no line with an object that has fields", _NO_JSON
+    if not first:
+        what, way = "is empty", "declare the columns"
+    elif first.lstrip()[:1] == b"{":
+        way = ONE_LINE
+        try:
+            members(first)
+        except NoObject as fault:
+            what, way = f"{what} ({fault})", fault.way or "mend the line, or declare the columns"
+    return damaged(name, f"the file {what}, so its columns cannot be known", way)
 
 
 def _too_wide(name: str) -> DataError:
