@@ -130,7 +130,7 @@ def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) ->
     else:
         at.layout.kept.write(scope, record, row)
     place = _put_place(flow, node, at, made, row)
-    _put_row(flow, node, at, made, row)
+    _put_row(flow, at, made, row)
     number = scope.let(expr("frame_add(F, E)", F=at.frames, E=at.entry), "number")
     if node.behind_us is not None:
         due = scope.let(expr("T + B", T=place.value, B=node.behind_us), "due")
@@ -212,7 +212,7 @@ def _put_place(flow: Flow, node: Frames, at: Framed, record: ast.expr, row: Row)
     return place
 
 
-def _put_row(flow: Flow, node: Frames, at: Framed, record: ast.expr, row: Row) -> None:
+def _put_row(flow: Flow, at: Framed, record: ast.expr, row: Row) -> None:
     """Write the row into its record, where rows are kept."""
     values = [row.column(i) for i in range(len(at.layout.row))]
     for f, value in zip(at.layout.row, values, strict=True):

@@ -32,13 +32,12 @@ from cq.codegen.waiting_rows import over, over_next
 from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
 from cq.planner.operators import IntervalJoin
+from cq.planner.operators.joined import in_reach
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
 from cq.runtime.containers import log_words as words
 from cq.runtime.layout import abi
 from cq.runtime.layout.words import Word
-
-FARTHEST_US = 1 << 60  # beyond every difference of two times; sums of it and a time stay within 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,8 @@ class TimedSide:
 
 
 def timed_side(node: IntervalJoin, port: int) -> TimedSide:
-    expiry = _in_reach((node.left_expiry_us, node.right_expiry_us)[port])
-    lower, upper = _in_reach(node.lower_us), _in_reach(node.upper_us)
+    expiry = in_reach((node.left_expiry_us, node.right_expiry_us)[port])
+    lower, upper = in_reach(node.lower_us), in_reach(node.upper_us)
     if port == LEFT:
         return TimedSide(_side(node, LEFT, node.left_time, expiry), node.left_time, expiry, lower, upper)
     return TimedSide(_side(node, RIGHT, node.right_time, expiry), node.right_time, expiry, -upper, -lower)
@@ -71,11 +70,6 @@ def _side(node: IntervalJoin, port: int, time: TimeAttribute, expiry_us: int) ->
 
 def _sides(node: IntervalJoin) -> tuple[Side, Side]:
     return timed_side(node, LEFT).side, timed_side(node, RIGHT).side
-
-
-def _in_reach(distance_us: int) -> int:
-    """The distance, clamped to one in its direction that no two times have."""
-    return max(-FARTHEST_US, min(distance_us, FARTHEST_US))
 
 
 @holds("interval_join")

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from cq.lang.aggregates.arguments import number, ordered
 from cq.lang.aggregates.library import always
 from cq.lang.aggregates.registry import AggregateFunction, ConstantArgument, Keeps, OfArray, register
 from cq.lang.casts import caster
@@ -18,7 +19,7 @@ from cq.lang.functions.comparison import equals
 from cq.lang.functions.json_text import counts_of
 from cq.lang.functions.registry import Constants, Refusal, Signature
 from cq.lang.functions.spark_text import cast_to
-from cq.lang.types import BIGINT, DOUBLE, ELEMENTS, INTEGER, VARCHAR, DataType, Kind, Physical, array
+from cq.lang.types import DOUBLE, ELEMENTS, INTEGER, VARCHAR, DataType, Kind, Physical, array
 
 Tree = tuple[Any, ...]
 FRACTION = ConstantArgument(DOUBLE, lambda value: 0.0 <= value <= 1.0, "a number from 0 to 1")
@@ -68,20 +69,6 @@ def _ascending(tree: Tree) -> list[Any]:
     """The values of a tree: -0.0 as 0.0, NaN after all numbers."""
     found = [value + 0.0 if isinstance(value, float) else value for value in leaves(tree)]
     return sorted(found, key=lambda value: (value != value, value))  # noqa: PLR0124 - only NaN differs from itself
-
-
-def _number(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    if len(types) != 1 or not (types[0].is_numeric or types[0].kind is Kind.NULL):
-        return None
-    return Signature((DOUBLE,), DOUBLE)
-
-
-def _ordered(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """One value of any type except an array."""
-    if len(types) != 1 or types[0].kind is Kind.ARRAY:
-        return None
-    t = BIGINT if types[0].kind is Kind.NULL else types[0]
-    return Signature((t,), t)
 
 
 def is_word(type_: DataType) -> bool:
@@ -144,7 +131,7 @@ _register(
     "median",
     "median(number)",
     "The median of the non-null values as DOUBLE; of an even number, the mean of the two in the middle.",
-    _number,
+    number,
     lambda values: between(values, 0.5),
     _spark_ascending(_BETWEEN),
     ("median over 5, 1, null, 3 = 3e0", "median over 1, 4 = 2.5e0", "median over 7 = 7e0", "median over null = null"),
@@ -155,7 +142,7 @@ _register(
     "Also PERCENTILE_CONT(fraction) WITHIN GROUP (ORDER BY number).\n"
     "The value as DOUBLE at a fraction of the way from the least to the greatest of the n non-null values: with\n"
     "p = fraction * (n - 1) and i = floor(p), it is (i + 1 - p) * v[i] + (p - i) * v[i + 1].",
-    _number,
+    number,
     between,
     _spark_ascending(_BETWEEN),
     (
@@ -172,7 +159,7 @@ _register(
     "quantile_disc(x, fraction)",
     "The least non-null value such that at least this fraction of all of them are not greater. Also "
     "PERCENTILE_DISC(fraction) WITHIN GROUP (ORDER BY x).",
-    _ordered,
+    ordered,
     reaching,
     _spark_ascending(_REACHING),
     (
@@ -193,7 +180,7 @@ _register(
     "mode",
     "mode(x)",
     "The most frequent non-null value; ties give the least. Also MODE() WITHIN GROUP (ORDER BY x).",
-    _ordered,
+    ordered,
     commonest,
     lambda signature, argument, over: cast_to(
         f"mode({argument}{' + 0D' if signature.params[0].is_float else ''}, true){over}",

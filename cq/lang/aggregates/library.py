@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cq.lang.aggregates.arguments import ordered
 from cq.lang.aggregates.registry import AggregateFunction, Grows, Keeps, register
 from cq.lang.functions.arithmetic import RANGES, half_up, in_digits
 from cq.lang.functions.comparison import precedes
@@ -214,13 +215,6 @@ register(
 )
 
 
-def _any_ordered(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    if len(types) != 1 or types[0].kind is Kind.ARRAY:
-        return None
-    t = BIGINT if types[0].kind is Kind.NULL else types[0]
-    return Signature((t,), t)
-
-
 def _least(signature: Signature, state: Any, value: Any) -> Any:
     return without_negative_zero(signature, value) if state is None or precedes(value, state) else state
 
@@ -243,7 +237,7 @@ register(
     AggregateFunction(
         name="min",
         shape="min(x)",
-        rule=_any_ordered,
+        rule=ordered,
         zero=None,
         add=_least,
         merge=lambda signature, a, b: a if b is None else _least(signature, a, b),
@@ -269,7 +263,7 @@ register(
     AggregateFunction(
         name="max",
         shape="max(x)",
-        rule=_any_ordered,
+        rule=ordered,
         zero=None,
         add=_greatest,
         merge=lambda signature, a, b: a if b is None else _greatest(signature, a, b),

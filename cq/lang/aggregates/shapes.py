@@ -10,19 +10,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from cq.lang.aggregates.arguments import number
 from cq.lang.aggregates.registry import AggregateFunction, Keeps, register
-from cq.lang.functions.registry import Constants, Signature
-from cq.lang.types import DOUBLE, DataType, Kind
+from cq.lang.functions.registry import Signature
 
 Shape = tuple[int, float, float, float, float]
 Product = tuple[int, float]
-
-
-def _numbers(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """Every number, as DOUBLE."""
-    if len(types) != 1 or not (types[0].is_numeric or types[0].kind is Kind.NULL):
-        return None
-    return Signature((DOUBLE,), DOUBLE)
 
 
 def _inexact(_: Signature) -> bool:
@@ -79,7 +72,7 @@ for _name, _value, _doc, _examples in (
         AggregateFunction(
             name=_name,
             shape=f"{_name}(number)",
-            rule=_numbers,
+            rule=number,
             zero=(0, 0.0, 0.0, 0.0, 0.0),
             add=_add,
             merge=_merge,
@@ -113,7 +106,7 @@ register(
     AggregateFunction(
         name="product",
         shape="product(number)",
-        rule=_numbers,
+        rule=number,
         zero=(0, 1.0),
         add=_multiply,
         merge=_multiply_both,

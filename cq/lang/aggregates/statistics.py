@@ -11,18 +11,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from cq.lang.aggregates.arguments import number
 from cq.lang.aggregates.registry import AggregateFunction, Keeps, register
-from cq.lang.functions.registry import Constants, Signature
-from cq.lang.types import DOUBLE, DataType, Kind
+from cq.lang.functions.registry import Signature
 
 Moments = tuple[int, float, float]
-
-
-def _spread(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """Every number, as DOUBLE."""
-    if len(types) != 1 or not (types[0].is_numeric or types[0].kind is Kind.NULL):
-        return None
-    return Signature((DOUBLE,), DOUBLE)
 
 
 def _add(_: Signature, state: Moments, value: float) -> Moments:
@@ -62,7 +55,7 @@ for _name, _less, _rooted, _aliases, _examples in (
         AggregateFunction(
             name=_name,
             shape=f"{_name}(number)",
-            rule=_spread,
+            rule=number,
             zero=(0, 0.0, 0.0),
             add=_add,
             merge=_merge,

@@ -7,14 +7,13 @@ from typing import Any
 from cq.lang.expressions import Expr, columns_of
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
-from cq.planner.operators.joined import Joined, JoinKind, held, later
+from cq.planner.operators.joined import FARTHEST_US, Joined, JoinKind, held, later
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import USE_A_WINDOW, Indices, Pulled, StateBound, Text
 from cq.planner.plan.registration import operator
 from cq.records import dataclass, field, replace
 
 LEFT, RIGHT = 0, 1  # inputs
-FARTHEST_US = 1 << 60  # no limit: beyond any difference of two times; its sum with a time stays within 64 bits
 LIMIT_WAY = "limit how much later the right row may be: ON … AND b.ts - a.ts <= INTERVAL '5' SECOND"
 
 

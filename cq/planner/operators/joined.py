@@ -19,8 +19,14 @@ from cq.records import dataclass, field, replace
 
 T = TypeVar("T")
 SOME = "INTERVAL '5' SECOND"  # in examples: how far apart times may be
+FARTHEST_US = 1 << 60  # no limit: beyond any difference of two times; its sum with a time stays within 64 bits
 NEW_TIME = "ts"  # in examples: an event time that is not declared yet
 _COMPARES = frozenset(["=", "<", "<=", ">", ">="])
+
+
+def in_reach(distance_us: int) -> int:
+    """The distance, or FARTHEST_US in its direction if it exceeds that."""
+    return max(-FARTHEST_US, min(distance_us, FARTHEST_US))
 
 
 class JoinKind(Enum):

@@ -25,7 +25,7 @@ from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.binding.time_attributes import first_time, no_event_time
 from cq.planner.operators import AsofJoin, Project
-from cq.planner.operators.asof_join import FARTHEST_US
+from cq.planner.operators.joined import FARTHEST_US, in_reach
 from cq.records import replace
 
 FIRST_TIME_US = -62_135_596_800_000_000  # the year 1
@@ -53,8 +53,8 @@ def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mappi
     )
     joined = AsofJoin(
         left.node, right.node, tuple(left_keys), tuple(right_keys), None, kind_of(node),
-        left_time=left_time, right_time=right_time, lower_us=_in_reach(bounds.lower_us),
-        upper_us=_in_reach(bounds.upper_us), ahead=_looks_ahead(meant), span=node.span,
+        left_time=left_time, right_time=right_time, lower_us=in_reach(bounds.lower_us),
+        upper_us=in_reach(bounds.upper_us), ahead=_looks_ahead(meant), span=node.span,
     )  # fmt: skip
     return joined_relation(joined, node, left, right)
 
@@ -126,11 +126,6 @@ def _indirectness(comparison: Expr) -> int:
     assert isinstance(comparison, Call), "a comparison"
     of_columns = all(isinstance(a, Column) for a in comparison.args)
     return 0 if of_columns else 1 + any(a.type.is_interval for a in comparison.args)
-
-
-def _in_reach(distance_us: int) -> int:
-    """The distance, or one in its direction that exceeds any two times."""
-    return max(-FARTHEST_US, min(distance_us, FARTHEST_US))
 
 
 def _looks_back(bounds: TimeBounds) -> bool:

@@ -7,7 +7,7 @@ from cq.lang.expressions import Call, Column, Expr, Literal, columns_of
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
 from cq.planner.binding.scope import Relation
-from cq.planner.operators.asof_join import FARTHEST_US
+from cq.planner.operators.joined import FARTHEST_US
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import OpClass, topological
 from cq.records import dataclass, replace
